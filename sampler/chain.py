@@ -1,0 +1,164 @@
+"""A Metropolis-Hastings step, cut in two where the judges sit.
+
+Theory of operation
+-------------------
+A chain stands at a `Position`: a state x and the number of steps decided so far. All there is to do with it:
+
+    ask(plan, position)      ->  Comparison    propose x' ~ q(.|x), keep log r0, draw U. Nobody votes yet.
+    tell(comparison, tally)  ->  Verdict       ACCEPT, REJECT or UNDECIDED, from the votes cast so far.
+    advance(position, comparison, verdict)  ->  Position   the next one, once the verdict is settled.
+
+Between `ask` and `tell` lies everything that takes time: people, models, sockets, databases. None of that is
+known here. All values are immutable; an illegal call raises and nothing has changed.
+
+What makes the chain exact is spread over these three in one place each:
+
+* `ask` is a function of (seed, chain, step, x). Asking again after a crash gives the same comparison and the same
+  U, so a step once opened is always finished under the same threshold.
+* U is drawn before the first vote. The verdict is monotone in every tally, so votes may stop as soon as the
+  bounds of `acceptance.verdict` agree, and judges may be asked in any order.
+* The budgets N_i come from the plan, never from a state.
+* A proposal equal to the current state needs no vote: both outcomes leave x where it is. It counts as accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from sampler import acceptance
+from sampler.acceptance import Verdict
+from sampler.streams import Purpose, stream
+
+State = TypeVar("State", bound=Hashable)
+Drawn_co = TypeVar("Drawn_co", bound=Hashable, covariant=True)
+
+
+@dataclass(frozen=True)
+class Proposal(Generic[State]):
+    """A draw x' ~ q(.|x) with the log base ratio of the move."""
+
+    state: State
+    log_r0: float
+
+
+class Kernel(Protocol[State]):
+    """A proposal law q(x'|x) that knows its own base ratio against p0."""
+
+    def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
+        """Draw x' ~ q(.|state) and return it with log p0(x') q(x|x') / (p0(x) q(x'|x))."""
+        ...
+
+
+class StartLaw(Protocol[Drawn_co]):
+    """A law for the first state of a chain."""
+
+    def draw(self, rng: np.random.Generator) -> Drawn_co:
+        """Draw x^(0)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan(Generic[State]):
+    """What the sampler needs of a recipe: where chains start, how they move, and each judge's budget N_i."""
+
+    seed: int
+    start: StartLaw[State]
+    kernel: Kernel[State]
+    budgets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Position(Generic[State]):
+    """Where a chain stands: `step` steps are decided, the state is x^(step)."""
+
+    chain: int
+    step: int
+    state: State
+
+
+@dataclass(frozen=True)
+class Comparison(Generic[State]):
+    """The question step `step` asks of the judges: `proposal` against `current`."""
+
+    chain: int
+    step: int
+    current: State
+    proposal: State
+    log_r0: float
+    uniform: float
+    budgets: tuple[int, ...]
+
+    @property
+    def is_identity(self) -> bool:
+        """True when the kernel proposed the state the chain is in."""
+        return self.current == self.proposal
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Votes counted so far, one entry per judge: n_i cast, K_i of them for the proposal."""
+
+    votes_for: tuple[int, ...]
+    votes_cast: tuple[int, ...]
+
+    @classmethod
+    def empty(cls, judges: int) -> Tally:
+        """No vote yet from any of `judges` judges."""
+        return cls((0,) * judges, (0,) * judges)
+
+    def add(self, judge: int, for_proposal: bool) -> Tally:
+        """Return the tally with one more vote.
+
+        Raises:
+            ValueError: there is no such judge.
+        """
+        if not 0 <= judge < len(self.votes_cast):
+            raise ValueError(f"judge must be 0 to {len(self.votes_cast) - 1}, not {judge}")
+        votes_for, votes_cast = list(self.votes_for), list(self.votes_cast)
+        votes_cast[judge] += 1
+        votes_for[judge] += bool(for_proposal)
+        return Tally(tuple(votes_for), tuple(votes_cast))
+
+
+def begin(plan: Plan[State], chain: int) -> Position[State]:
+    """Return where chain number `chain` starts: x^(0), drawn from the plan's start law."""
+    return Position(chain, 0, plan.start.draw(stream(plan.seed, chain, 0, Purpose.START)))
+
+
+def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:
+    """Return the comparison of the next step. The same call always returns the same comparison."""
+    step = position.step + 1
+    proposal = plan.kernel.propose(stream(plan.seed, position.chain, step, Purpose.PROPOSAL), position.state)
+    uniform = float(stream(plan.seed, position.chain, step, Purpose.UNIFORM).random())
+    return Comparison(position.chain, step, position.state, proposal.state, proposal.log_r0, uniform, plan.budgets)
+
+
+def tell(comparison: Comparison[State], tally: Tally) -> Verdict:
+    """Return the verdict the tally settles, or UNDECIDED.
+
+    Raises:
+        ValueError: the tally does not fit the comparison's budgets; see `acceptance.verdict`.
+    """
+    settled = acceptance.verdict(
+        comparison.log_r0, comparison.uniform, tally.votes_for, tally.votes_cast, comparison.budgets
+    )
+    return Verdict.ACCEPT if comparison.is_identity else settled
+
+
+def advance(position: Position[State], comparison: Comparison[State], verdict: Verdict) -> Position[State]:
+    """Return the position after a settled step.
+
+    Raises:
+        ValueError: the verdict is UNDECIDED, or the comparison is not this position's next step.
+    """
+    if verdict is Verdict.UNDECIDED:
+        raise ValueError("verdict must be settled before a chain can advance")
+    asked_of = (comparison.chain, comparison.step, comparison.current)
+    if asked_of != (position.chain, position.step + 1, position.state):
+        raise ValueError("comparison must be the next step of this position")
+    state = comparison.proposal if verdict is Verdict.ACCEPT else position.state
+    return Position(position.chain, comparison.step, state)

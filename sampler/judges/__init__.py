@@ -1,0 +1,1 @@
+"""Judges that need no person: one file a kind."""

@@ -1,0 +1,70 @@
+"""A mixture of kernels with fixed weights.
+
+Each component's move is corrected by the component's own base ratio. The marginal transition is then a convex
+combination of kernels each reversible for the target, hence reversible itself; the weights never appear in r0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Generic, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sampler.chain import Kernel, Proposal, State
+from sampler.kernels.independent import IndependentRecipe
+from sampler.kernels.neighbours import NeighboursRecipe
+from sampler.spaces.catalog import Catalog
+
+ComponentRecipe = Annotated[IndependentRecipe | NeighboursRecipe, Field(discriminator="kind")]
+
+
+class MixturePart(BaseModel):
+    """One component and the probability that a step uses it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    weight: float = Field(gt=0, le=1)
+    kernel: ComponentRecipe
+
+
+class MixtureRecipe(BaseModel):
+    """The part of a recipe that says: at each step use one of these kernels."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["mixture"] = "mixture"
+    parts: tuple[MixturePart, ...] = Field(min_length=1, max_length=8)
+
+    @model_validator(mode="after")
+    def _weights_sum_to_one(self) -> MixtureRecipe:
+        total = math.fsum(part.weight for part in self.parts)
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"the parts' weights must sum to 1, not {total:g}")
+        return self
+
+    def build(self, catalog: Catalog) -> Mixture[int]:
+        """Return the kernel on this catalog."""
+        return Mixture([part.weight for part in self.parts], [part.kernel.build(catalog) for part in self.parts])
+
+
+class Mixture(Generic[State]):
+    """Use component j with probability weights[j], whatever the state; return that component's log r0.
+
+    Args:
+        weights: positive, sum 1, shape (k,).
+        components: k kernels on one space.
+    """
+
+    def __init__(self, weights: Sequence[float], components: Sequence[Kernel[State]]) -> None:
+        if len(weights) != len(components) or not components:
+            raise ValueError("weights must give one number for each component")
+        self._cumulative = np.cumsum(weights)
+        self._components = tuple(components)
+
+    def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
+        """Choose a component, then draw from it."""
+        chosen = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
+        return self._components[min(chosen, len(self._components) - 1)].propose(rng, state)

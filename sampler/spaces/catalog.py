@@ -1,0 +1,92 @@
+"""A catalog: the researcher's own finite list of objects. A state is an item's place in it, from 0.
+
+p0 is proportional to the items' weights. Neighbours, where the recipe asks for them, form an undirected graph
+that is computed once from the objects and recorded with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class CatalogRecipe(BaseModel):
+    """The part of a recipe that says: pick from a list of these objects."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["catalog"] = "catalog"
+    objects: Literal["texts", "molecules", "images"]
+    neighbours: int = Field(default=0, ge=0, le=50)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """p0 and the neighbour graph over n items.
+
+    Args:
+        weights: positive, shape (n,); p0 is proportional to them.
+        neighbours: for each item the places of its neighbours, ascending; empty when there is no graph.
+
+    Raises:
+        ValueError: fewer than two items, a weight that is not a positive number, or a graph that names an
+            unknown item, links an item to itself, or is not symmetric.
+    """
+
+    weights: npt.NDArray[np.float64]
+    neighbours: tuple[tuple[int, ...], ...] = ()
+    log_p0: npt.NDArray[np.float64] = field(init=False, repr=False)
+    _cumulative: npt.NDArray[np.float64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.ndim != 1 or len(weights) < 2:
+            raise ValueError("weights must list at least two items")
+        if not np.all(np.isfinite(weights)) or np.any(weights <= 0):
+            raise ValueError("weights must be positive numbers")
+        if self.neighbours:
+            _check_graph(self.neighbours, len(weights))
+        total = weights.sum()
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "log_p0", np.log(weights / total))
+        object.__setattr__(self, "_cumulative", np.cumsum(weights) / total)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """Draw an item from p0, by inversion of its distribution function."""
+        place = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
+        return min(place, len(self) - 1)
+
+    def components(self) -> int:
+        """Return into how many parts the neighbour graph falls; 1 means every item can reach every other."""
+        unseen = set(range(len(self)))
+        parts = 0
+        while unseen:
+            parts += 1
+            frontier = [unseen.pop()]
+            while frontier:
+                reached = unseen.intersection(self.neighbours[frontier.pop()])
+                unseen -= reached
+                frontier.extend(reached)
+        return parts
+
+
+def _check_graph(neighbours: Sequence[Sequence[int]], items: int) -> None:
+    if len(neighbours) != items:
+        raise ValueError(f"neighbours must list {items} items, not {len(neighbours)}")
+    links = [set(row) for row in neighbours]
+    for item, row in enumerate(links):
+        if item in row or len(row) != len(neighbours[item]):
+            raise ValueError(f"neighbours of item {item} must be other items, each once")
+        for other in row:
+            if not 0 <= other < items:
+                raise ValueError(f"neighbours of item {item} name an unknown item, {other}")
+            if item not in links[other]:
+                raise ValueError(f"neighbours must be symmetric: {item} lists {other}, not the reverse")

@@ -1,0 +1,130 @@
+"""Images: a ZIP of picture files, with a `weights.csv` (columns file, weight) inside if wanted.
+
+Every picture is decoded and encoded again, so nothing but pixels reaches a voter's browser.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from sampler.spaces.objects import (
+    MAX_ITEMS,
+    CatalogError,
+    Collector,
+    Item,
+    Progress,
+    Reading,
+    parse_weight,
+    table_rows,
+)
+from sampler.spaces.proximity import nearest_by_distance
+
+MAX_FILE_BYTES = 20 * 2**20
+MAX_PIXELS = 25_000_000
+MAX_SIDE = 1024
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+_LOSSY = ("JPEG", "WEBP")
+_WEIGHTS = "weights.csv"
+_THUMBNAIL = (12, 12)
+
+
+class Images:
+    """Pictures."""
+
+    name = "images"
+    accepts = ".zip,application/zip"
+
+    def read(self, file: BinaryIO, progress: Progress) -> Reading:
+        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped."""
+        try:
+            archive = zipfile.ZipFile(file)
+        except zipfile.BadZipFile as error:
+            raise CatalogError("The file is not a ZIP archive. Put the pictures in one and upload that.") from error
+        with archive:
+            return _read_archive(archive, progress)
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
+        vectors = np.stack([_thumbnail(item.picture) for item in items])
+        return nearest_by_distance(vectors, count, "euclidean")
+
+
+def _read_archive(archive: zipfile.ZipFile, progress: Progress) -> Reading:
+    entries = [entry for entry in archive.infolist() if not _is_clutter(entry)]
+    pictures = [entry for entry in entries if entry.filename != _WEIGHTS]
+    if len(pictures) > MAX_ITEMS:
+        raise CatalogError(f"The archive has more than {MAX_ITEMS:,} files. Split it.")
+    weights = _read_weights(archive) if len(pictures) < len(entries) else None
+    collector = Collector()
+    for done, entry in enumerate(pictures, start=1):
+        try:
+            weight = parse_weight(None if weights is None else weights.get(entry.filename, ""))
+            picture, media_type = _encode(_extract(archive, entry))
+            collector.add(Item(entry.filename, entry.filename, weight, picture, media_type))
+        except ValueError as problem:
+            collector.refuse(entry.filename, str(problem))
+        progress(done, len(pictures))
+    return collector.reading()
+
+
+def _is_clutter(entry: zipfile.ZipInfo) -> bool:
+    parts = entry.filename.split("/")
+    return entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
+
+
+def _read_weights(archive: zipfile.ZipFile) -> dict[str, str]:
+    data = _extract(archive, archive.getinfo(_WEIGHTS))
+    return {name: weight or "" for _, name, weight in table_rows(io.BytesIO(data), "file")}
+
+
+def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    # The size an archive states may be a lie, so at most one byte more than allowed is ever unpacked.
+    try:
+        with archive.open(entry) as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        # RuntimeError is what zipfile raises for an encrypted entry.
+        raise ValueError(f"the archive's entry cannot be unpacked: {error}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
+    return data
+
+
+def _encode(data: bytes) -> tuple[bytes, str]:
+    """Decode a picture and encode it again as PNG, or as WebP where the original was lossy already."""
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as original:
+            if original.width * original.height > MAX_PIXELS:
+                raise ValueError(
+                    f"the image has {original.width} × {original.height} pixels; "
+                    f"at most {MAX_PIXELS // 10**6} million are allowed"
+                )
+            lossy = original.format in _LOSSY
+            upright = ImageOps.exif_transpose(original)
+            pixels = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
+    except UnidentifiedImageError as error:
+        raise ValueError(f"not an image; accepted are {', '.join(FORMATS)}") from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise ValueError(f"the image has far too many pixels: {error}") from error
+    except (OSError, SyntaxError, EOFError) as error:
+        raise ValueError(f"the image is broken: {error}") from error
+    pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
+    encoded = io.BytesIO()
+    pixels.save(encoded, "WEBP" if lossy else "PNG", **({"quality": 90} if lossy else {}))
+    return encoded.getvalue(), "image/webp" if lossy else "image/png"
+
+
+def _thumbnail(picture: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    with Image.open(io.BytesIO(picture)) as image:
+        small = image.convert("RGB").resize(_THUMBNAIL, Image.Resampling.BOX)
+    red, green, blue = (np.asarray(band, dtype=np.float64) / 255 for band in small.split())
+    # Opponent colours: lightness, red-green and yellow-blue, roughly as far apart as they look.
+    opponents = np.stack([(red + green + blue) / 3, (red - green) / 2, (red + green) / 4 - blue / 2])
+    return np.asarray(opponents.ravel(), dtype=np.float64)

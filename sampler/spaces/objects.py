@@ -1,0 +1,158 @@
+"""What a catalog is read from: items, and the rows that could not become one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+MAX_ITEMS = 20_000
+
+# A reader calls this after each row with the number of rows done and, where it knows it, of rows in all.
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One object of a catalog.
+
+    Args:
+        source: where it stood in the file: "row 3", or a name in the archive.
+        content: what identifies it: the text, the canonical SMILES, or the image's file name.
+        weight: positive; p0 is proportional to it.
+        picture: the image, re-encoded; empty for kinds that have none.
+        media_type: of `picture`.
+    """
+
+    source: str
+    content: str
+    weight: float = 1.0
+    picture: bytes = b""
+    media_type: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A row or file that was not taken, or that was joined with an earlier one, and why."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything one file gave: the items in order, and what was refused or joined."""
+
+    items: tuple[Item, ...]
+    refusals: tuple[Refusal, ...]
+
+
+class CatalogError(ValueError):
+    """A file that gives no catalog at all; the message says what to change in it."""
+
+
+class ObjectKind(Protocol):
+    """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them."""
+
+    name: str
+    accepts: str
+    """File name endings a browser should offer, as in an HTML `accept` attribute."""
+
+    def read(self, file: BinaryIO, progress: Progress) -> Reading:
+        """Read a catalog.
+
+        Raises:
+            CatalogError: the file gives no catalog.
+        """
+        ...
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Return the symmetric graph that links each item to its `count` nearest others."""
+        ...
+
+
+def table_rows(file: BinaryIO, column: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield (row number as a spreadsheet shows it, cell of `column`, weight cell or None) of a CSV file.
+
+    Raises:
+        CatalogError: not UTF-8, no header row that names `column`, or a row the CSV format does not allow.
+    """
+    try:
+        text = file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CatalogError("The file is not UTF-8 text. Save it as “CSV UTF-8” and upload it again.") from error
+    header, _, _ = text.partition("\n")
+    delimiter = max(",;\t", key=header.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        names = [name.strip().lower() for name in next(reader, [])]
+        if column not in names:
+            found = ", ".join(f"“{name[:40]}”" for name in names[:6]) or "nothing"
+            raise CatalogError(
+                f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
+            )
+        at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                padded = cells + [""] * (len(names) - len(cells))
+                yield reader.line_num, padded[at].strip(), None if weight_at is None else padded[weight_at]
+    except csv.Error as error:
+        raise CatalogError(f"Row {reader.line_num} is not valid CSV: {error}.") from error
+
+
+def parse_weight(cell: str | None) -> float:
+    """Return a weight; 1 when the file has no weight column.
+
+    Raises:
+        ValueError: not a positive number; the message says so.
+    """
+    if cell is None:
+        return 1.0
+    try:
+        weight = float(cell)
+    except ValueError:
+        weight = math.nan
+    if not (weight > 0 and math.isfinite(weight)):
+        raise ValueError(f"the weight “{cell.strip()[:40]}” is not a positive number")
+    return weight
+
+
+class Collector:
+    """Gathers items, joining repeated objects: p0 of an object is the sum of its rows' weights."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._refusals: list[Refusal] = []
+
+    def add(self, item: Item) -> None:
+        """Take an item, or add its weight to the same object's."""
+        first = self._items.get(item.content)
+        if first is None:
+            if len(self._items) == MAX_ITEMS:
+                raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
+            self._items[item.content] = item
+            return
+        self._items[item.content] = Item(
+            first.source, first.content, first.weight + item.weight, first.picture, first.media_type
+        )
+        self.refuse(item.source, f"repeats {first.source}; their weights were added")
+
+    def refuse(self, source: str, reason: str) -> None:
+        """Note that `source` gave no item of its own."""
+        self._refusals.append(Refusal(source, reason))
+
+    def reading(self) -> Reading:
+        """Return what was gathered.
+
+        Raises:
+            CatalogError: fewer than two objects.
+        """
+        if len(self._items) < 2:
+            detail = "".join(f" {r.source}: {r.reason}." for r in self._refusals[:3])
+            raise CatalogError(
+                f"A catalog needs at least two different objects; the file gave {len(self._items)}.{detail}"
+            )
+        return Reading(tuple(self._items.values()), tuple(self._refusals))
