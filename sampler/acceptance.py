@@ -71,9 +71,7 @@ def marginal_acceptance(
         ValueError: an argument is not what it says above; the message names it.
     """
     ratio = _log_ratio(log_r0)
-    limits = _budgets(budgets)
-    if limits.ndim != 1:
-        raise ValueError(f"budgets must be one vector of length m, not of shape {limits.shape}")
+    limits = _vector("budgets", _budgets(budgets))
     chances = np.atleast_1d(np.asarray(preference, dtype=np.float64))
     if chances.shape[-1] != limits.shape[-1]:
         raise ValueError(f"preference has {chances.shape[-1]} judges, budgets has {limits.shape[-1]}")
@@ -110,9 +108,9 @@ def verdict(
     """
     ratio = _scalar_log_ratio(log_r0)
     threshold = _uniform(uniform)
-    limits = _budgets(budgets)
-    cast = _counts("votes_cast", votes_cast, limits, "budgets")
-    votes = _counts("votes_for", votes_for, cast, "votes_cast")
+    limits = _vector("budgets", _budgets(budgets))
+    cast = _vector("votes_cast", _counts("votes_cast", votes_cast, limits, "budgets"))
+    votes = _vector("votes_for", _counts("votes_for", votes_for, cast, "votes_cast"))
     return _verdict(ratio, threshold, votes, cast, limits)
 
 
@@ -140,10 +138,10 @@ def askable(
     """
     ratio = _scalar_log_ratio(log_r0)
     threshold = _uniform(uniform)
-    limits = _budgets(budgets)
-    cast = _counts("votes_cast", votes_cast, limits, "budgets")
-    votes = _counts("votes_for", votes_for, cast, "votes_cast")
-    out = _counts("promised", promised, limits - cast, "the votes still to cast")
+    limits = _vector("budgets", _budgets(budgets))
+    cast = _vector("votes_cast", _counts("votes_cast", votes_cast, limits, "budgets"))
+    votes = _vector("votes_for", _counts("votes_for", votes_for, cast, "votes_cast"))
+    out = _vector("promised", _counts("promised", promised, limits - cast, "the votes still to cast"))
     if _verdict(ratio, threshold, votes, cast, limits) is not Verdict.UNDECIDED:
         return (False,) * len(limits)
 
@@ -222,6 +220,12 @@ def _budgets(budgets: npt.ArrayLike) -> IntArray:
     if np.any(limits < 1):
         raise ValueError("budgets must be at least 1")
     return limits
+
+
+def _vector(name: str, values: IntArray) -> IntArray:
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be one vector of length m, not of shape {values.shape}")
+    return values
 
 
 def _counts(name: str, values: npt.ArrayLike, at_most: IntArray, bound: str) -> IntArray:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from sampler.chain import Plan
-from sampler.kernels import KernelRecipe, MixtureRecipe, NeighboursRecipe
+from sampler.kernels import IndependentRecipe, KernelRecipe, MixtureRecipe, NeighboursRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
@@ -82,7 +82,7 @@ class Recipe(BaseModel):
         """
         if self.uses_neighbours and not catalog.neighbours:
             raise RecipeError([RecipeProblem("space.neighbours", "the catalog has no neighbour graph")])
-        if isinstance(self.kernel, NeighboursRecipe) and (parts := catalog.components()) > 1:
+        if not _draws_afresh(self.kernel) and (parts := catalog.components()) > 1:
             message = (
                 f"the neighbour graph falls into {parts} parts that no move connects; use a mixture with "
                 "independent draws, or more neighbours per item"
@@ -105,6 +105,12 @@ def parse_recipe(data: Mapping[str, Any]) -> Recipe:
             for found in error.errors(include_url=False, include_context=False, include_input=False)
         ]
         raise RecipeError(problems) from error
+
+
+def _draws_afresh(kernel: object) -> bool:
+    if isinstance(kernel, MixtureRecipe):
+        return any(_draws_afresh(part.kernel) for part in kernel.parts)
+    return isinstance(kernel, IndependentRecipe)
 
 
 def _moves_to_neighbours(kernel: object) -> bool:

@@ -67,9 +67,14 @@ def replay(
     try:
         plan = parsed.build(_catalog(states))
         votes_of = _votes_by_step(votes)
-        visits = {(int(row["chain"]), int(row["step"])): int(row["state"]) for row in samples}
-        rows = sorted(steps, key=lambda row: (int(row["chain"]), int(row["step"])))
+        visits: dict[tuple[int, int], int] = {}
         differences: list[Difference] = []
+        for row in samples:
+            place, state = (int(row["chain"]), int(row["step"])), int(row["state"])
+            if place in visits:
+                differences.append(Difference(*place, "a second sample", str(state), "one sample a step"))
+            visits[place] = state
+        rows = sorted(steps, key=lambda row: (int(row["chain"]), int(row["step"])))
         for chain in range(parsed.chains):
             mine = [row for row in rows if int(row["chain"]) == chain]
             differences += _replay_chain(plan, chain, mine, votes_of, visits)
@@ -151,16 +156,21 @@ def _compare_votes(comparison: Comparison[int], row: Row, cast: list[Row]) -> Ge
         name = f"vote {vote['number']}"
         if int(vote["number"]) != expected:
             yield difference(name, vote["number"], str(expected))
-        if verdict is not Verdict.UNDECIDED:
-            yield difference(name, "counted", f"late: {verdict.value} was settled before it")
         if (vote["judge"], vote["annotator"]) in answered:
             yield difference(name, "counted", f"a second vote of annotator {vote['annotator']}")
         answered.add((vote["judge"], vote["annotator"]))
         for_proposal = vote["chosen_side"] == vote["proposal_side"]
         if vote["for_proposal"] != str(int(for_proposal)):
             yield difference(f"{name}, for_proposal,", vote["for_proposal"], str(int(for_proposal)))
-        tally = tally.add(int(vote["judge"]), for_proposal)
-        verdict = tell(comparison, tally)
+        judge = int(vote["judge"])
+        counted = tally.add(judge, for_proposal)
+        if verdict is not Verdict.UNDECIDED:
+            yield difference(name, "counted", f"late: {verdict.value} was settled before it")
+        elif counted.votes_cast[judge] > comparison.budgets[judge]:
+            yield difference(name, "counted", f"beyond judge {judge}'s budget")
+        else:
+            tally = counted
+            verdict = tell(comparison, tally)
     recorded = row["verdict"] or Verdict.UNDECIDED.value
     if recorded != verdict.value:
         yield difference("the verdict", recorded, verdict.value)

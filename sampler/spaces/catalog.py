@@ -51,7 +51,10 @@ class Catalog:
             raise ValueError("weights must be positive numbers")
         if self.neighbours:
             _check_graph(self.neighbours, len(weights))
-        total = weights.sum()
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not np.isfinite(total) or np.any(weights / total == 0):
+            raise ValueError("weights must add up to a finite number of which each is more than nothing")
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "log_p0", np.log(weights / total))
         object.__setattr__(self, "_cumulative", np.cumsum(weights) / total)

@@ -6,6 +6,7 @@ Every picture is decoded and encoded again, so nothing but pixels reaches a vote
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ class Images:
         """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped."""
         try:
             archive = zipfile.ZipFile(file)
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
             raise CatalogError("The file is not a ZIP archive. Put the pictures in one and upload that.") from error
         with archive:
             return _read_archive(archive, progress)
@@ -67,20 +68,24 @@ def _read_archive(archive: zipfile.ZipFile, progress: Progress) -> Reading:
         try:
             weight = parse_weight(None if weights is None else weights.get(entry.filename, ""))
             picture, media_type = _encode(_extract(archive, entry))
-            collector.add(Item(entry.filename, entry.filename, weight, picture, media_type))
         except ValueError as problem:
             collector.refuse(entry.filename, str(problem))
+        else:
+            collector.add(Item(entry.filename, entry.filename, weight, picture, media_type))
         progress(done, len(pictures))
     return collector.reading()
 
 
 def _is_clutter(entry: zipfile.ZipInfo) -> bool:
     parts = entry.filename.split("/")
-    return entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
+    return not entry.filename or entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
 
 
 def _read_weights(archive: zipfile.ZipFile) -> dict[str, str]:
-    data = _extract(archive, archive.getinfo(_WEIGHTS))
+    try:
+        data = _extract(archive, archive.getinfo(_WEIGHTS))
+    except ValueError as problem:
+        raise CatalogError(f"{_WEIGHTS} cannot be read: {problem}.") from problem
     return {name: weight or "" for _, name, weight in table_rows(io.BytesIO(data), "file")}
 
 
@@ -108,12 +113,16 @@ def _encode(data: bytes) -> tuple[bytes, str]:
                 )
             lossy = original.format in _LOSSY
             upright = ImageOps.exif_transpose(original)
+            if upright.mode.startswith("I;16"):
+                # Pillow would clip 16-bit greys at 255 and leave a white picture.
+                upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
             pixels = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
     except UnidentifiedImageError as error:
         raise ValueError(f"not an image; accepted are {', '.join(FORMATS)}") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ValueError(f"the image has far too many pixels: {error}") from error
-    except (OSError, SyntaxError, EOFError) as error:
+    except (OSError, SyntaxError, EOFError, TypeError, struct.error) as error:
+        # The last two are what Pillow raises for EXIF data that it can read and not rewrite.
         raise ValueError(f"the image is broken: {error}") from error
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     encoded = io.BytesIO()

@@ -31,9 +31,11 @@ class Molecules:
         for row, smiles, weight in table_rows(file, "smiles"):
             source = f"row {row}"
             try:
-                collector.add(Item(source, canonical_smiles(smiles), parse_weight(weight)))
+                item = Item(source, canonical_smiles(smiles), parse_weight(weight))
             except ValueError as problem:
                 collector.refuse(source, str(problem))
+            else:
+                collector.add(item)
             progress(row, None)
         return collector.reading()
 

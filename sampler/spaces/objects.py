@@ -95,12 +95,13 @@ def table_rows(file: BinaryIO, column: str) -> Iterator[tuple[int, str, str | No
                 f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
             )
         at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
-        for cells in reader:
+        # Counted here, as a cell may run over several lines of the file.
+        for row, cells in enumerate(reader, start=2):
             if any(cell.strip() for cell in cells):
                 padded = cells + [""] * (len(names) - len(cells))
-                yield reader.line_num, padded[at].strip(), None if weight_at is None else padded[weight_at]
+                yield row, padded[at].strip(), None if weight_at is None else padded[weight_at]
     except csv.Error as error:
-        raise CatalogError(f"Row {reader.line_num} is not valid CSV: {error}.") from error
+        raise CatalogError(f"Line {reader.line_num} is not valid CSV: {error}.") from error
 
 
 def parse_weight(cell: str | None) -> float:

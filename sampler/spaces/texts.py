@@ -26,9 +26,11 @@ class Texts:
         for row, text, weight in table_rows(file, "text"):
             source = f"row {row}"
             try:
-                collector.add(Item(source, _checked(text), parse_weight(weight)))
+                item = Item(source, _checked(text), parse_weight(weight))
             except ValueError as problem:
                 collector.refuse(source, str(problem))
+            else:
+                collector.add(item)
             progress(row, None)
         return collector.reading()
 
@@ -43,7 +45,9 @@ class Texts:
         counts = words.fit_transform([item.content for item in items])
         dimensions = min(_LATENT_DIMENSIONS, *(side - 1 for side in counts.shape))
         if dimensions >= 2:
-            latent = TruncatedSVD(dimensions, random_state=0).fit_transform(counts)
+            # Texts made of the same words have no variance for scikit-learn to report the share of.
+            with np.errstate(invalid="ignore", divide="ignore"):
+                latent = TruncatedSVD(dimensions, random_state=0).fit_transform(counts)
         else:
             latent = counts.toarray()
         # On unit vectors Euclidean order is cosine order, and a text without a direction stays comparable.

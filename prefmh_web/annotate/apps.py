@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class AnnotateConfig(AppConfig):
+    name = "prefmh_web.annotate"

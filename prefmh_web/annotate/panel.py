@@ -1,0 +1,56 @@
+"""What an annotator's page shows now: a pair, or why there is none. Page load, form post and socket all ask here."""
+
+from dataclasses import dataclass
+
+from django.db.models import Sum
+from django.template.loader import render_to_string
+
+from prefmh_web.annotate import leases
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One annotator's view of their campaign."""
+
+    campaign: Campaign
+    annotator: Annotator
+    lease: Lease | None
+    votes: int
+    steps_decided: int
+    steps: int
+
+    @property
+    def standing(self) -> str:
+        """pair, resting, waiting, or the campaign's status when that is why there is no pair."""
+        if self.lease:
+            return "pair"
+        if not self.campaign.is_running:
+            return self.campaign.status
+        return "resting" if self.annotator.resting else "waiting"
+
+    @property
+    def percent(self) -> int:
+        """How much of the campaign is decided."""
+        return 100 * self.steps_decided // self.steps if self.steps else 0
+
+    def html(self) -> str:
+        """Return the fragment that pages swap in by its id."""
+        return render_to_string("annotate/_panel.html", {"panel": self})
+
+
+def panel_for(annotator_id: int) -> Panel:
+    """Return what to show, leasing a question to the annotator if there is one for them."""
+    annotator = Annotator.objects.get(pk=annotator_id)
+    lease = leases.take(annotator)
+    annotator = Annotator.objects.select_related("campaign").get(pk=annotator_id)
+    campaign = annotator.campaign
+    return Panel(
+        campaign=campaign,
+        annotator=annotator,
+        lease=lease,
+        votes=Vote.objects.filter(annotator=annotator).count(),
+        steps_decided=campaign.chains.aggregate(decided=Sum("step"))["decided"] or 0,
+        steps=campaign.recipe["chains"] * campaign.recipe["steps"],
+    )

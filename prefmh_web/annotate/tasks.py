@@ -1,0 +1,11 @@
+"""Work of the annotation pages outside the request."""
+
+from celery import shared_task
+
+from prefmh_web.annotate import leases
+
+
+@shared_task
+def sweep_leases() -> None:
+    """End the leases whose time is over, so that their questions find somebody else."""
+    leases.expire()

@@ -1,0 +1,55 @@
+"""The voter's pages: welcome, vote, and the pictures of the pair."""
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from prefmh_web.annotate import leases, people
+from prefmh_web.annotate.ballot import Ballot, BallotError
+from prefmh_web.annotate.models import Lease
+from prefmh_web.annotate.panel import panel_for
+from prefmh_web.campaigns.models import Invitation, State
+from prefmh_web.campaigns.pictures import picture_response
+
+
+@require_http_methods(["GET", "POST"])
+def welcome(request: HttpRequest, token: str) -> HttpResponse:
+    """Say what the campaign is about; a click joins it."""
+    invitation = get_object_or_404(Invitation.objects.select_related("campaign"), token=token)
+    if request.method == "POST":
+        people.join(request.session, invitation.campaign)
+        return redirect("annotate:vote", token=token)
+    judges = invitation.campaign.recipe["judges"]
+    return render(
+        request,
+        "annotate/welcome.html",
+        {"campaign": invitation.campaign, "questions": [judge["question"] for judge in judges]},
+    )
+
+
+@require_http_methods(["GET", "POST"])
+def vote(request: HttpRequest, token: str) -> HttpResponse:
+    """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
+    annotator = people.annotator_by(request.session, token)
+    if annotator is None:
+        return redirect("annotate:welcome", token=token)
+    if request.method == "POST":
+        try:
+            Ballot.parse(request.POST).act(annotator)
+        except BallotError as error:
+            return render(request, "annotate/bad_ballot.html", {"error": error, "token": token}, status=400)
+        except Lease.DoesNotExist as error:
+            raise Http404("This pair was never shown to you.") from error
+        return redirect("annotate:vote", token=token)
+    leases.wake(annotator)
+    return render(request, "annotate/vote.html", {"panel": panel_for(annotator.pk), "token": token})
+
+
+@require_GET
+def picture(request: HttpRequest, state_id: int) -> HttpResponse:
+    """Send an object's picture to its campaign's annotators."""
+    state = get_object_or_404(State.objects.select_related("campaign"), pk=state_id)
+    if people.annotator_in(request.session, state.campaign_id) is None:
+        raise PermissionDenied
+    return picture_response(state)

@@ -1,0 +1,27 @@
+"""The ASGI application: pages over HTTP, live panels over WebSockets."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
+http = get_asgi_application()
+
+# Consumers import models, which need the line above first.
+from channels.auth import AuthMiddlewareStack  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.urls import path  # noqa: E402
+
+from prefmh_web.annotate.consumer import VotingConsumer  # noqa: E402
+from prefmh_web.console.consumer import BoardConsumer  # noqa: E402
+from prefmh_web.origin import SameOriginValidator  # noqa: E402
+
+sockets = URLRouter(
+    [
+        path("ws/join/<str:token>/", VotingConsumer.as_asgi()),
+        path("ws/campaigns/<int:campaign_id>/", BoardConsumer.as_asgi()),
+    ]
+)
+application = ProtocolTypeRouter(
+    {"http": http, "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
+)

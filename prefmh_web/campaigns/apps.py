@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class CampaignsConfig(AppConfig):
+    name = "prefmh_web.campaigns"

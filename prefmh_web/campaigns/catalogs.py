@@ -1,0 +1,131 @@
+"""Reading an uploaded file into a campaign's states. The one door through which catalogs and states are written."""
+
+import threading
+import time
+from functools import partial
+from pathlib import PurePath
+
+from django.core.files.base import ContentFile, File
+from django.db import transaction
+
+import sampler
+from prefmh_web.campaigns import live
+from prefmh_web.campaigns.models import Campaign, Catalog, State
+
+MAX_REFUSALS_KEPT = 1000
+_PROGRESS_EVERY_S = 0.5
+
+# Catalogs this process is reading now, so that its own sweep does not start a second reading.
+_reading: set[int] = set()
+_reading_lock = threading.Lock()
+
+
+def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
+    """Take a file for a draft campaign, in place of an earlier one, and queue its reading."""
+    catalog, is_new = Catalog.objects.get_or_create(
+        campaign=campaign, defaults={"file": file, "filename": PurePath(filename).name[:255]}
+    )
+    if is_new:
+        _queue(catalog)
+        return catalog
+    catalog.file = file
+    catalog.filename = PurePath(filename).name[:255]
+    catalog.save(update_fields=("file", "filename"))
+    return read_again(catalog)
+
+
+def read_again(catalog: Catalog) -> Catalog:
+    """Queue a new reading, after a new file or a new number of neighbours."""
+    catalog.status = Catalog.Status.READING
+    catalog.revision += 1
+    catalog.rows_read, catalog.rows_total, catalog.error, catalog.refusals = 0, None, "", []
+    catalog.save(update_fields=("status", "revision", "rows_read", "rows_total", "error", "refusals"))
+    _queue(catalog)
+    return catalog
+
+
+def is_being_read(catalog_id: int) -> bool:
+    """True while this process reads the catalog."""
+    return catalog_id in _reading
+
+
+def read(catalog_id: int, revision: int) -> None:
+    """Read the file of a catalog into states; note what was refused. A stale or repeated call changes nothing."""
+    with _reading_lock:
+        if catalog_id in _reading:
+            return
+        _reading.add(catalog_id)
+    try:
+        catalog = Catalog.objects.select_related("campaign").get(pk=catalog_id)
+        if catalog.revision == revision and catalog.status == Catalog.Status.READING:
+            _read(catalog)
+    finally:
+        _reading.discard(catalog_id)
+
+
+def _read(catalog: Catalog) -> None:
+    kind = sampler.OBJECT_KINDS[catalog.campaign.objects_kind]
+    try:
+        with catalog.file.open("rb") as file:
+            reading = kind.read(file, _Progress(catalog))
+    except sampler.CatalogError as error:
+        _finish(catalog, Catalog.Status.REFUSED, error=str(error))
+        return
+    count = catalog.campaign.recipe["space"].get("neighbours", 0)
+    graph = kind.neighbours(reading.items, count) if count else ((),) * len(reading.items)
+    states = [_state(catalog.campaign, place, item, graph[place]) for place, item in enumerate(reading.items)]
+    refusals = [[refusal.source, refusal.reason] for refusal in reading.refusals[:MAX_REFUSALS_KEPT]]
+    with transaction.atomic():
+        if _finish(catalog, Catalog.Status.READY, refusals=refusals, rows_read=len(states)):
+            State.objects.filter(campaign=catalog.campaign_id).delete()
+            State.objects.bulk_create(states, batch_size=500)
+
+
+def _state(campaign: Campaign, place: int, item: sampler.Item, neighbours: tuple[int, ...]) -> State:
+    state = State(
+        campaign=campaign,
+        place=place,
+        content=item.content,
+        weight=item.weight,
+        neighbours=list(neighbours),
+        media_type=item.media_type,
+    )
+    if item.picture:
+        ending = item.media_type.removeprefix("image/")
+        state.picture.save(f"{campaign.pk}-{place}.{ending}", ContentFile(item.picture), save=False)
+    return state
+
+
+def _finish(catalog: Catalog, status: Catalog.Status, **fields) -> bool:
+    """Write the outcome, unless a newer file has come meanwhile or the campaign is a draft no more."""
+    written = Catalog.objects.filter(
+        pk=catalog.pk,
+        revision=catalog.revision,
+        status=Catalog.Status.READING,
+        campaign__status=Campaign.Status.DRAFT,
+    ).update(status=status, **fields)
+    live.nudge(live.watchers(catalog.campaign_id))
+    return bool(written)
+
+
+def _queue(catalog: Catalog) -> None:
+    from prefmh_web.campaigns.tasks import read_catalog
+
+    transaction.on_commit(partial(read_catalog.delay, catalog.pk, catalog.revision), robust=True)
+
+
+class _Progress:
+    """Writes how far the reading is, twice a second at most."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._next = time.monotonic() + _PROGRESS_EVERY_S
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _PROGRESS_EVERY_S
+        Catalog.objects.filter(pk=self._catalog.pk, revision=self._catalog.revision).update(
+            rows_read=done, rows_total=total
+        )
+        live.nudge(live.watchers(self._catalog.campaign_id))

@@ -1,0 +1,209 @@
+"""The record as files: recipe.json and four CSV files, streamed row by row, one by one or as one ZIP.
+
+All files of one export speak of one moment. That moment is a `Cut`, taken in one query each: how many steps each
+chain had decided, and how many votes its open comparison had. Whatever is older never changes, so the files can
+be written while people go on voting.
+"""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from django.db.models import F, Max, Q
+
+from prefmh_web.campaigns.cells import harmless
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
+
+Row = list[object]
+_ROWS_PER_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The moment an export speaks of."""
+
+    campaign: Campaign
+    steps: dict[int, int]
+    """Decided steps by chain."""
+    open_votes: dict[int, int]
+    """Counted votes by open comparison."""
+    last_vote: int
+    """Late votes with a greater id came after the cut."""
+
+    @classmethod
+    def now(cls, campaign: Campaign) -> "Cut":
+        # Open comparisons first. One decided before the second query is exported as decided, with all its votes,
+        # because its chain's step says so.
+        open_votes = dict(
+            Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+            .annotate(cast=Max("votes__number"))
+            .values_list("pk", "cast")
+        )
+        last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
+        steps = dict(campaign.chains.values_list("pk", "step"))
+        return cls(campaign, steps, {pk: cast or 0 for pk, cast in open_votes.items()}, last_vote)
+
+    def is_decided(self, comparison: Comparison) -> bool:
+        return comparison.step <= self.steps[comparison.chain_id]
+
+    def includes(self, comparison: Comparison) -> bool:
+        return self.is_decided(comparison) or comparison.pk in self.open_votes
+
+
+def states(cut: Cut) -> Iterator[Row]:
+    """Every object of the space: its number, its weight in p0, its neighbours, itself."""
+    yield ["state", "weight", "neighbours", "content"]
+    for state in cut.campaign.states.iterator(_ROWS_PER_CHUNK):
+        neighbours = " ".join(str(place) for place in state.neighbours)
+        yield [state.place, repr(state.weight), neighbours, harmless(state.content)]
+
+
+def steps(cut: Cut) -> Iterator[Row]:
+    """Every comparison in order, with what the verdict was computed from; open ones have an empty verdict."""
+    yield [
+        "chain", "step", "current", "proposal", "log_r0", "uniform", "budgets", "votes_cast", "votes_for",
+        "verdict", "opened_at", "decided_at",
+    ]  # fmt: skip
+    judges = list(cut.campaign.judges.all())
+    budgets = " ".join(str(judge.budget) for judge in judges)
+    for comparison in _comparisons(cut, with_votes=True):
+        decided = cut.is_decided(comparison)
+        tallies = _tallies(comparison, len(judges), None if decided else cut.open_votes[comparison.pk])
+        yield [
+            comparison.chain.place, comparison.step, comparison.current.place, comparison.proposal.place,
+            repr(comparison.log_r0), repr(comparison.uniform), budgets, *tallies,
+            comparison.verdict if decided else "", _time(comparison.opened_at),
+            _time(comparison.decided_at) if decided else "",
+        ]  # fmt: skip
+
+
+def votes(cut: Cut) -> Iterator[Row]:
+    """Every vote in the order it was counted; one that came too late has no number."""
+    yield [
+        "chain", "step", "number", "judge", "question", "annotator", "proposal_side", "chosen_side",
+        "for_proposal", "elapsed_ms", "cast_at",
+    ]  # fmt: skip
+    for vote in _votes(cut):
+        yield [
+            vote.comparison.chain.place, vote.comparison.step, vote.number or "", vote.judge.place,
+            harmless(vote.judge.question), vote.annotator_id, vote.proposal_side, vote.chosen_side,
+            int(vote.for_proposal), "" if vote.elapsed_ms is None else vote.elapsed_ms, _time(vote.cast_at),
+        ]  # fmt: skip
+
+
+def samples(cut: Cut) -> Iterator[Row]:
+    """The chains themselves: the state after each step; step 0 is where the chain started."""
+    yield ["chain", "step", "state", "content"]
+    for chain in cut.campaign.chains.select_related("start"):
+        yield [chain.place, 0, chain.start.place, harmless(chain.start.content)]
+        for comparison in _comparisons(cut, chain):
+            if cut.is_decided(comparison):
+                accepted = comparison.verdict == Comparison.Verdict.ACCEPT
+                state = comparison.proposal if accepted else comparison.current
+                yield [chain.place, comparison.step, state.place, harmless(state.content)]
+
+
+TABLES: dict[str, Callable[[Cut], Iterator[Row]]] = {
+    "votes.csv": votes,
+    "steps.csv": steps,
+    "states.csv": states,
+    "samples.csv": samples,
+}
+RECIPE = "recipe.json"
+
+
+def recipe(campaign: Campaign) -> str:
+    """Return the recipe as JSON."""
+    return json.dumps(campaign.recipe, indent=2, ensure_ascii=False) + "\n"
+
+
+def csv_text(cut: Cut, name: str) -> Iterator[str]:
+    """Yield one of `TABLES` as CSV text, some hundred rows at a time."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    for count, row in enumerate(TABLES[name](cut), start=1):
+        writer.writerow(row)
+        if count % _ROWS_PER_CHUNK == 0:
+            yield _drain(buffer)
+    yield _drain(buffer)
+
+
+def archive(campaign: Campaign) -> Iterator[bytes]:
+    """Yield a ZIP of the recipe and all tables, all cut at the same moment."""
+    cut = Cut.now(campaign)
+    pipe = _Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(RECIPE, recipe(campaign))
+        for name in TABLES:
+            with archive.open(name, "w") as entry:
+                for text in csv_text(cut, name):
+                    entry.write(text.encode())
+                    yield pipe.take()
+    yield pipe.take()
+
+
+def _comparisons(cut: Cut, chain: Chain | None = None, with_votes: bool = False) -> Iterator[Comparison]:
+    found = Comparison.objects.filter(chain__campaign=cut.campaign)
+    if chain is not None:
+        found = found.filter(chain=chain)
+    if with_votes:
+        found = found.prefetch_related("votes__judge")
+    found = found.select_related("chain", "current", "proposal").order_by("chain__place", "step")
+    return (comparison for comparison in found.iterator(_ROWS_PER_CHUNK) if cut.includes(comparison))
+
+
+def _votes(cut: Cut) -> Iterator[Vote]:
+    found = (
+        Vote.objects.filter(judge__campaign=cut.campaign)
+        .filter(Q(number__isnull=False) | Q(pk__lte=cut.last_vote))
+        .select_related("comparison__chain", "judge")
+        .order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
+    )
+    for vote in found.iterator(_ROWS_PER_CHUNK):
+        counted_by_then = cut.open_votes.get(vote.comparison_id, 0)
+        if cut.is_decided(vote.comparison) or (
+            vote.comparison_id in cut.open_votes and (not vote.counted or vote.number <= counted_by_then)
+        ):
+            yield vote
+
+
+def _tallies(comparison: Comparison, judges: int, up_to: int | None) -> tuple[str, str]:
+    cast, votes_for = [0] * judges, [0] * judges
+    for vote in comparison.votes.all():
+        if vote.counted and (up_to is None or vote.number <= up_to):
+            cast[vote.judge.place] += 1
+            votes_for[vote.judge.place] += vote.for_proposal
+    return " ".join(map(str, cast)), " ".join(map(str, votes_for))
+
+
+def _time(moment) -> str:
+    return moment.isoformat(timespec="milliseconds")
+
+
+def _drain(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+class _Pipe(io.RawIOBase):
+    """What a ZIP writer has written and nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data) -> int:
+        self._chunks.append(bytes(data))
+        return len(data)
+
+    def take(self) -> bytes:
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        return data

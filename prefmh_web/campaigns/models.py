@@ -1,0 +1,277 @@
+"""The record: what was asked, who answered what, and what was decided.
+
+State changes have one door each: `loop.py` for comparisons, votes and chains, `lifecycle.py` for campaigns,
+`catalogs.py` for catalogs. Nothing else writes these tables. What must never happen stands as a constraint here,
+whatever the code above does.
+"""
+
+import secrets
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
+
+import sampler
+
+
+def _both_or_neither(first: str, second: str) -> Q:
+    return Q(**{f"{first}__isnull": True, f"{second}__isnull": True}) | Q(
+        **{f"{first}__isnull": False, f"{second}__isnull": False}
+    )
+
+
+class Side(models.TextChoices):
+    """Where on the screen an object stands."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+    @property
+    def other(self) -> "Side":
+        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+
+
+class Campaign(models.Model):
+    """A recipe being run, with its owner, people and record."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft"
+        RUNNING = "running"
+        PAUSED = "paused"
+        FINISHED = "finished"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="campaigns")
+    name = models.CharField(max_length=120)
+    instructions = models.TextField(max_length=4000, blank=True)
+    recipe = models.JSONField()
+    lease_seconds = models.PositiveIntegerField(
+        default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
+    )
+    status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-created_at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                name="campaign_started_unless_draft",
+                condition=Q(status="draft", started_at__isnull=True)
+                | (~Q(status="draft") & Q(started_at__isnull=False)),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("console:campaign", args=[self.pk])
+
+    @property
+    def is_draft(self) -> bool:
+        return self.status == self.Status.DRAFT
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == self.Status.RUNNING
+
+    @property
+    def objects_kind(self) -> str:
+        """texts, molecules or images."""
+        return self.recipe["space"]["objects"]
+
+
+class Catalog(models.Model):
+    """The file a campaign's objects come from, and how far its reading is."""
+
+    class Status(models.TextChoices):
+        READING = "reading"
+        READY = "ready"
+        REFUSED = "refused"
+
+    campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="catalog")
+    file = models.FileField(upload_to="uploads/")
+    filename = models.CharField(max_length=255)
+    status = models.CharField(max_length=8, choices=Status, default=Status.READING)
+    # A new file or a new neighbour count raises it, so that a reading begun before can tell that it is stale.
+    revision = models.PositiveIntegerField(default=1)
+    rows_read = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(null=True)
+    error = models.TextField(blank=True)
+    # [[where, reason], ...]
+    refusals = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return self.filename
+
+
+class State(models.Model):
+    """One object of a campaign's space, by its place in the catalog."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="states")
+    place = models.PositiveIntegerField()
+    content = models.TextField()
+    weight = models.FloatField(validators=[MinValueValidator(0)])
+    neighbours = models.JSONField(default=list)
+    picture = models.FileField(upload_to="pictures/", blank=True)
+    media_type = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("place",)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "place"), name="state_once_per_place"),
+            models.CheckConstraint(name="state_weight_positive", condition=Q(weight__gt=0)),
+        )
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+
+class Judge(models.Model):
+    """One question of a campaign, with its budget N."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="judges")
+    place = models.PositiveSmallIntegerField()
+    question = models.CharField(max_length=300)
+    budget = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("place",)
+        constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="judge_once_per_place"),)
+
+    def __str__(self) -> str:
+        return self.question
+
+
+class Chain(models.Model):
+    """A Markov chain of `length` steps: its head is the state after `step` decided steps."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chains")
+    place = models.PositiveIntegerField()
+    start = models.ForeignKey(State, models.PROTECT, related_name="+")
+    head = models.ForeignKey(State, models.PROTECT, related_name="+")
+    length = models.PositiveIntegerField()
+    step = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("place",)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "place"), name="chain_once_per_place"),
+            models.CheckConstraint(name="chain_within_length", condition=Q(step__lte=F("length"))),
+        )
+
+    def __str__(self) -> str:
+        return f"chain {self.place} of {self.campaign_id}"
+
+
+class Comparison(models.Model):
+    """The question one step asks: proposal against current. `verdict` is null while votes are out."""
+
+    class Verdict(models.TextChoices):
+        ACCEPT = sampler.Verdict.ACCEPT.value
+        REJECT = sampler.Verdict.REJECT.value
+
+    chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
+    step = models.PositiveIntegerField()
+    current = models.ForeignKey(State, models.PROTECT, related_name="+")
+    proposal = models.ForeignKey(State, models.PROTECT, related_name="+")
+    log_r0 = models.FloatField()
+    uniform = models.FloatField()
+    opened_at = models.DateTimeField(auto_now_add=True)
+    verdict = models.CharField(max_length=6, choices=Verdict, null=True)  # noqa: DJ001 - null is "not settled yet"
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("chain", "step"), name="comparison_once_per_step"),
+            models.UniqueConstraint(
+                fields=("chain",), condition=Q(verdict__isnull=True), name="comparison_one_open_per_chain"
+            ),
+            models.CheckConstraint(
+                name="comparison_decision_whole", condition=_both_or_neither("verdict", "decided_at")
+            ),
+            models.CheckConstraint(name="comparison_uniform_in_range", condition=Q(uniform__gte=0, uniform__lt=1)),
+        )
+        indexes = (models.Index(fields=("decided_at",)),)
+
+    def __str__(self) -> str:
+        return f"step {self.step} of {self.chain}"
+
+    @property
+    def is_identity(self) -> bool:
+        return self.current_id == self.proposal_id
+
+    def standing(self, side: str, proposal_side: str) -> State:
+        """Return the object on `side` of the screen when the proposal stands on `proposal_side`."""
+        return self.proposal if side == proposal_side else self.current
+
+
+class Annotator(models.Model):
+    """A person who votes in one campaign, known by their session only."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="annotators")
+    joined_at = models.DateTimeField(auto_now_add=True)
+    # A page renews this every half minute while its socket is open.
+    online_until = models.DateTimeField(null=True)
+    # Set when a lease ran out unanswered: no more pairs until the person shows that they are there.
+    resting = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"annotator {self.pk}"
+
+
+def new_invitation_token() -> str:
+    return secrets.token_urlsafe(16)
+
+
+class Invitation(models.Model):
+    """A link that lets people join a campaign as annotators."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="invitations")
+    token = models.CharField(max_length=43, unique=True, default=new_invitation_token)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"invitation to {self.campaign_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("annotate:welcome", args=[self.token])
+
+
+class Vote(models.Model):
+    """One answer of one annotator to one judge's question. `number` is null for a vote that came too late."""
+
+    key = models.UUIDField(unique=True)
+    comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="votes")
+    judge = models.ForeignKey(Judge, models.PROTECT, related_name="votes")
+    annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="votes")
+    number = models.PositiveIntegerField(null=True)
+    proposal_side = models.CharField(max_length=5, choices=Side)
+    chosen_side = models.CharField(max_length=5, choices=Side)
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    cast_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("comparison", "judge", "annotator"),
+                condition=Q(number__isnull=False),
+                name="vote_counted_once_per_annotator",
+            ),
+            models.UniqueConstraint(fields=("comparison", "number"), name="vote_number_once"),
+        )
+        indexes = (models.Index(fields=("cast_at",)),)
+
+    def __str__(self) -> str:
+        return f"vote {self.number} on {self.comparison_id}"
+
+    @property
+    def for_proposal(self) -> bool:
+        return self.chosen_side == self.proposal_side
+
+    @property
+    def counted(self) -> bool:
+        return self.number is not None

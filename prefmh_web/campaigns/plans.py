@@ -1,0 +1,62 @@
+"""From the record to the sampler's values: plans, positions, comparisons, tallies."""
+
+from datetime import datetime
+from functools import lru_cache
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
+
+
+def plan_of(campaign: Campaign) -> sampler.Plan:
+    """Return the plan of a campaign. A started campaign's is kept in memory, since nothing in it can change.
+
+    Raises:
+        sampler.RecipeError: the recipe does not parse or does not fit the catalog.
+    """
+    if campaign.started_at is None:
+        return _build(campaign)
+    return _built(campaign.pk, campaign.started_at)
+
+
+@lru_cache(maxsize=64)
+def _built(campaign_id: int, started_at: datetime) -> sampler.Plan:
+    return _build(Campaign.objects.get(pk=campaign_id))
+
+
+def _build(campaign: Campaign) -> sampler.Plan:
+    rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
+    graph = tuple(tuple(neighbours) for _, neighbours in rows)
+    catalog = sampler.Catalog([weight for weight, _ in rows], graph if any(graph) else ())
+    return sampler.parse_recipe(campaign.recipe).build(catalog)
+
+
+def position_of(chain: Chain) -> sampler.Position:
+    """Return where a chain stands."""
+    return sampler.Position(chain.place, chain.step, chain.head.place)
+
+
+def asked_in(comparison: Comparison, budgets: tuple[int, ...]) -> sampler.Comparison:
+    """Return the sampler's value of a stored comparison."""
+    return sampler.Comparison(
+        comparison.chain.place,
+        comparison.step,
+        comparison.current.place,
+        comparison.proposal.place,
+        comparison.log_r0,
+        comparison.uniform,
+        budgets,
+    )
+
+
+def tally_of(comparison: Comparison, judges: int) -> sampler.Tally:
+    """Return the counted votes of a comparison, per judge."""
+    tally = sampler.Tally.empty(judges)
+    counted = Vote.objects.filter(comparison=comparison, number__isnull=False).select_related("judge")
+    for vote in counted:
+        tally = tally.add(vote.judge.place, vote.for_proposal)
+    return tally
+
+
+def budgets_of(campaign: Campaign) -> tuple[int, ...]:
+    """Return N_i of each judge of a started campaign."""
+    return tuple(judge["budget"] for judge in campaign.recipe["judges"])

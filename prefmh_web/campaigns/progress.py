@@ -1,0 +1,149 @@
+"""What a researcher watches: chains, rates, people, recent steps. Reads only."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
+
+RECENT_STEPS = 12
+RATE_WINDOW = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class JudgeTally:
+    """One judge's votes on one comparison."""
+
+    judge: Judge
+    votes_for: int
+    votes_cast: int
+
+
+@dataclass(frozen=True)
+class ChainProgress:
+    """One chain: where it stands and how it moves."""
+
+    chain: Chain
+    head: State
+    accepted: int
+    moves: int
+    votes_on_open: int
+    is_open: bool
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.chain.step // self.chain.length
+
+    @property
+    def acceptance_percent(self) -> int | None:
+        return round(100 * self.accepted / self.moves) if self.moves else None
+
+
+@dataclass(frozen=True)
+class RecentStep:
+    """One decided step with its votes."""
+
+    comparison: Comparison
+    tallies: list[JudgeTally]
+
+    @property
+    def accepted(self) -> bool:
+        return self.comparison.verdict == Comparison.Verdict.ACCEPT
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Everything the live page shows."""
+
+    campaign: Campaign
+    judges: list[Judge]
+    chains: list[ChainProgress]
+    recent: list[RecentStep]
+    votes: int
+    votes_per_minute: float
+    people_online: int
+    people_joined: int
+
+    @property
+    def steps_decided(self) -> int:
+        return sum(progress.chain.step for progress in self.chains)
+
+    @property
+    def steps(self) -> int:
+        return sum(progress.chain.length for progress in self.chains)
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.steps_decided // self.steps if self.steps else 0
+
+    @property
+    def acceptance_percent(self) -> int | None:
+        """Accepted among the proposals that differed from the state they were made in."""
+        moves = sum(progress.moves for progress in self.chains)
+        return round(100 * sum(progress.accepted for progress in self.chains) / moves) if moves else None
+
+    @property
+    def people_needed(self) -> int:
+        """No person answers the same question twice on one pair, so the largest N needs as many people."""
+        return max((judge.budget for judge in self.judges), default=1)
+
+
+def progress_of(campaign: Campaign) -> Progress:
+    """Return what to show of a started campaign."""
+    now = timezone.now()
+    judges = list(campaign.judges.all())
+    counted = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
+    since = max(now - RATE_WINDOW, campaign.started_at)
+    minutes = max((now - since).total_seconds() / 60, 0.25)
+    return Progress(
+        campaign=campaign,
+        judges=judges,
+        chains=_chains(campaign),
+        recent=_recent(campaign, judges),
+        votes=counted.count(),
+        votes_per_minute=counted.filter(cast_at__gte=since).count() / minutes,
+        people_online=campaign.annotators.filter(online_until__gt=now).count(),
+        people_joined=campaign.annotators.count(),
+    )
+
+
+def _chains(campaign: Campaign) -> list[ChainProgress]:
+    moved = Q(comparisons__verdict__isnull=False) & ~Q(comparisons__current=F("comparisons__proposal"))
+    chains = campaign.chains.select_related("head").annotate(
+        moves=Count("comparisons", filter=moved),
+        accepted=Count("comparisons", filter=moved & Q(comparisons__verdict=Comparison.Verdict.ACCEPT)),
+    )
+    open_votes = dict(
+        Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+        .annotate(cast=Count("votes", filter=Q(votes__number__isnull=False)))
+        .values_list("chain_id", "cast")
+    )
+    return [
+        ChainProgress(
+            chain, chain.head, chain.accepted, chain.moves, open_votes.get(chain.pk, 0), chain.pk in open_votes
+        )
+        for chain in chains
+    ]
+
+
+def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
+    comparisons = list(
+        Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False)
+        .exclude(current=F("proposal"))
+        .select_related("chain", "current", "proposal")
+        .order_by("-decided_at", "-pk")[:RECENT_STEPS]
+    )
+    cast, votes_for = defaultdict(Counter), defaultdict(Counter)
+    for vote in Vote.objects.filter(comparison__in=comparisons, number__isnull=False):
+        cast[vote.comparison_id][vote.judge_id] += 1
+        votes_for[vote.comparison_id][vote.judge_id] += vote.for_proposal
+    return [
+        RecentStep(
+            comparison,
+            [JudgeTally(judge, votes_for[comparison.pk][judge.pk], cast[comparison.pk][judge.pk]) for judge in judges],
+        )
+        for comparison in comparisons
+    ]

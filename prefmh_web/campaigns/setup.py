@@ -1,0 +1,34 @@
+"""Saving a campaign's setup while it is a draft."""
+
+from django.core.files.base import File
+from django.db import transaction
+
+from prefmh_web.campaigns import catalogs
+from prefmh_web.campaigns.lifecycle import NotPossible
+from prefmh_web.campaigns.models import Campaign
+
+
+def create(*, owner, file: File, filename: str, **fields) -> Campaign:
+    """Create a draft from a checked recipe and an uploaded file, and queue the reading of the file."""
+    with transaction.atomic():
+        campaign = Campaign.objects.create(owner=owner, **fields)
+        catalogs.upload(campaign, file, filename)
+    return campaign
+
+
+def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
+    """Change a draft; read its file again if the file, the kind of object or the neighbours changed.
+
+    Raises:
+        NotPossible: the campaign has started.
+    """
+    with transaction.atomic():
+        space_before = campaign.recipe["space"]
+        drafts = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT)
+        if not drafts.update(**fields):
+            raise NotPossible("The campaign has started; its setup is frozen.")
+        campaign.refresh_from_db()
+        if file:
+            catalogs.upload(campaign, file, file.name)
+        elif campaign.recipe["space"] != space_before:
+            catalogs.read_again(campaign.catalog)

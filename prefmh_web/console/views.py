@@ -1,0 +1,98 @@
+"""The researcher's pages: list, set up, watch, and change a campaign's state."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from prefmh_web.campaigns import lifecycle, setup
+from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.pictures import picture_response
+from prefmh_web.console.board import board_for
+from prefmh_web.console.forms import CampaignForm, QuestionFormSet, questions_of
+
+
+def own_campaign(request: HttpRequest, campaign_id: int) -> Campaign:
+    """Return a campaign of the signed-in researcher; 404 for anybody else's."""
+    return get_object_or_404(Campaign.objects.select_related("catalog"), pk=campaign_id, owner=request.user)
+
+
+@login_required
+@require_GET
+def campaigns(request: HttpRequest) -> HttpResponse:
+    """List the researcher's campaigns."""
+    mine = Campaign.objects.filter(owner=request.user)
+    return render(request, "console/campaigns.html", {"campaigns": mine})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """Set up a new campaign from a file."""
+    form = CampaignForm(request.POST or None, request.FILES or None)
+    questions = QuestionFormSet(request.POST or None, prefix="questions")
+    if request.method == "POST" and (fields := _checked(form, questions)) is not None:
+        file = form.cleaned_data["file"]
+        campaign = setup.create(owner=request.user, file=file, filename=file.name, **fields)
+        return redirect(campaign)
+    return render(request, "console/setup.html", {"form": form, "questions": questions})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Change the setup of a draft."""
+    campaign = own_campaign(request, campaign_id)
+    form = CampaignForm(request.POST or None, request.FILES or None, campaign=campaign)
+    questions = QuestionFormSet(request.POST or None, prefix="questions", initial=questions_of(campaign))
+    if request.method == "POST" and (fields := _checked(form, questions)) is not None:
+        try:
+            setup.change(campaign, file=form.cleaned_data["file"], **fields)
+        except lifecycle.NotPossible as reason:
+            messages.error(request, str(reason))
+        return redirect(campaign)
+    return render(request, "console/setup.html", {"form": form, "questions": questions, "campaign": campaign})
+
+
+@login_required
+@require_GET
+def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Show a campaign live."""
+    board = board_for(own_campaign(request, campaign_id))
+    invitation = board.campaign.invitations.first()
+    link = request.build_absolute_uri(invitation.get_absolute_url()) if invitation else None
+    return render(request, "console/campaign.html", {"board": board, "invitation_link": link})
+
+
+@login_required
+@require_POST
+def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaign], None]) -> HttpResponse:
+    """Start, pause or resume a campaign."""
+    campaign = own_campaign(request, campaign_id)
+    try:
+        change(campaign)
+    except lifecycle.NotPossible as reason:
+        messages.error(request, str(reason))
+    return redirect(campaign)
+
+
+@login_required
+@require_GET
+def picture(request: HttpRequest, state_id: int) -> HttpResponse:
+    """Send an object's picture to the campaign's owner."""
+    state = get_object_or_404(State.objects.select_related("campaign"), pk=state_id, campaign__owner=request.user)
+    return picture_response(state)
+
+
+def _checked(form: CampaignForm, questions: QuestionFormSet) -> dict | None:
+    """Return a campaign's fields from valid forms, or None with the reasons in the forms."""
+    # Both are checked before either answers, so that all reasons show at once.
+    if not all([form.is_valid(), questions.is_valid()]):
+        return None
+    recipe = form.recipe(questions)
+    if recipe is None:
+        return None
+    return {"recipe": recipe, **{name: form.cleaned_data[name] for name in ("name", "instructions", "lease_seconds")}}

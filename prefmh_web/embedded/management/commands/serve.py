@@ -1,0 +1,25 @@
+"""manage.py serve: everything from one process, on the embedded database."""
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand
+
+from prefmh_web.embedded import serving
+
+
+class Command(BaseCommand):
+    """Serves what is in the data folder; makes the folder's database first if it is new."""
+
+    help = "Serve campaigns from one process: pages, sockets and tasks; no other service is needed."
+
+    def add_arguments(self, parser):
+        serving.add_arguments(parser)
+        parser.add_argument("--researcher", default="researcher", help="whose sign-in link to print (made if missing)")
+
+    def handle(self, *args, address, port, url, researcher, **options):
+        port = serving.choose_port(address, port)
+        site = serving.site_url(address, port, url)
+        serving.prepare_database()
+        get_user_model().objects.get_or_create(username=researcher)
+        self.stdout.write(f"Sign in as {researcher} (for a day): {serving.sign_in_link(site, researcher)}")
+        self.stdout.write("Serving. Stop with Ctrl-C.")
+        serving.serve(address, port)

@@ -1,0 +1,62 @@
+"""The embedded server: pages, sockets, tasks and the clock that sweeps, in this one process."""
+
+import socket
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+SWEEP_EVERY_S = 5
+
+
+class PortTaken(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The wanted port belongs to another program; the message says what to do."""
+
+
+def free_port(address: str, wanted: int | None, first: int = 8000, tries: int = 20) -> int:
+    """Return `wanted`, or the first free port from `first` on when none is wanted.
+
+    Raises:
+        PortTaken: there is none.
+    """
+    for port in [wanted] if wanted else range(first, first + tries):
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+            except OSError:
+                continue
+            return port
+    taken = f"Port {wanted}" if wanted else f"Every port from {first} to {first + tries - 1}"
+    raise PortTaken(f"{taken} is taken on {address}. Name another one with --port.")
+
+
+class Clock(threading.Thread):
+    """Calls `tick` at once and then every few seconds, until stopped."""
+
+    def __init__(self, tick: Callable[[], None], every_s: float = SWEEP_EVERY_S) -> None:
+        super().__init__(name="clock", daemon=True)
+        self._tick, self._every_s, self._stopped = tick, every_s, threading.Event()
+
+    def run(self) -> None:
+        self._tick()
+        while not self._stopped.wait(self._every_s):
+            self._tick()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+
+
+def server(address: str, port: int) -> uvicorn.Server:
+    """Return the configured server; `run()` serves until interrupted."""
+    config = uvicorn.Config(
+        "prefmh_web.asgi:application",
+        host=address,
+        port=port,
+        lifespan="off",
+        log_level="warning",
+        ws_max_size=64 * 1024,
+        timeout_graceful_shutdown=3,
+    )
+    return uvicorn.Server(config)

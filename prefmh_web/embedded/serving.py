@@ -1,0 +1,77 @@
+"""What `serve` and `demo` share: options, the database brought up to date, the links, and serving itself."""
+
+import sys
+from argparse import ArgumentParser
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+
+from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.annotate.tasks import sweep_leases
+from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.embedded.server import Clock, PortTaken, free_port, server
+
+# Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
+_SWITCH_INTERVAL_S = 0.0005
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the options of every serving command."""
+    parser.add_argument("--address", default="127.0.0.1", help="the address to listen on (default: this computer only)")
+    parser.add_argument("--port", type=int, help="the port to listen on (default: the first free one from 8000)")
+    parser.add_argument("--url", help="how people reach this server, for the printed links: http://192.168.1.5:8000")
+
+
+def site_url(address: str, port: int, url: str | None) -> str:
+    """Return the address in front of every printed link, and accept it as a host name.
+
+    Raises:
+        CommandError: the server listens on every address and cannot know which one people use.
+    """
+    if url is None and address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        raise CommandError("With --address 0.0.0.0 also say how people reach this computer: --url http://NAME:PORT")
+    site = (url or f"http://{f'[{address}]' if ':' in address else address}:{port}").rstrip("/")
+    host = site.partition("//")[2].rpartition(":")[0] or site.partition("//")[2]
+    if host and host not in settings.ALLOWED_HOSTS:
+        settings.ALLOWED_HOSTS.append(host)
+    return site
+
+
+def choose_port(address: str, wanted: int | None) -> int:
+    """Return the port to listen on.
+
+    Raises:
+        CommandError: it is taken.
+    """
+    try:
+        return free_port(address, wanted)
+    except PortTaken as taken:
+        raise CommandError(str(taken)) from taken
+
+
+def prepare_database() -> None:
+    """Bring the embedded database up to date."""
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def sign_in_link(site: str, username: str) -> str | None:
+    """Return a link that signs this researcher in; None when there is no such account."""
+    user = get_user_model().objects.filter(username=username).first()
+    return f"{site}{sign_in_path(user)}" if user else None
+
+
+def serve(address: str, port: int) -> None:
+    """Serve until interrupted; sweep at the start and every few seconds."""
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    clock = Clock(_sweep)
+    clock.start()
+    try:
+        server(address, port).run()
+    finally:
+        clock.stop()
+
+
+def _sweep() -> None:
+    sweep.delay()
+    sweep_leases.delay()

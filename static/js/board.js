@@ -1,0 +1,17 @@
+// The campaign page: copying the link, and a reload when the campaign's status changes under the page.
+"use strict";
+
+document.querySelectorAll("[data-copy]").forEach((button) => {
+  button.addEventListener("click", async () => {
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    await navigator.clipboard.writeText(field.value);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+});
+
+const status = document.getElementById("board").dataset.status;
+document.addEventListener("htmx:wsAfterMessage", () => {
+  if (document.getElementById("board").dataset.status !== status) window.location.reload();
+});

@@ -1,0 +1,89 @@
+// The voting page: keys, a stop watch, one ballot at a time, and a way on when no socket opens.
+"use strict";
+
+const form = document.getElementById("ballot-form");
+const elapsed = document.getElementById("elapsed-ms");
+const connection = document.getElementById("connection");
+const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip", Enter: "continue" };
+const SOCKET_PATIENCE_MS = 5000;
+const RELOAD_MS = 4000;
+
+let shownAt = performance.now();
+let shownKey = leaseKey();
+let everOpened = false;
+
+function leaseKey() {
+  return form.elements.lease ? form.elements.lease.value : "";
+}
+
+function button(choice) {
+  return form.querySelector(`button[name=choice][value=${choice}]`);
+}
+
+function say(text) {
+  connection.textContent = text;
+  connection.hidden = !text;
+}
+
+document.addEventListener("keydown", (event) => {
+  const choice = KEYS[event.key];
+  if (!choice || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  // On a focused button Enter presses that button, as everywhere.
+  if (event.key === "Enter" && document.activeElement.closest("button")) return;
+  const target = button(choice);
+  if (!target) return;
+  event.preventDefault();
+  target.click();
+});
+
+// A second click before the answer would repeat the same vote; the server knows it by its key, the page drops it.
+form.addEventListener("submit", (event) => {
+  if (form.dataset.busy) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    return;
+  }
+  elapsed.value = String(Math.round(performance.now() - shownAt));
+  form.dataset.busy = "1";
+  if (event.submitter) event.submitter.classList.add("chosen");
+}, { capture: true });
+
+document.addEventListener("htmx:wsBeforeMessage", () => {
+  form.dataset.hadFocus = form.contains(document.activeElement) ? "1" : "";
+});
+
+document.addEventListener("htmx:wsAfterMessage", () => {
+  delete form.dataset.busy;
+  if (leaseKey() !== shownKey) {
+    shownKey = leaseKey();
+    shownAt = performance.now();
+    window.scrollTo({ top: 0 });
+  }
+  // The swap took the focused element away; without this a screen reader would start at the top of the page.
+  const question = document.getElementById("question");
+  if (form.dataset.hadFocus && question) question.focus({ preventScroll: true });
+});
+
+document.addEventListener("htmx:wsOpen", () => {
+  everOpened = true;
+  say("");
+});
+
+document.addEventListener("htmx:wsClose", (event) => {
+  const code = event.detail.event.code;
+  if (code === 4401) say("You are no longer part of this campaign here. Open your link again.");
+  else if (code === 4400) window.location.reload();
+  else if (everOpened) say("Connection lost. Your vote is kept; trying again…");
+});
+
+// Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time.
+setTimeout(() => {
+  if (everOpened) return;
+  form.removeAttribute("ws-send");
+  const plain = form.cloneNode(true);
+  delete plain.dataset.busy;
+  form.replaceWith(plain);
+  document.documentElement.dataset.socket = "none";
+  plain.addEventListener("submit", () => { plain.elements.elapsed_ms.value = String(Math.round(performance.now() - shownAt)); });
+  if (!plain.elements.lease) setTimeout(() => window.location.reload(), RELOAD_MS);
+}, SOCKET_PATIENCE_MS);
