@@ -44,7 +44,7 @@ class Ballot:
         """Do what the person asked for. Safe to repeat.
 
         Raises:
-            Lease.DoesNotExist: the annotator was never shown this pair.
+            Comparison.DoesNotExist: the annotator was never shown this pair.
         """
         if self.lease is None:
             leases.wake(annotator)

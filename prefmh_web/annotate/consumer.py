@@ -1,7 +1,6 @@
 """The socket behind the voting page. It carries ballots in and panels out; it decides and remembers nothing."""
 
 import asyncio
-import contextlib
 import json
 import logging
 
@@ -10,10 +9,9 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from prefmh_web.annotate import leases, people
 from prefmh_web.annotate.ballot import Ballot, BallotError
-from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.panel import Panel, panel_for
 from prefmh_web.campaigns import live
-from prefmh_web.campaigns.models import Annotator
+from prefmh_web.campaigns.models import Annotator, Comparison
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +19,7 @@ NOT_JOINED = 4401
 BAD_MESSAGE = 4400
 _LONGEST_MESSAGE = 10_000
 _HEARTBEAT_S = 30
+_LOOK_AT_MOST_EVERY_S = 0.1
 
 
 class VotingConsumer(AsyncWebsocketConsumer):
@@ -28,11 +27,12 @@ class VotingConsumer(AsyncWebsocketConsumer):
 
     annotator: Annotator | None = None
     shows_pair = False
-    _heartbeat: asyncio.Task | None = None
+    _background: list[asyncio.Task]
 
     async def connect(self):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
         await self.accept()
+        self._background = []
         self.annotator = await self._who()
         if self.annotator is None:
             await self.close(NOT_JOINED)
@@ -41,8 +41,9 @@ class VotingConsumer(AsyncWebsocketConsumer):
         for group in (live.voters(self.annotator.campaign_id), live.voter(self.annotator.pk)):
             await self.channel_layer.group_add(group, self.channel_name)
         await database_sync_to_async(self._arrive)()
-        self._heartbeat = asyncio.create_task(self._stay_present())
+        self._showing, self._nudged = asyncio.Lock(), asyncio.Event()
         await self._show()
+        self._background = [asyncio.create_task(self._stay_present()), asyncio.create_task(self._look_when_nudged())]
 
     async def receive(self, text_data=None, bytes_data=None):
         if self.annotator is None:
@@ -52,7 +53,7 @@ class VotingConsumer(AsyncWebsocketConsumer):
                 raise BallotError("a message must be a short text")
             ballot = Ballot.parse(_fields(text_data))
             await database_sync_to_async(ballot.act)(self.annotator)
-        except (BallotError, Lease.DoesNotExist) as error:
+        except (BallotError, Comparison.DoesNotExist) as error:
             logger.info("annotator %s sent a bad message: %s", self.annotator.pk, error)
             await self.close(BAD_MESSAGE)
             return
@@ -61,10 +62,9 @@ class VotingConsumer(AsyncWebsocketConsumer):
     async def disconnect(self, code):
         if self.annotator is None:
             return
-        if self._heartbeat:
-            self._heartbeat.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._heartbeat
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         for group in (live.voters(self.annotator.campaign_id), live.voter(self.annotator.pk)):
             await self.channel_layer.group_discard(group, self.channel_name)
         await database_sync_to_async(self._leave)()
@@ -72,12 +72,21 @@ class VotingConsumer(AsyncWebsocketConsumer):
     async def look_again(self, event):
         """Answer a nudge: a waiting page looks for a pair; a page with one is told only what concerns its person."""
         if not self.shows_pair or event["group"] == live.voter(self.annotator.pk):
+            self._nudged.set()
+
+    async def _look_when_nudged(self) -> None:
+        # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
+        while True:
+            await self._nudged.wait()
+            self._nudged.clear()
             await self._show()
+            await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
 
     async def _show(self) -> None:
-        panel, html = await database_sync_to_async(self._panel)()
-        self.shows_pair = panel.lease is not None
-        await self.send(html)
+        async with self._showing:
+            panel, html = await database_sync_to_async(self._panel)()
+            self.shows_pair = panel.lease is not None
+            await self.send(html)
 
     def _panel(self) -> tuple[Panel, str]:
         panel = panel_for(self.annotator.pk)
@@ -88,7 +97,7 @@ class VotingConsumer(AsyncWebsocketConsumer):
         return people.annotator_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
 
     def _arrive(self) -> None:
-        leases.adopt(self.annotator, self.annotator.campaign)
+        leases.adopt(self.annotator)
         people.set_present(self.annotator, True)
 
     def _leave(self) -> None:

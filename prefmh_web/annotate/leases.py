@@ -13,10 +13,10 @@ late. Locks are taken in one order: the comparison, then its leases.
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 import sampler
@@ -28,31 +28,26 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, 
 ORPHAN_GRACE = timedelta(seconds=15)
 
 
-@dataclass(frozen=True)
-class Question:
-    """What one judge asks about one open comparison."""
-
-    comparison: Comparison
-    judge: Judge
-
-
 def take(annotator: Annotator) -> Lease | None:
     """Return the annotator's live lease, or lease them a question; None when there is none for them now."""
-    now = timezone.now()
-    campaign = Campaign.objects.get(pk=annotator.campaign_id)
-    expire(campaign)
-    live_lease = live_lease_of(annotator)
-    if live_lease or not campaign.is_running or Annotator.objects.get(pk=annotator.pk).resting:
-        return live_lease
-    for question in _questions_for(annotator, campaign):
-        if lease := _lease(question, annotator, campaign, now):
-            return lease
+    campaign = annotator.campaign
+    lease = live_lease_of(annotator)
+    if lease or not campaign.is_running or annotator.resting:
+        return lease
+    try:
+        for comparison, judge in _questions_for(annotator):
+            if lease := _lease(comparison.pk, judge, annotator):
+                return lease
+    except IntegrityError:
+        # A second page of the same person took a lease in this very moment; both show that one.
+        return live_lease_of(annotator)
     return None
 
 
 def live_lease_of(annotator: Annotator) -> Lease | None:
     """Return the lease the annotator holds, if any."""
-    return _whole().filter(annotator=annotator, ended_at__isnull=True).first()
+    whole = Lease.objects.select_related("judge", "comparison__current", "comparison__proposal")
+    return whole.filter(annotator=annotator, ended_at__isnull=True).first()
 
 
 def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: int | None) -> Vote | None:
@@ -61,27 +56,25 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     An expired lease's vote still counts while nobody else's vote would come too late for it.
 
     Raises:
-        Lease.DoesNotExist: the annotator was never given this lease.
+        Comparison.DoesNotExist: the annotator was never given this lease.
     """
-    comparison_id = Lease.objects.values_list("comparison_id", flat=True).get(key=key, annotator=annotator)
-    with transaction.atomic():
-        comparison = loop.lock(comparison_id)
-        lease = Lease.objects.select_related("judge").get(key=key)
+    with loop.locked(leases__key=key, leases__annotator=annotator) as comparison:
+        lease = Lease.objects.get(key=key)
         if lease.ending == Lease.Ending.SKIPPED:
             return None
-        in_time = lease.ended_at is None or _has_room(comparison, lease.judge)
+        judge = _judge(comparison.chain.campaign, lease.judge_id)
         vote = loop.cast_vote(
+            comparison,
             key=key,
-            comparison_id=comparison_id,
-            judge=lease.judge,
+            judge=judge,
             annotator=annotator,
             proposal_side=Side(lease.proposal_side),
             chosen_side=chosen_side,
             elapsed_ms=elapsed_ms,
-            may_count=in_time,
+            may_count=lease.is_live or _has_room(comparison, judge),
         )
         _end(lease, Lease.Ending.VOTED)
-        Annotator.objects.filter(pk=annotator.pk, resting=True).update(resting=False)
+    wake(annotator)
     return vote
 
 
@@ -89,11 +82,10 @@ def skip(key: uuid.UUID, annotator: Annotator) -> None:
     """Return a question to its judge; it will be asked again, of somebody else if there is anybody.
 
     Raises:
-        Lease.DoesNotExist: the annotator was never given this lease.
+        Comparison.DoesNotExist: the annotator was never given this lease.
     """
-    with transaction.atomic():
-        lease = Lease.objects.get(key=key, annotator=annotator)
-        _end(lease, Lease.Ending.SKIPPED)
+    with loop.locked(leases__key=key, leases__annotator=annotator):
+        _end(Lease.objects.get(key=key), Lease.Ending.SKIPPED)
         live.nudge(live.voters(annotator.campaign_id))
 
 
@@ -105,35 +97,29 @@ def orphan(annotator: Annotator) -> None:
     )
 
 
-def adopt(annotator: Annotator, campaign: Campaign) -> None:
+def adopt(annotator: Annotator) -> None:
     """The person's page is back: their question keeps the deadline it had."""
     for lease in Lease.objects.filter(annotator=annotator, ended_at__isnull=True, is_orphan=True):
-        expires_at = lease.issued_at + timedelta(seconds=campaign.lease_seconds)
+        expires_at = lease.issued_at + timedelta(seconds=annotator.campaign.lease_seconds)
         Lease.objects.filter(pk=lease.pk, is_orphan=True).update(expires_at=expires_at, is_orphan=False)
 
 
 def wake(annotator: Annotator) -> None:
     """The person shows that they are there, after a lease of theirs ran out."""
-    Annotator.objects.filter(pk=annotator.pk, resting=True).update(resting=False)
+    if annotator.resting:
+        Annotator.objects.filter(pk=annotator.pk).update(resting=False)
+        annotator.resting = False
 
 
-def expire(campaign: Campaign | None = None) -> None:
-    """End the leases whose time is over, of one campaign or of all."""
-    overdue = Lease.objects.filter(ended_at__isnull=True, expires_at__lte=timezone.now())
-    if campaign is not None:
-        overdue = overdue.filter(annotator__campaign=campaign)
-    for lease in overdue.select_related("annotator"):
+def expire() -> None:
+    """End the leases whose time is over."""
+    overdue = Lease.objects.filter(ended_at__isnull=True, expires_at__lte=timezone.now()).select_related("annotator")
+    for lease in overdue:
         with transaction.atomic():
             # A person who is there but did not answer rests; one whose page is gone is served on return.
             if _end(lease, Lease.Ending.EXPIRED) and not lease.is_orphan:
                 Annotator.objects.filter(pk=lease.annotator_id).update(resting=True)
             live.nudge(live.voter(lease.annotator_id), live.voters(lease.annotator.campaign_id))
-
-
-def _whole():
-    return Lease.objects.select_related(
-        "judge", "annotator", "comparison__current", "comparison__proposal", "comparison__chain"
-    )
 
 
 def _end(lease: Lease, ending: Lease.Ending) -> bool:
@@ -143,70 +129,72 @@ def _end(lease: Lease, ending: Lease.Ending) -> bool:
     return bool(before.update(ended_at=timezone.now(), ending=ending))
 
 
-def _questions_for(annotator: Annotator, campaign: Campaign) -> Iterator[Question]:
-    """Yield what this annotator may be asked, best first: not skipped by them, longest open, least answered."""
-    judges = list(campaign.judges.all())
+def _questions_for(annotator: Annotator) -> Iterator[tuple[Comparison, Judge]]:
+    """Yield what this annotator may be asked, best first: not skipped by them, longest open, least answered.
+
+    What is seen here is seen without a lock; `_lease` looks again under one.
+    """
+    campaign = annotator.campaign
+    judges = plans.judges_of(campaign)
     comparisons = list(
         Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        .select_related("chain", "current", "proposal")
+        .select_related("chain__campaign")
+        .prefetch_related("votes", "leases")
         .order_by("opened_at", "pk")
     )
-    on_open = {"comparison__chain__campaign": campaign, "comparison__verdict": None}
-    answered = set(Vote.objects.filter(annotator=annotator, **on_open).values_list("comparison", "judge"))
-    skips = Counter(
-        Lease.objects.filter(annotator=annotator, ending=Lease.Ending.SKIPPED, **on_open).values_list(
-            "comparison", "judge"
-        )
-    )
-    asked = Counter(Vote.objects.filter(number__isnull=False, **on_open).values_list("comparison", "judge"))
-    asked.update(Lease.objects.filter(ended_at__isnull=True, **on_open).values_list("comparison", "judge"))
-    candidates = [
-        (skips[comparison.pk, judge.pk], place, asked[comparison.pk, judge.pk] / judge.budget, judge.place, judge)
-        for place, comparison in enumerate(comparisons)
-        for judge in judges
-        if (comparison.pk, judge.pk) not in answered
-    ]
-    for _, place, _, _, judge in sorted(candidates, key=lambda candidate: candidate[:4]):
-        yield Question(comparisons[place], judge)
+    candidates = []
+    for age, comparison in enumerate(comparisons):
+        asked, skips, answered = Counter(), Counter(), set()
+        for lease in comparison.leases.all():
+            asked[lease.judge_id] += lease.is_live or lease.ending == Lease.Ending.VOTED
+            if lease.annotator_id == annotator.pk:
+                skips[lease.judge_id] += lease.ending == Lease.Ending.SKIPPED
+                answered.update([lease.judge_id] if lease.ending == Lease.Ending.VOTED else [])
+        candidates += [
+            (skips[judge.pk], age, asked[judge.pk] / judge.budget, judge.place)
+            for judge in judges
+            if judge.pk not in answered
+        ]
+    for _, age, _, place in sorted(candidates):
+        if _has_room(comparisons[age], judges[place]):
+            yield comparisons[age], judges[place]
 
 
-def _lease(question: Question, annotator: Annotator, campaign: Campaign, now) -> Lease | None:
-    with transaction.atomic():
-        comparison = loop.lock(question.comparison.pk)
-        if not _has_room(comparison, question.judge):
+def _lease(comparison_id: int, judge: Judge, annotator: Annotator) -> Lease | None:
+    with loop.locked(pk=comparison_id) as comparison:
+        prefetch_related_objects([comparison], "votes", "leases")
+        if not _has_room(comparison, judge):
             return None
-        # A second page of the same person may have taken a lease since this one looked.
-        if existing := live_lease_of(annotator):
-            return existing
-        lease = Lease.objects.create(
+        now = timezone.now()
+        return Lease.objects.create(
             comparison=comparison,
-            judge=question.judge,
+            judge=judge,
             annotator=annotator,
-            proposal_side=_draw_side(comparison, campaign),
+            proposal_side=_draw_side(comparison, len(comparison.leases.all())),
             issued_at=now,
-            expires_at=now + timedelta(seconds=campaign.lease_seconds),
+            expires_at=now + timedelta(seconds=annotator.campaign.lease_seconds),
         )
-    return _whole().get(pk=lease.pk)
 
 
 def _has_room(comparison: Comparison, judge: Judge) -> bool:
-    """True when one more lease for this judge cannot make any vote late. The comparison must be locked."""
+    """True when one more vote for this judge cannot make any vote late; for certain if the comparison is locked."""
     if comparison.verdict:
         return False
-    budgets = plans.budgets_of(comparison.chain.campaign)
-    tally = plans.tally_of(comparison, len(budgets))
-    out = Counter(
-        Lease.objects.filter(comparison=comparison, ended_at__isnull=True).values_list("judge__place", flat=True)
-    )
-    promised = [out[place] for place in range(len(budgets))]
-    return sampler.askable(comparison.log_r0, comparison.uniform, tally.votes_for, tally.votes_cast, promised, budgets)[
-        judge.place
-    ]
+    campaign = comparison.chain.campaign
+    tally = plans.tally_of(campaign, (vote for vote in comparison.votes.all() if vote.counted))
+    out = Counter(lease.judge_id for lease in comparison.leases.all() if lease.is_live)
+    promised = [out[each.pk] for each in plans.judges_of(campaign)]
+    budgets = plans.budgets_of(campaign)
+    room = sampler.askable(comparison.log_r0, comparison.uniform, tally.votes_for, tally.votes_cast, promised, budgets)
+    return room[judge.place]
 
 
-def _draw_side(comparison: Comparison, campaign: Campaign) -> Side:
+def _draw_side(comparison: Comparison, leased_before: int) -> Side:
     """Draw where the proposal stands, anew for every lease: each lean of a voter meets both orders alike."""
-    leased_before = Lease.objects.filter(comparison=comparison).count()
     chain = comparison.chain
-    rng = sampler.stream(campaign.recipe["seed"], chain.place, comparison.step, sampler.Purpose.SIDES)
+    rng = sampler.stream(chain.campaign.recipe["seed"], chain.place, comparison.step, sampler.Purpose.SIDES)
     return Side.LEFT if rng.random(leased_before + 1)[-1] < 0.5 else Side.RIGHT
+
+
+def _judge(campaign: Campaign, judge_id: int) -> Judge:
+    return next(judge for judge in plans.judges_of(campaign) if judge.pk == judge_id)

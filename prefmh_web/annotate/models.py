@@ -48,6 +48,10 @@ class Lease(models.Model):
         return f"lease of {self.annotator_id} on {self.comparison_id}"
 
     @property
+    def is_live(self) -> bool:
+        return self.ended_at is None
+
+    @property
     def left(self) -> State:
         return self.comparison.standing(Side.LEFT, self.proposal_side)
 

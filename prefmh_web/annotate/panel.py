@@ -42,14 +42,12 @@ class Panel:
 
 def panel_for(annotator_id: int) -> Panel:
     """Return what to show, leasing a question to the annotator if there is one for them."""
-    annotator = Annotator.objects.get(pk=annotator_id)
-    lease = leases.take(annotator)
     annotator = Annotator.objects.select_related("campaign").get(pk=annotator_id)
     campaign = annotator.campaign
     return Panel(
         campaign=campaign,
         annotator=annotator,
-        lease=lease,
+        lease=leases.take(annotator),
         votes=Vote.objects.filter(annotator=annotator).count(),
         steps_decided=campaign.chains.aggregate(decided=Sum("step"))["decided"] or 0,
         steps=campaign.recipe["chains"] * campaign.recipe["steps"],

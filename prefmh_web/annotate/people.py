@@ -15,7 +15,8 @@ _KEY = "annotator_in_{}"
 
 def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
     """Return who this session is in a campaign; None before joining."""
-    return Annotator.objects.filter(pk=session.get(_KEY.format(campaign_id)), campaign=campaign_id).first()
+    found = Annotator.objects.select_related("campaign")
+    return found.filter(pk=session.get(_KEY.format(campaign_id)), campaign=campaign_id).first()
 
 
 def annotator_by(session: SessionBase, token: str) -> Annotator | None:

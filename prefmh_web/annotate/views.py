@@ -7,9 +7,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from prefmh_web.annotate import leases, people
 from prefmh_web.annotate.ballot import Ballot, BallotError
-from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.panel import panel_for
-from prefmh_web.campaigns.models import Invitation, State
+from prefmh_web.campaigns.models import Comparison, Invitation, State
 from prefmh_web.campaigns.pictures import picture_response
 
 
@@ -39,7 +38,7 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
             Ballot.parse(request.POST).act(annotator)
         except BallotError as error:
             return render(request, "annotate/bad_ballot.html", {"error": error, "token": token}, status=400)
-        except Lease.DoesNotExist as error:
+        except Comparison.DoesNotExist as error:
             raise Http404("This pair was never shown to you.") from error
         return redirect("annotate:vote", token=token)
     leases.wake(annotator)

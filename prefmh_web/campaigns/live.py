@@ -32,6 +32,10 @@ def nudge(*groups: str) -> None:
 
 
 def _send(groups: tuple[str, ...]) -> None:
+    async_to_sync(_send_to)(groups)
+
+
+async def _send_to(groups: tuple[str, ...]) -> None:
     layer = get_channel_layer()
     for group in groups:
-        async_to_sync(layer.group_send)(group, {"type": "look.again", "group": group})
+        await layer.group_send(group, {"type": "look.again", "group": group})

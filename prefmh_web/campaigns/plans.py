@@ -1,10 +1,11 @@
 """From the record to the sampler's values: plans, positions, comparisons, tallies."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Vote
 
 
 def plan_of(campaign: Campaign) -> sampler.Plan:
@@ -35,7 +36,22 @@ def position_of(chain: Chain) -> sampler.Position:
     return sampler.Position(chain.place, chain.step, chain.head.place)
 
 
-def asked_in(comparison: Comparison, budgets: tuple[int, ...]) -> sampler.Comparison:
+def judges_of(campaign: Campaign) -> tuple[Judge, ...]:
+    """Return the judges of a started campaign, by place; kept in memory as its plan is."""
+    return _judges(campaign.pk, campaign.started_at)
+
+
+@lru_cache(maxsize=64)
+def _judges(campaign_id: int, started_at: datetime) -> tuple[Judge, ...]:
+    return tuple(Judge.objects.filter(campaign=campaign_id).order_by("place"))
+
+
+def budgets_of(campaign: Campaign) -> tuple[int, ...]:
+    """Return N_i of each judge of a started campaign."""
+    return tuple(judge.budget for judge in judges_of(campaign))
+
+
+def asked_in(comparison: Comparison) -> sampler.Comparison:
     """Return the sampler's value of a stored comparison."""
     return sampler.Comparison(
         comparison.chain.place,
@@ -44,19 +60,14 @@ def asked_in(comparison: Comparison, budgets: tuple[int, ...]) -> sampler.Compar
         comparison.proposal.place,
         comparison.log_r0,
         comparison.uniform,
-        budgets,
+        budgets_of(comparison.chain.campaign),
     )
 
 
-def tally_of(comparison: Comparison, judges: int) -> sampler.Tally:
-    """Return the counted votes of a comparison, per judge."""
-    tally = sampler.Tally.empty(judges)
-    counted = Vote.objects.filter(comparison=comparison, number__isnull=False).select_related("judge")
+def tally_of(campaign: Campaign, counted: Iterable[Vote]) -> sampler.Tally:
+    """Return the tally of one comparison's counted votes."""
+    place = {judge.pk: judge.place for judge in judges_of(campaign)}
+    tally = sampler.Tally.empty(len(place))
     for vote in counted:
-        tally = tally.add(vote.judge.place, vote.for_proposal)
+        tally = tally.add(place[vote.judge_id], vote.for_proposal)
     return tally
-
-
-def budgets_of(campaign: Campaign) -> tuple[int, ...]:
-    """Return N_i of each judge of a started campaign."""
-    return tuple(judge["budget"] for judge in campaign.recipe["judges"])

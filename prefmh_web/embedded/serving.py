@@ -64,7 +64,7 @@ def sign_in_link(site: str, username: str) -> str | None:
 def serve(address: str, port: int) -> None:
     """Serve until interrupted; sweep at the start and every few seconds."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    clock = Clock(_sweep)
+    clock = Clock(sweep_everything)
     clock.start()
     try:
         server(address, port).run()
@@ -72,6 +72,7 @@ def serve(address: str, port: int) -> None:
         clock.stop()
 
 
-def _sweep() -> None:
+def sweep_everything() -> None:
+    """Queue whatever waits: chains without a question, files to read, leases whose time is over."""
     sweep.delay()
     sweep_leases.delay()

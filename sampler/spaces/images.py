@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from sampler.spaces.objects import (
     MAX_ITEMS,
@@ -34,6 +34,16 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _LOSSY = ("JPEG", "WEBP")
 _WEIGHTS = "weights.csv"
 _THUMBNAIL = (12, 12)
+# By the value of the EXIF tag Orientation.
+_TURN_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 
 class Images:
@@ -112,7 +122,9 @@ def _encode(data: bytes) -> tuple[bytes, str]:
                     f"at most {MAX_PIXELS // 10**6} million are allowed"
                 )
             lossy = original.format in _LOSSY
-            upright = ImageOps.exif_transpose(original)
+            # Not ImageOps.exif_transpose: it writes all EXIF data anew and fails on what cameras get wrong there.
+            turn = _TURN_UPRIGHT.get(original.getexif().get(ExifTags.Base.Orientation, 1))
+            upright = original if turn is None else original.transpose(turn)
             if upright.mode.startswith("I;16"):
                 # Pillow would clip 16-bit greys at 255 and leave a white picture.
                 upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
@@ -121,8 +133,7 @@ def _encode(data: bytes) -> tuple[bytes, str]:
         raise ValueError(f"not an image; accepted are {', '.join(FORMATS)}") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ValueError(f"the image has far too many pixels: {error}") from error
-    except (OSError, SyntaxError, EOFError, TypeError, struct.error) as error:
-        # The last two are what Pillow raises for EXIF data that it can read and not rewrite.
+    except (OSError, SyntaxError, EOFError, struct.error) as error:
         raise ValueError(f"the image is broken: {error}") from error
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     encoded = io.BytesIO()

@@ -1,0 +1,82 @@
+"""Fixtures: a researcher, campaigns through the real doors, the real server on a thread, real browsers."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.stack import LiveServer, make_campaign
+
+CHROMIUM = Path("/usr/bin/chromium")
+# Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path: Path) -> Path:
+    """Uploads and pictures of each test in a folder of its own."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+    return tmp_path
+
+
+@pytest.fixture
+def idle_tasks(transactional_db) -> Iterator[Callable[[], None]]:
+    """A committing database, and a call that returns once no task is running; none outlives the test."""
+    from prefmh_web.embedded.tasks import wait_until_idle
+
+    yield wait_until_idle
+    wait_until_idle()
+
+
+@pytest.fixture
+def researcher(idle_tasks, django_user_model):
+    return django_user_model.objects.create_user("ada", password="correct horse battery staple")
+
+
+@pytest.fixture
+def campaign(researcher, idle_tasks):
+    """A started campaign of twelve texts, two judges with N = 2 and 1, three chains."""
+    return make_campaign(researcher)
+
+
+@pytest.fixture
+def live_site(idle_tasks) -> Iterator[LiveServer]:
+    """The real server: HTTP, sockets, tasks and the sweeping clock."""
+    site = LiveServer()
+    site.start()
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real Chromium; the tests that need it are skipped, with the reason, where there is none."""
+    if not CHROMIUM.exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs {CHROMIUM}; .ci/run installs it")
+        pytest.skip(f"needs {CHROMIUM} (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    quiet = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*quiet, "--disable-sync"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], object]], object]:
+    """Return a call that waits for a condition, and fails naming it when it does not come."""
+
+    def wait_for(condition: Callable[[], object], seconds: float = 20) -> object:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if found := condition():
+                return found
+            threading.Event().wait(0.05)
+        raise AssertionError(f"did not happen within {seconds} s: {condition}")
+
+    return wait_for

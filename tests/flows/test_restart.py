@@ -1,0 +1,150 @@
+"""The serving process is killed in the middle of voting and started again."""
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prefmh_web.demo.voters import Voter
+from prefmh_web.embedded.server import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 3
+
+
+class Installation:
+    """`manage.py demo` in a data folder of its own, as a process that can be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port("127.0.0.1", None, first=21_000, tries=2000)
+        self.environment = {**os.environ, "PREFMH_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+
+    def start(self) -> None:
+        command = [sys.executable, "manage.py", "demo", "--port", str(self.port)]
+        log = (self.folder / "demo.log").open("w")
+        self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+        while "Serving" not in self.log() or not self._answers():
+            assert self.process.poll() is None, self.log()
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def log(self) -> str:
+        return (self.folder / "demo.log").read_text()
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/accounts/sign-in/")
+        except OSError:
+            return False
+        return True
+
+    def query(self, sql: str) -> list[tuple]:
+        """Read the record as another process sees it."""
+        with sqlite3.connect(self.folder / "prefmh.sqlite3") as database:
+            return database.execute(sql).fetchall()
+
+    def export(self, campaign: int) -> Path:
+        """Download the record the way a researcher does."""
+        sign_in = re.search(r"http\S+sesame=\S+", self.log()).group()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(sign_in)
+        path = self.folder / f"export-{campaign}.zip"
+        url = f"http://127.0.0.1:{self.port}/campaigns/{campaign}/files/export.zip"
+        path.write_bytes(browser.open(url).read())
+        return path
+
+
+class CarefulVoter(Voter):
+    """A voter who notes each vote once the server has answered it: those the person has seen acknowledged."""
+
+    def __post_init__(self) -> None:
+        self.acknowledged: list[str] = []
+
+    async def _decide(self, panel):
+        # The page answers a vote with another panel; with the same pair again it has not been read yet.
+        if self.sent and panel.values.get("lease") != self.sent[-1] and self.sent[-1] not in self.acknowledged:
+            self.acknowledged.append(self.sent[-1])
+        return await super()._decide(panel)
+
+
+@pytest.fixture
+def installation(tmp_path):
+    installation = Installation(tmp_path)
+    installation.start()
+    yield installation
+    installation.kill()
+
+
+def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(installation):
+    links = re.findall(r"http\S+/join/\S+/", installation.log())
+    voters = [
+        CarefulVoter(link, AnyScore(), np.random.default_rng(seed), lambda rng: float(rng.exponential(0.05)))
+        for link in links
+        for seed in range(3)
+    ]
+
+    async def vote_through_kills() -> None:
+        running = [asyncio.create_task(voter.run()) for voter in voters]
+        for _ in range(KILLS):
+            await asyncio.sleep(2.5)
+            seen = await asyncio.to_thread(self_consistent_kill, installation)
+            await asyncio.to_thread(installation.start)
+            compare_uniforms(installation, seen)
+        await asyncio.sleep(2.5)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    asyncio.run(vote_through_kills())
+
+    acknowledged = {key.replace("-", "") for voter in voters for key in voter.acknowledged}
+    stored = [key for (key,) in installation.query("SELECT key FROM campaigns_vote")]
+    assert len(acknowledged) > 50
+    assert acknowledged <= set(stored)
+    assert len(stored) == len(set(stored))
+    for (campaign,) in installation.query("SELECT id FROM campaigns_campaign"):
+        path = installation.export(campaign)
+        assert zipfile.is_zipfile(path)
+        replay = subprocess.run(
+            [sys.executable, "manage.py", "replay", str(path)],
+            cwd=ROOT, env=installation.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert replay.returncode == 0, replay.stdout + replay.stderr
+        assert "all agree" in replay.stdout
+
+
+def self_consistent_kill(installation: Installation) -> dict:
+    installation.kill()
+    return uniforms(installation)
+
+
+def uniforms(installation: Installation) -> dict:
+    rows = installation.query("SELECT chain_id, step, uniform, log_r0, proposal_id FROM campaigns_comparison")
+    return {(chain, step): rest for chain, step, *rest in rows}
+
+
+def compare_uniforms(installation: Installation, before: dict) -> None:
+    after = uniforms(installation)
+    assert before
+    assert {step: after[step] for step in before} == before
+
+
+class AnyScore(dict):
+    """Hidden scores for whatever is asked: later objects are liked a little more."""
+
+    def __missing__(self, question: str):
+        return lambda place: place / 20

@@ -1,0 +1,109 @@
+"""`askable` against every order and every answer that outstanding votes can have."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import pytest
+
+from sampler import Verdict, askable, verdict
+
+BUDGETS = [(1,), (3,), (5,), (1, 2), (2, 2), (3, 2), (1, 1, 2)]
+QUESTIONS = [(log_r0, uniform) for log_r0 in (-3.0, -1.2, 0.0, 1.5, 5.0) for uniform in (0.0, 0.07, 0.45, 0.93)]
+
+Counts = tuple[int, ...]
+
+
+def plus_one(counts: Counts, judge: int, by: int = 1) -> Counts:
+    return tuple(count + by * (place == judge) for place, count in enumerate(counts))
+
+
+def tallies(budgets: Counts):
+    """Every (votes for, votes cast) within the budgets."""
+    for cast in itertools.product(*(range(n + 1) for n in budgets)):
+        for votes in itertools.product(*(range(n + 1) for n in cast)):
+            yield votes, cast
+
+
+def brute_force(log_r0: float, uniform: float, budgets: Counts):
+    """Return can_be_late(votes, cast, asked): is there an order and are there answers that make a vote late?"""
+
+    @functools.cache
+    def is_open(votes: Counts, cast: Counts) -> bool:
+        return verdict(log_r0, uniform, votes, cast, budgets) is Verdict.UNDECIDED
+
+    @functools.cache
+    def can_be_late(votes: Counts, cast: Counts, asked: Counts) -> bool:
+        arriving = [judge for judge, count in enumerate(asked) if count]
+        if arriving and not is_open(votes, cast):
+            return True
+        return any(
+            can_be_late(plus_one(votes, judge, answer), plus_one(cast, judge), plus_one(asked, judge, -1))
+            for judge in arriving
+            for answer in (0, 1)
+        )
+
+    return can_be_late
+
+
+@pytest.mark.parametrize("budgets", BUDGETS)
+def test_askable_means_that_no_order_and_no_answers_make_a_vote_late(budgets):
+    for log_r0, uniform in QUESTIONS:
+        can_be_late = brute_force(log_r0, uniform, budgets)
+        for votes, cast in tallies(budgets):
+            room = [n - c for n, c in zip(budgets, cast, strict=True)]
+            for promised in itertools.product(*(range(left + 1) for left in room)):
+                expected = tuple(
+                    promised[judge] < room[judge] and not can_be_late(votes, cast, plus_one(promised, judge))
+                    for judge in range(len(budgets))
+                )
+                assert askable(log_r0, uniform, votes, cast, promised, budgets) == expected
+
+
+@pytest.mark.parametrize("budgets", BUDGETS)
+def test_a_campaign_that_asks_only_what_is_askable_never_gets_a_late_vote(budgets):
+    for log_r0, uniform in QUESTIONS:
+        nothing = (0,) * len(budgets)
+        seen, to_visit = set(), [(nothing, nothing, nothing)]
+        while to_visit:
+            situation = to_visit.pop()
+            if situation in seen:
+                continue
+            seen.add(situation)
+            votes, cast, promised = situation
+            if any(promised):
+                assert verdict(log_r0, uniform, votes, cast, budgets) is Verdict.UNDECIDED
+            for judge, may_ask in enumerate(askable(log_r0, uniform, votes, cast, promised, budgets)):
+                if may_ask:
+                    to_visit.append((votes, cast, plus_one(promised, judge)))
+                if promised[judge]:
+                    to_visit += [
+                        (plus_one(votes, judge, answer), plus_one(cast, judge), plus_one(promised, judge, -1))
+                        for answer in (0, 1)
+                    ]
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5, 9])
+def test_one_judge_may_be_asked_min_a_c_votes_at_once(budget):
+    def needed(votes: int, cast: int, answer: int, settled: Verdict) -> float:
+        for more in range(budget - cast + 1):
+            if verdict(log_r0, uniform, [votes + answer * more], [cast + more], [budget]) is settled:
+                return more
+        return math.inf
+
+    for log_r0, uniform in QUESTIONS:
+        for (votes,), (cast,) in tallies((budget,)):
+            a, c = needed(votes, cast, 1, Verdict.ACCEPT), needed(votes, cast, 0, Verdict.REJECT)
+            for promised in range(budget - cast + 1):
+                (may_ask,) = askable(log_r0, uniform, [votes], [cast], [promised], [budget])
+                assert may_ask == (promised + 1 <= min(a, c))
+
+
+@pytest.mark.parametrize("budgets", BUDGETS)
+def test_an_open_comparison_with_nothing_promised_can_always_ask_somebody(budgets):
+    for log_r0, uniform in QUESTIONS:
+        for votes, cast in tallies(budgets):
+            is_open = verdict(log_r0, uniform, votes, cast, budgets) is Verdict.UNDECIDED
+            assert any(askable(log_r0, uniform, votes, cast, [0] * len(budgets), budgets)) == is_open

@@ -1,0 +1,78 @@
+"""Catalogs: p0, the neighbour graph, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sampler import Catalog, Purpose, stream
+from tests.support.catalogs import LOPSIDED
+
+
+def test_p0_is_proportional_to_the_weights():
+    np.testing.assert_allclose(np.exp(LOPSIDED.log_p0), np.array([1, 2, 5, 0.5, 1.5]) / 10, rtol=1e-14)
+    assert len(LOPSIDED) == 5
+
+
+def test_items_are_drawn_as_often_as_p0_says():
+    rng = stream(1, 0, 0, Purpose.START)
+    drawn = np.bincount([LOPSIDED.draw(rng) for _ in range(20_000)], minlength=5) / 20_000
+    for share, chance in zip(drawn, np.exp(LOPSIDED.log_p0), strict=True):
+        # Five standard deviations of a binomial share.
+        assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / 20_000)
+
+
+def test_weights_may_differ_by_many_orders_of_magnitude():
+    catalog = Catalog(np.array([1e-200, 1.0, 1e100]))
+    assert np.all(np.isfinite(catalog.log_p0))
+    assert catalog.draw(np.random.default_rng(0)) == 2
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [],
+        [1.0],
+        [[1.0, 2.0]],
+        [1.0, 0.0],
+        [1.0, -2.0],
+        [1.0, math.nan],
+        [1.0, math.inf],
+        [1e308] * 20,  # the sum is no double
+        [1e-300, 1e300],  # the smaller share is no double
+    ],
+)
+def test_bad_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="weights must"):
+        Catalog(np.array(weights))
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "reason"),
+    [
+        (((1,), (0,)), "must list 3 items"),
+        (((0, 1), (0,), ()), "other items"),
+        (((1, 1), (0,), ()), "each once"),
+        (((3,), (), ()), "unknown item, 3"),
+        (((-1,), (), ()), "unknown item, -1"),
+        (((1,), (), ()), "symmetric: 0 lists 1"),
+    ],
+)
+def test_a_bad_graph_is_refused(neighbours, reason):
+    with pytest.raises(ValueError, match=reason):
+        Catalog(np.ones(3), neighbours)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "parts"),
+    [
+        (((1,), (0, 2), (1, 3), (2,)), 1),
+        (((1,), (0,), (3,), (2,)), 2),
+        (((1,), (0,), (), ()), 3),
+        (((), (), (), ()), 4),
+    ],
+)
+def test_parts_of_a_graph_are_counted(neighbours, parts):
+    assert Catalog(np.ones(4), neighbours).components() == parts

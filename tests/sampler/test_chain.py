@@ -1,0 +1,156 @@
+"""Ask, tell and advance: what they return, and what they refuse without changing anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from sampler import (
+    Independent,
+    Mixture,
+    Neighbours,
+    Plan,
+    Position,
+    Proposal,
+    Purpose,
+    Tally,
+    Verdict,
+    advance,
+    ask,
+    begin,
+    stream,
+    tell,
+)
+from tests.support.catalogs import LOPSIDED
+
+KERNELS = {
+    "independent": Independent(LOPSIDED),
+    "neighbours": Neighbours(LOPSIDED),
+    "mixture": Mixture([0.5, 0.5], [Independent(LOPSIDED), Neighbours(LOPSIDED)]),
+}
+
+
+class Stay:
+    """A kernel that always proposes the current state."""
+
+    def propose(self, rng, state):
+        return Proposal(state, 0.0)
+
+
+def plan(kernel=KERNELS["neighbours"], seed=8):
+    return Plan(seed, LOPSIDED, kernel, (3, 2))
+
+
+@pytest.fixture
+def position():
+    return begin(plan(), chain=1)
+
+
+@pytest.fixture
+def comparison(position):
+    return ask(plan(), position)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_asking_again_gives_the_same_comparison(kernel):
+    first = [ask(plan(kernel), Position(chain, step, 2)) for chain in range(3) for step in range(5)]
+    again = [ask(plan(kernel), Position(chain, step, 2)) for chain in range(3) for step in range(5)]
+    assert first == again
+    assert first == [ask(plan(kernel), Position(each.chain, each.step - 1, 2)) for each in reversed(first)][::-1]
+
+
+def test_another_seed_chain_or_step_asks_something_else():
+    uniforms = {
+        ask(plan(seed=seed), Position(chain, step, 2)).uniform
+        for seed in range(3)
+        for chain in range(3)
+        for step in range(3)
+    }
+    assert len(uniforms) == 27
+
+
+def test_the_uniform_does_not_depend_on_the_state_or_the_kernel():
+    expected = stream(8, 1, 5, Purpose.UNIFORM).random()
+    for kernel in KERNELS.values():
+        for state in range(len(LOPSIDED)):
+            assert ask(plan(kernel), Position(1, 4, state)).uniform == expected
+
+
+def test_a_comparison_carries_all_that_a_verdict_needs(position, comparison):
+    assert (comparison.chain, comparison.step, comparison.current) == (1, 1, position.state)
+    assert comparison.budgets == (3, 2)
+    assert comparison.proposal in LOPSIDED.neighbours[position.state]
+
+
+def test_chains_start_from_p0():
+    starts = [begin(plan(), chain).state for chain in range(4_000)]
+    p0 = LOPSIDED.weights / LOPSIDED.weights.sum()
+    for state, chance in enumerate(p0):
+        # Five standard deviations of a binomial share.
+        assert abs(starts.count(state) / 4_000 - chance) < 5 * math.sqrt(chance * (1 - chance) / 4_000)
+
+
+def test_tell_follows_the_votes(comparison):
+    open_one = dataclasses.replace(comparison, log_r0=0.0, uniform=0.5)
+    assert tell(open_one, Tally.empty(2)) is Verdict.UNDECIDED
+    assert tell(open_one, Tally((3, 2), (3, 2))) is Verdict.ACCEPT
+    assert tell(open_one, Tally((0, 0), (3, 0))) is Verdict.REJECT
+
+
+def test_tell_refuses_more_votes_than_the_budget_has(comparison):
+    with pytest.raises(ValueError, match="votes_cast"):
+        tell(comparison, Tally((0, 0), (4, 0)))
+
+
+def test_a_proposal_equal_to_the_state_is_accepted_without_a_vote(position):
+    identity = ask(plan(Stay()), position)
+    assert identity.is_identity
+    assert tell(identity, Tally.empty(2)) is Verdict.ACCEPT
+    assert advance(position, identity, Verdict.ACCEPT) == Position(1, 1, position.state)
+
+
+def test_advance_takes_the_proposal_or_keeps_the_state(position, comparison):
+    assert advance(position, comparison, Verdict.ACCEPT) == Position(1, 1, comparison.proposal)
+    assert advance(position, comparison, Verdict.REJECT) == Position(1, 1, position.state)
+
+
+def test_advance_refuses_an_open_comparison_and_changes_nothing(position, comparison):
+    before = dataclasses.replace(position)
+    with pytest.raises(ValueError, match="verdict must be settled"):
+        advance(position, comparison, Verdict.UNDECIDED)
+    assert position == before
+
+
+@pytest.mark.parametrize("change", [{"chain": 2}, {"step": 2}, {"step": 0}, {"current": -1}])
+def test_advance_refuses_the_comparison_of_another_position(position, comparison, change):
+    before = dataclasses.replace(position)
+    with pytest.raises(ValueError, match="comparison must be the next step"):
+        advance(position, dataclasses.replace(comparison, **change), Verdict.ACCEPT)
+    assert position == before
+
+
+def test_a_comparison_cannot_be_used_twice(position, comparison):
+    after = advance(position, comparison, Verdict.REJECT)
+    with pytest.raises(ValueError, match="comparison must be the next step"):
+        advance(after, comparison, Verdict.REJECT)
+
+
+def test_positions_and_comparisons_cannot_be_written_to(position, comparison):
+    for value in (position, comparison, Tally.empty(2)):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            value.step = 5
+
+
+def test_a_tally_counts_each_judges_votes():
+    empty = Tally.empty(3)
+    tally = empty.add(2, True).add(0, False).add(2, False).add(2, True)
+    assert tally == Tally(votes_for=(0, 0, 2), votes_cast=(1, 0, 3))
+    assert empty == Tally((0, 0, 0), (0, 0, 0))
+
+
+@pytest.mark.parametrize("judge", [-1, 3])
+def test_a_tally_refuses_an_unknown_judge(judge):
+    with pytest.raises(ValueError, match="judge must be 0 to 2"):
+        Tally.empty(3).add(judge, True)

@@ -1,0 +1,34 @@
+"""Nearest-neighbour graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sampler.spaces.proximity import nearest_by_distance, symmetric
+
+
+def test_two_items_are_linked_when_either_is_among_the_others_nearest():
+    vectors = np.random.default_rng(5).normal(size=(60, 3))
+    distances = np.linalg.norm(vectors[:, None] - vectors[None], axis=-1)
+    np.fill_diagonal(distances, np.inf)
+    nearest = [set(row[:4].tolist()) for row in np.argsort(distances, axis=1)]
+    expected = tuple(
+        tuple(other for other in range(60) if other in nearest[item] or item in nearest[other]) for item in range(60)
+    )
+    assert nearest_by_distance(vectors, 4, "euclidean") == expected
+
+
+@pytest.mark.parametrize("count", [2, 3, 50])
+def test_asking_for_more_neighbours_than_there_are_links_everything(count):
+    graph = nearest_by_distance(np.array([[0.0], [1.0], [5.0]]), count, "euclidean")
+    assert graph == ((1, 2), (0, 2), (0, 1))
+
+
+def test_identical_items_are_never_their_own_neighbours():
+    graph = nearest_by_distance(np.zeros((6, 2)), 2, "euclidean")
+    assert all(item not in row and len(row) >= 2 for item, row in enumerate(graph))
+
+
+def test_symmetric_skips_the_item_itself_and_keeps_the_count():
+    assert symmetric([[0, 1, 2], [2, 1, 0], [1, 0, 2]], 1) == ((1,), (0, 2), (1,))

@@ -1,0 +1,160 @@
+"""Recipes: good ones parse and build, bad ones list every problem with its path."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from sampler import Catalog, Independent, Mixture, Neighbours, RecipeError, parse_recipe
+from tests.support.catalogs import PATH
+
+MIXTURE = {
+    "kind": "mixture",
+    "parts": [
+        {"weight": 0.25, "kernel": {"kind": "independent"}},
+        {"weight": 0.75, "kernel": {"kind": "neighbours"}},
+    ],
+}
+GOOD = {
+    "version": 1,
+    "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
+    "kernel": {"kind": "neighbours"},
+    "judges": [
+        {"question": "Which one is more gothic?", "budget": 3},
+        {"question": "Which one is kinder?", "budget": 1},
+    ],
+    "chains": 4,
+    "steps": 100,
+    "seed": 2**53 - 1,
+}
+APART = Catalog(np.ones(4), ((1,), (0,), (3,), (2,)))
+
+
+def changed(path, value):
+    """Return the good recipe with the field at `path` set to `value`."""
+    recipe = copy.deepcopy(GOOD)
+    *parents, last = path
+    where = recipe
+    for part in parents:
+        where = where[part]
+    where[last] = value
+    return recipe
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [({"kind": "independent"}, Independent), ({"kind": "neighbours"}, Neighbours), (MIXTURE, Mixture)],
+)
+def test_good_recipes_parse_and_build(kernel, expected):
+    recipe = parse_recipe(changed(["kernel"], kernel))
+    plan = recipe.build(PATH)
+    assert isinstance(plan.kernel, expected)
+    assert (plan.seed, plan.budgets, plan.start) == (2**53 - 1, (3, 1), PATH)
+
+
+def test_a_recipe_survives_json():
+    recipe = parse_recipe(changed(["kernel"], MIXTURE))
+    assert parse_recipe(json.loads(recipe.model_dump_json())) == recipe
+
+
+def test_a_question_loses_the_white_space_around_it():
+    assert parse_recipe(changed(["judges", 0, "question"], "  Which? \n")).judges[0].question == "Which?"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (["kernel", "kind"], "teleport", "kernel"),
+        (["kernel"], {**MIXTURE, "parts": []}, "kernel.mixture.parts"),
+        (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel.mixture"),
+        (["kernel", "radius"], 2, "kernel.neighbours.radius"),
+        (["space", "objects"], "sounds", "space.objects"),
+        (["space", "neighbours"], 51, "space.neighbours"),
+        (["judges"], [], "judges"),
+        (["judges"], GOOD["judges"] * 5, "judges"),
+        (["judges", 0, "budget"], 0, "judges.0.budget"),
+        (["judges", 1, "budget"], 2.5, "judges.1.budget"),
+        (["judges", 1, "question"], "   ", "judges.1.question"),
+        (["judges", 0, "colour"], "red", "judges.0.colour"),
+        (["chains"], 0, "chains"),
+        (["steps"], 0, "steps"),
+        (["steps"], "many", "steps"),
+        (["seed"], -1, "seed"),
+        (["seed"], 2**53, "seed"),
+        (["version"], 2, "version"),
+        (["notes"], "extra", "notes"),
+    ],
+)
+def test_a_bad_field_is_named_by_its_path(path, value, problem):
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(changed(path, value))
+    assert [each.path for each in refused.value.problems] == [problem]
+    assert all(each.message for each in refused.value.problems)
+
+
+@pytest.mark.parametrize("field", ["space", "kernel", "judges", "chains", "steps", "seed"])
+def test_a_missing_field_is_named(field):
+    with pytest.raises(RecipeError, match=f"{field}: Field required"):
+        parse_recipe({name: value for name, value in GOOD.items() if name != field})
+
+
+def test_every_problem_is_listed_at_once():
+    recipe = changed(["chains"], 0) | {"seed": -1, "extra": 1}
+    recipe["judges"][1]["budget"] = 0
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(recipe)
+    assert {each.path for each in refused.value.problems} == {"chains", "seed", "extra", "judges.1.budget"}
+
+
+@pytest.mark.parametrize("weight", [0, -0.5, 1.5, float("nan")])
+def test_weights_of_a_mixture_are_between_zero_and_one(weight):
+    kernel = copy.deepcopy(MIXTURE)
+    kernel["parts"][0]["weight"] = weight
+    with pytest.raises(RecipeError, match="weight"):
+        parse_recipe(changed(["kernel"], kernel))
+
+
+def test_a_mixture_says_what_its_weights_sum_to():
+    kernel = copy.deepcopy(MIXTURE)
+    kernel["parts"][0]["weight"] = 0.5
+    with pytest.raises(RecipeError, match=r"must sum to 1, not 1\.25"):
+        parse_recipe(changed(["kernel"], kernel))
+
+
+@pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
+def test_a_kernel_that_moves_to_neighbours_needs_a_space_that_has_them(kernel):
+    recipe = changed(["kernel"], kernel)
+    recipe["space"]["neighbours"] = 0
+    with pytest.raises(RecipeError, match=r"space\.neighbours must be 1 or more"):
+        parse_recipe(recipe)
+
+
+@pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
+def test_such_a_kernel_is_not_built_on_a_catalog_without_a_graph(kernel):
+    with pytest.raises(RecipeError, match="no neighbour graph"):
+        parse_recipe(changed(["kernel"], kernel)).build(Catalog(np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [{"kind": "neighbours"}, {"kind": "mixture", "parts": [{"weight": 1, "kernel": {"kind": "neighbours"}}]}],
+    ids=["neighbours", "mixture of neighbours alone"],
+)
+def test_moves_that_cannot_reach_every_item_are_refused_at_build(kernel):
+    with pytest.raises(RecipeError, match="2 parts") as refused:
+        parse_recipe(changed(["kernel"], kernel)).build(APART)
+    assert [each.path for each in refused.value.problems] == ["kernel"]
+
+
+@pytest.mark.parametrize("kernel", [{"kind": "independent"}, MIXTURE])
+def test_independent_draws_connect_a_graph_in_parts(kernel):
+    assert parse_recipe(changed(["kernel"], kernel)).build(APART)
+
+
+@pytest.mark.parametrize("data", [{}, [], None, "recipe", 3])
+def test_what_is_no_recipe_at_all_is_refused(data):
+    with pytest.raises(RecipeError):
+        parse_recipe(data)

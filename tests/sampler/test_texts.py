@@ -1,0 +1,143 @@
+"""Reading texts from CSV and comparing them."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import numpy as np
+import pytest
+
+from sampler import OBJECT_KINDS, Catalog, CatalogError, Item
+from tests.support.files import read, table
+
+
+def texts(data):
+    return [item.content for item in read("texts", data).items]
+
+
+def refusals(data):
+    return {refusal.source: refusal.reason for refusal in read("texts", data).refusals}
+
+
+def neighbours(contents, count):
+    return OBJECT_KINDS["texts"].neighbours([Item("", content) for content in contents], count)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"text\none\ntwo\n",
+        b"text\r\none\r\ntwo\r\n",
+        b"\xef\xbb\xbftext\none\ntwo",
+        b"text;weight\none;1\ntwo;2\n",
+        b"weight\ttext\n1\tone\n2\ttwo\n",
+        b" Text , Weight\n one ,1\ntwo  ,2\n",
+        b'id,"text",note\n1,"one",a\n2,two\n',
+        b"text,note\n\n,\none,\n , \ntwo,\n\n",
+    ],
+    ids=["plain", "crlf", "bom", "semicolons", "tabs", "spaces and capitals", "more columns", "empty rows"],
+)
+def test_the_usual_ways_to_save_a_csv_are_read(data):
+    reading = read("texts", data)
+    assert [item.content for item in reading.items] == ["one", "two"]
+    assert reading.refusals == ()
+
+
+def test_weights_are_one_unless_given():
+    assert [item.weight for item in read("texts", b"text\na\nb\n").items] == [1.0, 1.0]
+    assert [item.weight for item in read("texts", b"text,weight\na,2.5\nb,1e-3\n").items] == [2.5, 0.001]
+
+
+def test_a_cell_may_hold_delimiters_quotes_and_several_lines():
+    rows = [["text", "weight"], ['one\ntwo, "three"; four', 1], ["five", 1]]
+    assert texts(table(rows)) == ['one\ntwo, "three"; four', "five"]
+
+
+def test_rows_are_numbered_as_a_spreadsheet_shows_them():
+    rows = [["text", "weight"], ["a poem\nof three\nlines", 1], [], ["", 2], ["b", 0], ["c", 1]]
+    assert set(refusals(table(rows))) == {"row 4", "row 5"}
+    assert [item.source for item in read("texts", table(rows)).items] == ["row 2", "row 6"]
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "heavy", "", "1,5"])
+def test_a_bad_weight_is_refused_with_its_row(weight):
+    rows = [["text", "weight"], ["a", 1], ["b", weight], ["c", 3]]
+    assert refusals(table(rows)) == {"row 3": f"the weight “{weight}” is not a positive number"}
+    assert texts(table(rows)) == ["a", "c"]
+
+
+def test_an_empty_an_endless_and_a_binary_text_are_refused_with_their_rows():
+    rows = [["text", "weight"], ["a", 1], [" ", 1], ["x" * 20_001, 1], ["N\x00L", 1], ["b", 1]]
+    reasons = refusals(table(rows))
+    assert set(reasons) == {"row 3", "row 4", "row 5"}
+    assert "empty" in reasons["row 3"]
+    assert "20,001 characters" in reasons["row 4"]
+    assert "NUL" in reasons["row 5"]
+
+
+def test_repeated_texts_become_one_with_the_sum_of_their_weights():
+    reading = read("texts", b"text,weight\na,1\nb,2\n a ,3\na,0.5\n")
+    assert [(item.content, item.weight) for item in reading.items] == [("a", 4.5), ("b", 2.0)]
+    assert [refusal.source for refusal in reading.refusals] == ["row 4", "row 5"]
+    assert all("row 2" in refusal.reason for refusal in reading.refusals)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "It has nothing"),
+        (b"sentence,weight\na,1\n", "It has “sentence”, “weight”"),
+        ("text\ncafé\nbar\n".encode("latin-1"), "not UTF-8"),
+        ("text\na\nb\n".encode("utf-16"), "not UTF-8"),
+        (b"text\n", "at least two"),
+        (b"text\na\na\n", "the file gave 1"),
+        (b"text,weight\na,0\nb,-1\n", "row 2: the weight"),
+        (b"text\na\n" + b"x" * 200_000 + b"\n", "not valid CSV"),
+    ],
+    ids=["empty", "no column", "latin-1", "utf-16", "header only", "one text", "all refused", "endless cell"],
+)
+def test_a_file_that_gives_no_catalog_says_what_to_change(data, reason):
+    with pytest.raises(CatalogError, match=reason):
+        read("texts", data)
+
+
+def test_more_objects_than_a_catalog_holds_are_refused_as_a_whole():
+    rows = [["text"], *([f"text {number}"] for number in range(20_001))]
+    assert len(texts(table(rows[:-1]))) == 20_000
+    with pytest.raises(CatalogError, match="more than 20,000"):
+        read("texts", table(rows))
+
+
+def test_progress_counts_the_rows():
+    seen = []
+    OBJECT_KINDS["texts"].read(io.BytesIO(b"text\na\nb\nc\n"), lambda done, total: seen.append(done))
+    assert seen == [2, 3, 4]
+
+
+def test_texts_about_the_same_thing_are_neighbours():
+    sea = ["the ship sails the stormy sea", "a stormy sea and a ship", "the sea took the ship"]
+    kitchen = ["bake the bread in butter", "butter on warm bread", "warm bread and butter bake"]
+    for item, row in enumerate(neighbours(sea + kitchen, 1)):
+        assert all((other < 3) == (item < 3) for other in row)
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [["a b c", "c b a", "b a c"], ["A", "a"], ["!", "?", "\N{SNOWMAN}"], ["読む", "書く", "話す"]],
+    ids=["the same words", "the same word", "no words", "another script"],
+)
+def test_texts_with_little_to_compare_still_get_neighbours(contents):
+    graph = neighbours(contents, 1)
+    Catalog(np.ones(len(contents)), graph)
+    assert all(graph)
+
+
+def test_ten_thousand_texts_can_be_read_and_linked():
+    rng = random.Random(0)
+    words = [f"word{number}" for number in range(2_000)]
+    rows = [["text"], *([" ".join(rng.choices(words, k=12)) + f" {number}"] for number in range(10_000))]
+    items = read("texts", table(rows)).items
+    graph = OBJECT_KINDS["texts"].neighbours(items, 5)
+    assert len(Catalog(np.ones(len(items)), graph)) == 10_000
+    assert min(len(row) for row in graph) >= 5

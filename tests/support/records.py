@@ -1,0 +1,112 @@
+"""A campaign's record, as the export writes it: the recipe, and one list of rows for each CSV file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sampler import BradleyTerry, Catalog, Purpose, Tally, Verdict, advance, ask, begin, parse_recipe, stream, tell
+from tests.support.catalogs import LOPSIDED, two_scores
+
+Row = dict[str, str]
+
+RECIPE: dict[str, Any] = {
+    "version": 1,
+    "space": {"kind": "catalog", "objects": "texts", "neighbours": 2},
+    "kernel": {
+        "kind": "mixture",
+        "parts": [
+            {"weight": 0.3, "kernel": {"kind": "independent"}},
+            {"weight": 0.7, "kernel": {"kind": "neighbours"}},
+        ],
+    },
+    "judges": [{"question": "Which one is more gothic?", "budget": 3}, {"question": "Which is kinder?", "budget": 2}],
+    "chains": 2,
+    "steps": 25,
+    "seed": 2026,
+}
+
+
+@dataclass
+class Record:
+    """The arguments of `sampler.replay`, in its order."""
+
+    recipe: dict[str, Any]
+    states: list[Row]
+    steps: list[Row]
+    votes: list[Row]
+    samples: list[Row]
+
+    def tables(self) -> tuple[dict[str, Any], list[Row], list[Row], list[Row], list[Row]]:
+        """Return them as positional arguments."""
+        return self.recipe, self.states, self.steps, self.votes, self.samples
+
+
+def _row(**cells: object) -> Row:
+    return {name: str(cell) for name, cell in cells.items()}
+
+
+def _states(catalog: Catalog) -> list[Row]:
+    return [
+        _row(state=state, weight=float(weight), neighbours=" ".join(map(str, catalog.neighbours[state])))
+        for state, weight in enumerate(catalog.weights)
+    ]
+
+
+def make_record(open_votes: int | None = None) -> Record:
+    """Run the recipe with simulated judges and write its record.
+
+    Args:
+        open_votes: when given, the last chain has one more step, still undecided after so many votes.
+    """
+    recipe = parse_recipe(RECIPE)
+    plan = recipe.build(LOPSIDED)
+    judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
+    record = Record(RECIPE, _states(LOPSIDED), [], [], [])
+    for chain in range(recipe.chains):
+        position = begin(plan, chain)
+        record.samples.append(_row(chain=chain, step=0, state=position.state))
+        verdict = Verdict.ACCEPT
+        while verdict is not Verdict.UNDECIDED:
+            is_extra = position.step == recipe.steps
+            if is_extra and (open_votes is None or chain < recipe.chains - 1):
+                break
+            comparison = ask(plan, position)
+            rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
+            tally = Tally.empty(2)
+            number = 0
+            while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED and not (is_extra and number == open_votes):
+                judge = next(i for i in (number % 2, 1 - number % 2) if tally.votes_cast[i] < plan.budgets[i])
+                number += 1
+                side = "left" if rng.random() < 0.5 else "right"
+                other = "right" if side == "left" else "left"
+                for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
+                tally = tally.add(judge, for_proposal)
+                record.votes.append(
+                    _row(
+                        chain=chain,
+                        step=comparison.step,
+                        number=number,
+                        judge=judge,
+                        annotator=f"person {number}",
+                        proposal_side=side,
+                        chosen_side=side if for_proposal else other,
+                        for_proposal=int(for_proposal),
+                    )
+                )
+            record.steps.append(
+                _row(
+                    chain=chain,
+                    step=comparison.step,
+                    current=comparison.current,
+                    proposal=comparison.proposal,
+                    log_r0=comparison.log_r0,
+                    uniform=comparison.uniform,
+                    budgets=" ".join(map(str, comparison.budgets)),
+                    verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
+                )
+            )
+            if verdict is not Verdict.UNDECIDED:
+                position = advance(position, comparison, verdict)
+                record.samples.append(_row(chain=chain, step=position.step, state=position.state))
+    return record
