@@ -2,7 +2,6 @@
 
 import threading
 import time
-from functools import partial
 from pathlib import PurePath
 
 from django.core.files.base import ContentFile, File
@@ -109,9 +108,10 @@ def _finish(catalog: Catalog, status: Catalog.Status, **fields) -> bool:
 
 
 def _queue(catalog: Catalog) -> None:
+    # Imported here because the task calls this module.
     from prefmh_web.campaigns.tasks import read_catalog
 
-    transaction.on_commit(partial(read_catalog.delay, catalog.pk, catalog.revision), robust=True)
+    transaction.on_commit(lambda: read_catalog.delay(catalog.pk, catalog.revision), robust=True)
 
 
 class _Progress:

@@ -3,11 +3,16 @@
 Pages join their group first and then read the database, so nothing falls between the two.
 """
 
-from functools import partial
+import asyncio
+import logging
+import threading
+from concurrent.futures import Future
+from functools import cache
 
-from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
+
+logger = logging.getLogger(__name__)
 
 
 def voters(campaign_id: int) -> str:
@@ -27,15 +32,30 @@ def watchers(campaign_id: int) -> str:
 
 def nudge(*groups: str) -> None:
     """Nudge the pages of these groups once the current transaction has committed, if it does."""
+
+    # A function of its own: when a robust hook fails, Django logs its __qualname__, which a partial lacks.
+    def send() -> None:
+        sending = asyncio.run_coroutine_threadsafe(_send(groups), _loop())
+        sending.add_done_callback(_log_failure)
+
     # robust: a vote that is stored must not fail because a page could not be told.
-    transaction.on_commit(partial(_send, groups), robust=True)
+    transaction.on_commit(send, robust=True)
 
 
-def _send(groups: tuple[str, ...]) -> None:
-    async_to_sync(_send_to)(groups)
-
-
-async def _send_to(groups: tuple[str, ...]) -> None:
+async def _send(groups: tuple[str, ...]) -> None:
     layer = get_channel_layer()
     for group in groups:
         await layer.group_send(group, {"type": "look.again", "group": group})
+
+
+def _log_failure(sending: Future) -> None:
+    if error := sending.exception():
+        logger.error("pages could not be nudged; they will see the change with the next one", exc_info=error)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop that sends nudges, on a thread of its own: no voter waits for a page to be told."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="nudges", daemon=True).start()
+    return loop

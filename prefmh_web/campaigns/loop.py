@@ -11,7 +11,6 @@ a kernel or a network works. On SQLite every transaction here begins as a writer
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from django.db import transaction
 from django.db.models import F
@@ -111,8 +110,8 @@ def propose_next(chain_id: int) -> None:
     # Imported here because the task opens comparisons, and opening one may queue the task.
     from prefmh_web.campaigns.tasks import propose
 
-    # robust: should the queue be down, `sweep` finds the chain.
-    transaction.on_commit(partial(propose.delay, chain_id), robust=True)
+    # robust: should the queue be down, `sweep` finds the chain. A lambda, since Django cannot log a failed partial.
+    transaction.on_commit(lambda: propose.delay(chain_id), robust=True)
 
 
 def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict) -> None:

@@ -11,6 +11,7 @@ const RELOAD_MS = 4000;
 let shownAt = performance.now();
 let shownKey = leaseKey();
 let everOpened = false;
+let withoutSocket = false;
 
 function leaseKey() {
   return form.elements.lease ? form.elements.lease.value : "";
@@ -46,6 +47,8 @@ form.addEventListener("submit", (event) => {
   elapsed.value = String(Math.round(performance.now() - shownAt));
   form.dataset.busy = "1";
   if (event.submitter) event.submitter.classList.add("chosen");
+  // Without a socket the browser sends the form itself; htmx must not take it.
+  if (withoutSocket) event.stopImmediatePropagation();
 }, { capture: true });
 
 document.addEventListener("htmx:wsBeforeMessage", () => {
@@ -79,11 +82,8 @@ document.addEventListener("htmx:wsClose", (event) => {
 // Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time.
 setTimeout(() => {
   if (everOpened) return;
-  form.removeAttribute("ws-send");
-  const plain = form.cloneNode(true);
-  delete plain.dataset.busy;
-  form.replaceWith(plain);
+  withoutSocket = true;
+  delete form.dataset.busy;
   document.documentElement.dataset.socket = "none";
-  plain.addEventListener("submit", () => { plain.elements.elapsed_ms.value = String(Math.round(performance.now() - shownAt)); });
-  if (!plain.elements.lease) setTimeout(() => window.location.reload(), RELOAD_MS);
+  if (!leaseKey()) setTimeout(() => window.location.reload(), RELOAD_MS);
 }, SOCKET_PATIENCE_MS);

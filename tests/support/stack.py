@@ -83,6 +83,11 @@ class LiveServer:
         while not self._server.started:
             time.sleep(0.01)
 
+    def drop_connections(self) -> None:
+        """Cut every open connection, sockets included, as a bad network does."""
+        for connection in list(self._server.server_state.connections):
+            connection.loop.call_soon_threadsafe(connection.transport.abort)
+
     def stop(self) -> None:
         self._clock.stop()
         self._server.should_exit = True

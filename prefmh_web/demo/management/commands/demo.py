@@ -1,0 +1,66 @@
+"""manage.py demo: three ready campaigns, their links, and everything served from this one process."""
+
+import asyncio
+import threading
+
+import numpy as np
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.demo.campaigns import ensure_demo_campaigns, hidden_scores
+from prefmh_web.demo.voters import Voter
+from prefmh_web.embedded import serving
+
+
+class Command(BaseCommand):
+    """Prepares an embedded database and serves it; `--simulate K` lets K simulated people vote."""
+
+    help = "Prepare three campaigns (texts, molecules, images), print their links, and serve everything."
+
+    def add_arguments(self, parser):
+        serving.add_arguments(parser)
+        parser.add_argument(
+            "--simulate", type=int, default=0, metavar="K", help="let K simulated people vote in each campaign"
+        )
+
+    def handle(self, *args, address, port, url, simulate, **options):
+        port = serving.choose_port(address, port)
+        site = serving.site_url(address, port, url)
+        self.stdout.write("Preparing the database and three campaigns ...")
+        serving.prepare_database()
+        researcher, _ = get_user_model().objects.get_or_create(username="researcher")
+        campaigns = ensure_demo_campaigns(researcher)
+        self._print_links(site, campaigns)
+        if simulate:
+            # Their sockets wait until the server below listens.
+            _start_voters(f"http://127.0.0.1:{port}" if address == "0.0.0.0" else site, campaigns, simulate)  # noqa: S104 - compared
+            self.stdout.write(f"{simulate} simulated people vote in each campaign.")
+        self.stdout.write("Serving. Stop with Ctrl-C.")
+        self.stdout.flush()
+        serving.serve(address, port)
+
+    def _print_links(self, site: str, campaigns: dict[str, Campaign]) -> None:
+        self.stdout.write(f"\nResearcher, signed in by this link (valid for a day):\n  {_link(site)}")
+        self.stdout.write("\nPeople who vote (send them one of these):")
+        for campaign in campaigns.values():
+            self.stdout.write(f"  {campaign.name:<24} {site}{campaign.invitations.first().get_absolute_url()}")
+        self.stdout.write("")
+
+
+def _link(site: str) -> str | None:
+    return serving.sign_in_link(site, "researcher")
+
+
+def _start_voters(site: str, campaigns: dict[str, Campaign], count: int) -> None:
+    seeds = np.random.SeedSequence().spawn(count * len(campaigns))
+    voters = [
+        Voter(f"{site}{campaign.invitations.first().get_absolute_url()}", hidden_scores(campaign), rng)
+        for campaign in campaigns.values()
+        for rng in (np.random.default_rng(seeds.pop()) for _ in range(count))
+    ]
+
+    async def run_all() -> None:
+        await asyncio.gather(*(voter.run() for voter in voters))
+
+    threading.Thread(target=asyncio.run, args=(run_all(),), name="voters", daemon=True).start()

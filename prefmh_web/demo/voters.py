@@ -1,0 +1,128 @@
+"""Simulated Bradley-Terry voters who do what people do: open the link, join, and vote through a real WebSocket."""
+
+import asyncio
+import json
+import logging
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from http.cookiejar import CookieJar
+
+import numpy as np
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+import sampler
+
+logger = logging.getLogger(__name__)
+
+Score = Callable[[int], float]
+RECONNECT_S = 1.0
+
+
+def human_pace(rng: np.random.Generator) -> float:
+    """Draw the seconds one choice takes: log-normal, median 2.5, one in ten above 6."""
+    return float(rng.lognormal(mean=0.9, sigma=0.7))
+
+
+@dataclass
+class Voter:
+    """One simulated person in one campaign.
+
+    Args:
+        link: the invitation's full address.
+        scores: for each question, the hidden score of each object by its place in the catalog.
+        rng: this voter's own generator.
+        pace: draws the seconds a choice takes.
+    """
+
+    link: str
+    scores: Mapping[str, Score]
+    rng: np.random.Generator
+    pace: Callable[[np.random.Generator], float] = human_pace
+    sent: list[str] = field(default_factory=list)
+    """Keys of the leases answered, in order."""
+
+    async def run(self) -> None:
+        """Vote until the campaign is finished; connect again whenever the socket is lost."""
+        parts = urllib.parse.urlsplit(self.link)
+        socket = f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}/ws{parts.path}"
+        origin = f"{parts.scheme}://{parts.netloc}"
+        cookies = None
+        while True:
+            try:
+                cookies = cookies or await asyncio.to_thread(self._join)
+                async with connect(socket, origin=origin, additional_headers={"Cookie": cookies}) as connection:
+                    await self._vote(connection)
+                    return
+            except (ConnectionClosed, InvalidStatus, OSError) as lost:
+                logger.info("a simulated voter lost its socket and tries again: %s", lost)
+                await asyncio.sleep(RECONNECT_S)
+
+    def _join(self) -> str:
+        jar = CookieJar()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        page = _Fields.of(browser.open(self.link).read().decode())
+        form = urllib.parse.urlencode({"csrfmiddlewaretoken": page.values["csrfmiddlewaretoken"]}).encode()
+        browser.open(urllib.request.Request(self.link, form, {"Referer": self.link}))  # noqa: S310 - our own link
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+
+    async def _vote(self, connection) -> None:
+        panel = _Fields.of(await connection.recv())
+        while panel.standing != "finished":
+            message = await self._decide(panel)
+            if message is not None:
+                await connection.send(json.dumps(message))
+            panel = _Fields.of(await connection.recv())
+
+    async def _decide(self, panel: "_Fields") -> dict | None:
+        if panel.standing == "resting":
+            return {"choice": "continue"}
+        lease = panel.values.get("lease")
+        # A nudge may show the pair again that has just been answered; its vote is on the way.
+        if panel.standing != "pair" or lease in self.sent[-1:]:
+            return None
+        seconds = self.pace(self.rng)
+        await asyncio.sleep(seconds)
+        left, right = panel.objects
+        judge = sampler.BradleyTerry(self.scores[panel.question])
+        choice = "right" if judge.vote(self.rng, left, right) else "left"
+        self.sent.append(lease)
+        return {"lease": lease, "choice": choice, "elapsed_ms": str(round(1000 * seconds))}
+
+
+class _Fields(HTMLParser):
+    """What a voter reads on the page: the question, the two objects, and the form's hidden fields."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self.objects: list[int] = []
+        self.question = ""
+        self.standing = ""
+        self._in_question = False
+
+    @classmethod
+    def of(cls, html: str) -> "_Fields":
+        fields = cls()
+        fields.feed(html)
+        return fields
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag == "input" and found.get("type") == "hidden":
+            self.values[found["name"]] = found.get("value", "")
+        if found.get("id") == "panel":
+            self.standing = found["class"].split()[-1]
+        if "data-object" in found:
+            self.objects.append(int(found["data-object"]))
+        self._in_question = self._in_question or found.get("id") == "question"
+
+    def handle_data(self, data):
+        if self._in_question:
+            self.question += data
+
+    def handle_endtag(self, tag):
+        self._in_question = False

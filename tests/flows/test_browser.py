@@ -1,0 +1,203 @@
+"""Real Chromium: people vote, the researcher watches, the record agrees."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.campaigns.models import Campaign, Comparison, Vote
+from tests.support.record import assert_record_is_whole, assert_replay_passes, table
+from tests.support.stack import TEXTS, invitation_path, make_campaign, make_recipe
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def open_page(chromium, live_site):
+    """Return a call that opens a page in a browser profile of its own, as another person would."""
+    contexts = []
+
+    def open_as_somebody(path: str, **options) -> Page:
+        context = chromium.new_context(base_url=live_site.url, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.broken = []
+        page.on("pageerror", lambda error: page.broken.append(str(error)))
+        page.goto(path)
+        return page
+
+    yield open_as_somebody
+    broken = [error for context in contexts for page in context.pages for error in page.broken]
+    for context in contexts:
+        context.close()
+    assert not broken
+
+
+def join(open_page, campaign, **options) -> Page:
+    page = open_page(invitation_path(campaign), **options)
+    page.get_by_role("button", name="Start").click()
+    return page
+
+
+def never_reloads(page: Page) -> None:
+    page.evaluate("window.sameDocument = true")
+
+
+def lease_on(page: Page) -> str:
+    return page.locator("input[name=lease]").input_value()
+
+
+def press_and_wait(page: Page, key: str) -> None:
+    """Press a key on a pair and wait until the page shows something else."""
+    before = lease_on(page)
+    page.keyboard.press(key)
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
+
+
+def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher, tmp_path):
+    judges = [{"question": "Which is darker?", "budget": 2}]
+    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=1, steps=40))
+    watcher = open_page(sign_in_path(researcher))
+    watcher.get_by_role("link", name=campaign.name).click()
+    expect(watcher.locator("#board")).to_contain_text("of 40")
+    people = [join(open_page, campaign), join(open_page, campaign)]
+    for page in (watcher, *people):
+        never_reloads(page)
+
+    # N = 2 of two different people on one chain: each waits for the other, and goes on by itself.
+    for _ in range(12):
+        for page, key in zip(people, ("ArrowLeft", "2"), strict=True):
+            if page.locator("input[name=lease]").count():
+                press_and_wait(page, key)
+    verdicts = Comparison.objects.filter(verdict__isnull=False, votes__isnull=False).distinct().count()
+    assert verdicts >= 3
+
+    expect(watcher.locator(".steps tbody tr").first).to_be_visible()
+    expect(watcher.locator(".figures")).to_contain_text(re.compile(r"People online\s*2"))
+    decided = campaign.chains.get().step
+    expect(watcher.locator(".figures")).to_contain_text(re.compile(rf"Steps decided\s*{decided}"))
+    for page in (watcher, *people):
+        assert page.evaluate("window.sameDocument") is True
+
+    with watcher.expect_download() as download:
+        watcher.get_by_role("link", name="All as ZIP").click()
+    path = tmp_path / "export.zip"
+    download.value.save_as(path)
+    rows = table(path, "votes.csv")
+    assert [row["number"] for row in rows if row["number"]]
+    assert len(rows) == Vote.objects.count()
+    assert {row["annotator"] for row in rows} == {str(person.pk) for person in campaign.annotators.all()}
+    assert_replay_passes(path)
+    assert_record_is_whole(campaign)
+
+
+def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
+    page = join(open_page, campaign)
+    sides = set()
+    for _ in range(8):
+        vote_key = lease_on(page)
+        html = page.content()
+        assert not re.search(r"proposal|current|accept", html, re.IGNORECASE)
+        press_and_wait(page, "1")
+        sides.add(Vote.objects.get(key=vote_key).proposal_side)
+        if not page.locator("input[name=lease]").count():
+            break
+    assert sides == {"left", "right"}
+
+
+def test_a_double_click_is_one_vote(open_page, campaign):
+    page = join(open_page, campaign)
+    page.locator(".option").first.dblclick()
+    page.wait_for_timeout(500)
+    # The second click of the pair's double must not have answered the next pair.
+    assert Vote.objects.count() == 1
+
+
+def test_a_skip_gives_another_pair_and_casts_no_vote(open_page, campaign):
+    page = join(open_page, campaign)
+    press_and_wait(page, "s")
+    assert not Vote.objects.exists()
+    press_and_wait(page, "ArrowRight")
+    assert Vote.objects.count() == 1
+
+
+def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
+    page = join(open_page, campaign)
+    first = lease_on(page)
+    live_site.drop_connections()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=first)
+    assert Vote.objects.filter(key=first).count() == 1
+    never_reloads(page)
+    press_and_wait(page, "ArrowLeft")
+    assert Vote.objects.count() == 2
+    assert page.evaluate("window.sameDocument") is True
+
+
+def test_without_script_the_form_votes(open_page, campaign):
+    page = join(open_page, campaign, java_script_enabled=False)
+    first = lease_on(page)
+    page.locator("button[value=right]").click()
+    assert lease_on(page) != first
+    vote = Vote.objects.get()
+    assert (str(vote.key), vote.chosen_side, vote.elapsed_ms) == (first, "right", None)
+
+
+def test_where_no_socket_opens_the_page_votes_by_post(open_page, campaign):
+    page = open_page(invitation_path(campaign))
+    page.add_init_script("window.WebSocket = class extends EventTarget { constructor() { super(); this.readyState = 0; } send() {} close() {} };")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_selector("html[data-socket=none]")
+    first = lease_on(page)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=first)
+    assert str(Vote.objects.get().key) == first
+
+
+def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, researcher):
+    watcher = open_page(sign_in_path(researcher))
+    watcher.get_by_role("link", name=campaign.name).click()
+    page = join(open_page, campaign)
+    watcher.get_by_role("button", name="Pause").click()
+    expect(watcher.get_by_role("button", name="Resume")).to_be_visible()
+    press_and_wait(page, "ArrowLeft")
+    expect(page.locator("h1")).to_have_text("A short break")
+    assert Vote.objects.filter(number=1).count() == 1
+    watcher.get_by_role("button", name="Resume").click()
+    expect(page.locator(".option").first).to_be_visible()
+
+
+def test_a_researcher_makes_a_campaign_from_a_file(open_page, researcher, tmp_path: Path):
+    file = tmp_path / "mine.csv"
+    file.write_text(TEXTS + ",2\nThe red house stood there.,1\nA last one.,nonsense\n")
+    page = open_page(sign_in_path(researcher))
+    page.get_by_role("link", name="New campaign").click()
+    page.get_by_label("Name").fill("My own")
+    page.get_by_label("Your file").set_input_files(file)
+    page.get_by_label("Question").fill("Which one is redder?")
+    page.get_by_role("button", name="Add a question").click()
+    page.get_by_label("Question").last.fill("Which one is taller?")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("#board")).to_contain_text("12 texts read")
+    refusals = page.locator(".refusals")
+    expect(refusals).to_contain_text("row 15")
+    expect(refusals).to_contain_text("not a positive number")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_label("Send this link")).to_have_value(re.compile(r"/join/.+/$"))
+    campaign = Campaign.objects.get()
+    assert [judge.question for judge in campaign.judges.all()] == ["Which one is redder?", "Which one is taller?"]
+
+
+def test_a_bad_form_keeps_what_was_typed_and_saves_nothing(open_page, researcher):
+    page = open_page(sign_in_path(researcher))
+    page.goto("/campaigns/new/")
+    page.get_by_label("Name").fill("Kept")
+    page.evaluate("document.querySelector('form.setup').noValidate = true")
+    page.get_by_label("Votes (N)").fill("0")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_label("Name")).to_have_value("Kept")
+    expect(page.locator(".errorlist")).to_have_count(3)
+    assert not Campaign.objects.exists()
