@@ -44,6 +44,7 @@ class Voter:
     pace: Callable[[np.random.Generator], float] = human_pace
     sent: list[str] = field(default_factory=list)
     """Keys of the leases answered, in order."""
+    _unanswered: dict | None = None
 
     async def run(self) -> None:
         """Vote until the campaign is finished; connect again whenever the socket is lost."""
@@ -71,9 +72,13 @@ class Voter:
 
     async def _vote(self, connection) -> None:
         panel = _Fields.of(await connection.recv())
+        if self._unanswered and self._unanswered.get("lease") == panel.values.get("lease"):
+            # Sent into a connection that was dying, it was lost. Had it arrived, its key would tell the server.
+            await connection.send(json.dumps(self._unanswered))
         while panel.standing != "finished":
             message = await self._decide(panel)
             if message is not None:
+                self._unanswered = message
                 await connection.send(json.dumps(message))
             panel = _Fields.of(await connection.recv())
 

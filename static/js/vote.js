@@ -9,12 +9,18 @@ const SOCKET_PATIENCE_MS = 5000;
 const RELOAD_MS = 4000;
 
 let shownAt = performance.now();
-let shownKey = leaseKey();
+let shownPanel = panelKey();
+let unanswered = null;
 let everOpened = false;
 let withoutSocket = false;
 
 function leaseKey() {
   return form.elements.lease ? form.elements.lease.value : "";
+}
+
+// What the page shows: a pair, by its lease, or the reason why there is none.
+function panelKey() {
+  return leaseKey() || document.getElementById("panel").className;
 }
 
 function button(choice) {
@@ -51,14 +57,21 @@ form.addEventListener("submit", (event) => {
   if (withoutSocket) event.stopImmediatePropagation();
 }, { capture: true });
 
+document.addEventListener("htmx:wsAfterSend", (event) => {
+  unanswered = { message: event.detail.message, panel: panelKey() };
+});
+
 document.addEventListener("htmx:wsBeforeMessage", () => {
   form.dataset.hadFocus = form.contains(document.activeElement) ? "1" : "";
 });
 
 document.addEventListener("htmx:wsAfterMessage", () => {
+  // The same panel again is not an answer: the ballot is still on its way.
+  if (unanswered && unanswered.panel === panelKey()) return;
+  unanswered = null;
   delete form.dataset.busy;
-  if (leaseKey() !== shownKey) {
-    shownKey = leaseKey();
+  if (panelKey() !== shownPanel) {
+    shownPanel = panelKey();
     shownAt = performance.now();
     window.scrollTo({ top: 0 });
   }
@@ -67,9 +80,11 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (form.dataset.hadFocus && question) question.focus({ preventScroll: true });
 });
 
-document.addEventListener("htmx:wsOpen", () => {
+document.addEventListener("htmx:wsOpen", (event) => {
   everOpened = true;
   say("");
+  // Sent into a connection that was dying, it may be lost. The server knows it by its key should it arrive twice.
+  if (unanswered) event.detail.socketWrapper.send(unanswered.message);
 });
 
 document.addEventListener("htmx:wsClose", (event) => {

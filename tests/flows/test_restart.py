@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 import zipfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -68,11 +69,11 @@ class Installation:
         return path
 
 
+@dataclass
 class CarefulVoter(Voter):
     """A voter who notes each vote once the server has answered it: those the person has seen acknowledged."""
 
-    def __post_init__(self) -> None:
-        self.acknowledged: list[str] = []
+    acknowledged: list[str] = field(default_factory=list)
 
     async def _decide(self, panel):
         # The page answers a vote with another panel; with the same pair again it has not been read yet.

@@ -8,10 +8,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image, ImageCms, ImageOps, PngImagePlugin
 
 from sampler import OBJECT_KINDS, Catalog, CatalogError
-from tests.support.files import archive, picture, png_that_claims, read, saved
+from tests.support.files import archive, linear_grey_profile, picture, png_that_claims, read, saved
 
 TWO = {"a.png": picture("red"), "b.png": picture("blue")}
 
@@ -131,6 +131,72 @@ def test_a_photograph_whose_metadata_is_wrong_is_kept(entry):
     assert decoded(images(TWO | {"x.jpg": picture(kind="JPEG", exif=exif)})["x.jpg"]).size == (6, 8)
 
 
+# Red and blue change places, so nobody can take one space for the other.
+SWAPPED = (
+    ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
+    .tobytes()
+    .replace(b"rXYZ", b"????")
+    .replace(b"bXYZ", b"rXYZ")
+    .replace(b"????", b"bXYZ")
+)
+LAB = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_colours_become_srgb_and_their_profile_is_dropped(kind):
+    item = images(TWO | {"x": picture((255, 0, 0), kind=kind, icc_profile=SWAPPED)})["x"]
+    assert "icc_profile" not in decoded(item).info
+    np.testing.assert_allclose(decoded(item).convert("RGB").getpixel((4, 3)), (0, 0, 255), atol=8)
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (Image.new("RGBA", (4, 4), (255, 0, 0, 100)), (0, 0, 255, 100)),
+        (Image.new("RGB", (4, 4), "red").convert("P"), (0, 0, 255, 255)),
+        (Image.new("L", (4, 4), 90), (90, 90, 90, 255)),
+        (Image.new("LA", (4, 4), (90, 20)), (90, 90, 90, 20)),
+    ],
+    ids=["RGBA", "P", "L", "LA"],
+)
+def test_a_profile_of_colours_applies_to_every_mode(image, expected):
+    item = images(TWO | {"x.png": saved(image, icc_profile=SWAPPED)})["x.png"]
+    np.testing.assert_allclose(decoded(item).convert("RGBA").getpixel((2, 2)), expected, atol=1)
+
+
+@pytest.mark.parametrize("image", [Image.new("L", (4, 4), 55), Image.new("LA", (4, 4), (55, 99))], ids=["L", "LA"])
+def test_a_profile_of_greys_applies_to_greys(image):
+    item = images(TWO | {"x.png": saved(image, icc_profile=linear_grey_profile())})["x.png"]
+    # 55 / 255 of white's light is shown by 1.055 (55 / 255)^(1 / 2.4) - 0.055 in sRGB.
+    np.testing.assert_allclose(decoded(item).convert("RGB").getpixel((2, 2)), [128] * 3, atol=2)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [b"junk", SWAPPED[:-200], SWAPPED[:200], bytes(500), LAB, linear_grey_profile()],
+    ids=["words", "truncated", "half its table", "zeros", "another space", "greys"],
+)
+def test_a_profile_that_cannot_be_used_is_ignored(profile):
+    item = images(TWO | {"x.png": picture((200, 40, 90), icc_profile=profile)})["x.png"]
+    assert "icc_profile" not in decoded(item).info
+    assert decoded(item).getpixel((2, 2)) == (200, 40, 90)
+
+
+def test_a_profile_of_three_colours_is_ignored_for_four():
+    cmyk = Image.new("CMYK", (4, 4), (0, 200, 100, 10))
+    plain, marked = (saved(cmyk, "JPEG", **saving) for saving in ({}, {"icc_profile": SWAPPED}))
+    found = images({"plain.jpg": plain, "marked.jpg": marked})
+    assert found["plain.jpg"].picture == found["marked.jpg"].picture
+
+
+def test_nothing_but_pixels_reaches_a_voter():
+    words = PngImagePlugin.PngInfo()
+    words.add_text("Author", "me at home")
+    image = picture((9, 9, 9), pnginfo=words, dpi=(300, 300), icc_profile=SWAPPED)
+    item = images(TWO | {"x.png": image})["x.png"]
+    assert decoded(item).info == {}
+
+
 def test_large_pictures_are_scaled_to_1024_pixels():
     assert decoded(images(TWO | {"x": picture("red", (3000, 600))})["x"]).size == (1024, 205)
 
@@ -203,6 +269,49 @@ def test_weights_come_from_the_csv_in_the_archive():
         "a.png": 0.5,
         "b.png": 2.5,
     }
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("a.png", "b.png", "more/c.png"), ("pics/a.png", "pics/b.png", "pics/more/c.png")],
+    ids=["relative", "full"],
+)
+def test_weights_may_stand_in_the_zipped_folder(names):
+    weights = "file,weight\n" + "".join(f"{name},{place}\n" for place, name in enumerate(names, start=2))
+    files = {f"pics/{name}": content for name, content in TWO.items()} | {
+        "pics/more/c.png": picture("green"),
+        "pics/more/d.png": picture("black"),
+        "pics/weights.csv": weights.encode(),
+        "__MACOSX/pics/._weights.csv": b"x",
+    }
+    reading = read("images", archive(files))
+    assert {item.content: item.weight for item in reading.items} == {
+        "pics/a.png": 2.0,
+        "pics/b.png": 3.0,
+        "pics/more/c.png": 4.0,
+    }
+    assert [refusal.source for refusal in reading.refusals] == ["pics/more/d.png"]
+
+
+def test_a_name_beside_the_weights_goes_before_the_same_name_elsewhere():
+    files = {"a.png": picture("red"), "pics/a.png": picture("blue"), "b.png": picture("green")}
+    weights = b"file,weight\na.png,2\nb.png,3\n"
+    reading = read("images", archive(files | {"pics/weights.csv": weights}))
+    assert {item.content: item.weight for item in reading.items} == {"pics/a.png": 2.0, "b.png": 3.0}
+    assert [refusal.source for refusal in reading.refusals] == ["a.png"]
+
+
+def test_two_weights_files_are_refused():
+    weights = b"file,weight\na.png,1\nb.png,1\n"
+    with pytest.raises(CatalogError, match=r"one weights\.csv.*more/weights\.csv"):
+        read("images", archive(TWO | {"weights.csv": weights, "more/weights.csv": weights}))
+
+
+def test_a_row_of_the_weights_with_too_many_cells_is_refused():
+    reading = read(
+        "images", archive(TWO | {"c.png": TWO["a.png"], "weights.csv": b"file,weight\na.png,1\nb.png,1\nc.png,1,5\n"})
+    )
+    assert [refusal.source for refusal in reading.refusals] == ["weights.csv, row 4", "c.png"]
 
 
 @pytest.mark.parametrize("line", ["", "c.png,\n", "c.png,0\n"], ids=["not listed", "empty", "zero"])

@@ -102,6 +102,8 @@ def test_a_molecule_is_drawn_as_svg_of_the_size_asked():
     assert (drawing.get("width"), drawing.get("height")) == ("200px", "100px")
 
 
-def test_what_is_no_molecule_is_not_drawn():
+@pytest.mark.parametrize("smiles", ["C1CC", "CN(C)(C)(C)C", "c1cccc1", "hello"])
+def test_what_is_no_molecule_is_not_drawn_in_silence(smiles, capfd):
     with pytest.raises(ValueError, match="not a molecule"):
-        draw_molecule("C1CC")
+        draw_molecule(smiles)
+    assert capfd.readouterr() == ("", "")

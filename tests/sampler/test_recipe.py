@@ -33,6 +33,10 @@ GOOD = {
 APART = Catalog(np.ones(4), ((1,), (0,), (3,), (2,)))
 
 
+def mixture_of(*parts):
+    return {"kind": "mixture", "parts": list(parts)}
+
+
 def changed(path, value):
     """Return the good recipe with the field at `path` set to `value`."""
     recipe = copy.deepcopy(GOOD)
@@ -67,13 +71,22 @@ def test_a_question_loses_the_white_space_around_it():
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        (["kernel", "kind"], "teleport", "kernel"),
-        (["kernel"], {**MIXTURE, "parts": []}, "kernel.mixture.parts"),
-        (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel.mixture"),
-        (["kernel", "radius"], 2, "kernel.neighbours.radius"),
+        (["kernel", "kind"], "teleport", "kernel.kind"),
+        (["kernel"], {}, "kernel.kind"),
+        (["kernel"], "neighbours", "kernel"),
+        (["kernel"], {**MIXTURE, "parts": []}, "kernel.parts"),
+        (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel"),
+        (["kernel", "radius"], 2, "kernel.radius"),
+        (["kernel"], {**MIXTURE, "mixture": 1}, "kernel.mixture"),
+        (["kernel"], mixture_of({"weight": 2, "kernel": {"kind": "neighbours"}}), "kernel.parts.0.weight"),
+        (["kernel"], mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind"),
+        (["kernel"], mixture_of({"weight": 1, "kernel": {"kind": "neighbours", "k": 2}}), "kernel.parts.0.kernel.k"),
+        (["space", "kind"], "sphere", "space.kind"),
+        (["space", "catalog"], 3, "space.catalog"),
         (["space", "objects"], "sounds", "space.objects"),
         (["space", "neighbours"], 51, "space.neighbours"),
         (["judges"], [], "judges"),
+        (["judges"], [{"question": "Which?", "budget": 0}], "judges.0.budget"),
         (["judges"], GOOD["judges"] * 5, "judges"),
         (["judges", 0, "budget"], 0, "judges.0.budget"),
         (["judges", 1, "budget"], 2.5, "judges.1.budget"),
@@ -93,6 +106,21 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
         parse_recipe(changed(path, value))
     assert [each.path for each in refused.value.problems] == [problem]
     assert all(each.message for each in refused.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "path", "accepted"),
+    [
+        ({"kind": "teleport"}, "kernel.kind", ["independent", "neighbours", "mixture"]),
+        (mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind", ["independent", "neighbours"]),
+    ],
+)
+def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(changed(["kernel"], kernel))
+    (problem,) = refused.value.problems
+    assert problem.path == path
+    assert problem.message == f"Input should be one of {', '.join(map(repr, accepted))}"
 
 
 @pytest.mark.parametrize("field", ["space", "kernel", "judges", "chains", "steps", "seed"])
@@ -120,7 +148,7 @@ def test_weights_of_a_mixture_are_between_zero_and_one(weight):
 def test_a_mixture_says_what_its_weights_sum_to():
     kernel = copy.deepcopy(MIXTURE)
     kernel["parts"][0]["weight"] = 0.5
-    with pytest.raises(RecipeError, match=r"must sum to 1, not 1\.25"):
+    with pytest.raises(RecipeError, match=r"^kernel: the parts' weights must sum to 1, not 1\.25$"):
         parse_recipe(changed(["kernel"], kernel))
 
 
@@ -128,8 +156,9 @@ def test_a_mixture_says_what_its_weights_sum_to():
 def test_a_kernel_that_moves_to_neighbours_needs_a_space_that_has_them(kernel):
     recipe = changed(["kernel"], kernel)
     recipe["space"]["neighbours"] = 0
-    with pytest.raises(RecipeError, match=r"space\.neighbours must be 1 or more"):
+    with pytest.raises(RecipeError, match="must be 1 or more") as refused:
         parse_recipe(recipe)
+    assert [each.path for each in refused.value.problems] == ["space.neighbours"]
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])

@@ -75,6 +75,16 @@ def test_a_sample_beyond_the_last_step_is_reported(record):
     assert [(each.chain, each.step, each.recomputed) for each in differences(record)] == [(1, 26, "not reached")]
 
 
+@pytest.mark.parametrize("open_votes", [None, 1], ids=["decided", "open"])
+def test_steps_beyond_the_recipes_are_reported(open_votes):
+    record = make_record(open_votes)
+    record.recipe["steps"] = record.recipe["steps"] - 1
+    last = record.recipe["steps"] + 1
+    expected = [(chain, last, f"beyond the last, {last - 1}") for chain in ((0, 1) if open_votes is None else (1,))]
+    found = [each for each in differences(record) if each.what == "the step"]
+    assert [(each.chain, each.step, each.recomputed) for each in found] == expected
+
+
 @pytest.mark.parametrize("table", ["steps", "votes", "samples"])
 def test_rows_of_a_chain_that_the_recipe_does_not_have_are_reported(record, table):
     rows = getattr(record, table)
@@ -118,6 +128,14 @@ def test_a_missing_column_is_named(record, table, column):
     for row in getattr(record, table):
         del row[column]
     with pytest.raises(RecordError, match=f"no column '{column}'"):
+        replay(*record.tables())
+
+
+@pytest.mark.parametrize(("table", "column"), [(table, column) for table in READ for column in READ[table]])
+def test_a_row_that_is_cut_short_is_refused(record, table, column):
+    # What csv.DictReader gives for the cells that a short row lacks.
+    getattr(record, table)[3][column] = None
+    with pytest.raises(RecordError, match=rf"row 5 of {table}\.csv has fewer cells"):
         replay(*record.tables())
 
 

@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from sampler import BradleyTerry, Independent, Neighbours, Plan, Purpose, Verdict, advance, ask, begin, simulate, stream
+from sampler import BradleyTerry, Independent, Neighbours, Plan, begin, simulate
 from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law, two_scores
 from tests.support.exact import target, transition_matrix, visits_p_value
+from tests.support.majority import majority_chain
 
 SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)
@@ -20,22 +21,6 @@ CHAINS, STEPS = 4, 3_000
 
 def plan(kernel, seed=5):
     return Plan(seed, LOPSIDED, kernel(LOPSIDED), BUDGETS)
-
-
-def majority(plan, judges, steps, chain):
-    """A wrong campaign: the proposal needs more than half of every judge's votes, then min(1, r0) decides."""
-    position = begin(plan, chain)
-    for _ in range(steps):
-        comparison = ask(plan, position)
-        rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
-        tally = [
-            sum(judge.vote(rng, comparison.current, comparison.proposal) for _ in range(budget))
-            for judge, budget in zip(judges, plan.budgets, strict=True)
-        ]
-        won = all(2 * votes > budget for votes, budget in zip(tally, plan.budgets, strict=True))
-        accepted = won and comparison.uniform < min(1, np.exp(comparison.log_r0))
-        position = advance(position, comparison, Verdict.ACCEPT if accepted else Verdict.REJECT)
-        yield position
 
 
 def p_value(runner, kernel, law):
@@ -55,7 +40,7 @@ def test_a_simulated_campaign_samples_the_target(kernel, law):
 
 
 def test_a_campaign_decided_by_majority_does_not():
-    assert p_value(majority, Independent, independent_law) < 1e-6
+    assert p_value(majority_chain, Independent, independent_law) < 1e-6
 
 
 def test_a_simulated_campaign_is_a_function_of_its_seed():

@@ -67,6 +67,29 @@ def test_a_bad_weight_is_refused_with_its_row(weight):
     assert texts(table(rows)) == ["a", "c"]
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"text\na\nOh, well, yes\nb\n", "the row has 3 cells, the first row names 1"),
+        (b"text,,\na\nOh, well, yes\nb,\n", "the row has 3 cells, the first row names 1"),
+        (b"text,weight\na,1\nOh, well,1\nb,2,,\n", "the row has 3 cells, the first row names 2"),
+        (b"text;weight\na;1\nOh; well;1\nb;2;;\n", "put a cell that holds “;” in quotes"),
+        (b"text\tweight\na\t1\nOh\twell\t1\nb\t2\n", "put a cell that holds a tab in quotes"),
+    ],
+    ids=["one column", "padded by a spreadsheet", "two columns", "semicolons", "tabs"],
+)
+def test_a_row_with_more_cells_than_columns_is_refused_and_the_others_are_kept(data, reason):
+    assert texts(data) == ["a", "b"]
+    (found,) = refusals(data).items()
+    assert found[0] == "row 3"
+    assert reason in found[1]
+
+
+def test_a_file_of_unquoted_commas_says_to_quote_them():
+    with pytest.raises(CatalogError, match="row 2: .* put a cell that holds “,” in quotes"):
+        read("texts", b"text\nOne, two\nThree, four\n")
+
+
 def test_an_empty_an_endless_and_a_binary_text_are_refused_with_their_rows():
     rows = [["text", "weight"], ["a", 1], [" ", 1], ["x" * 20_001, 1], ["N\x00L", 1], ["b", 1]]
     reasons = refusals(table(rows))

@@ -47,6 +47,19 @@ def saved(image: Image.Image, kind: str = "PNG", **saving: object) -> bytes:
     return data.getvalue()
 
 
+def linear_grey_profile() -> bytes:
+    """Return an ICC profile of greys whose numbers are proportional to light."""
+    white = b"XYZ " + bytes(4) + struct.pack(">3i", *(round(each * 2**16) for each in (0.9642, 1.0, 0.8249)))
+    curve = b"curv" + bytes(8)
+    tags = {b"wtpt": white, b"kTRC": curve}
+    at, table, content = 128 + 4 + 12 * len(tags), struct.pack(">I", len(tags)), b""
+    for name, tag in tags.items():
+        table += name + struct.pack(">II", at + len(content), len(tag))
+        content += tag
+    header = struct.pack(">I4xI", at + len(content), 0x02100000) + b"mntrGRAYXYZ " + bytes(12) + b"acsp"
+    return header.ljust(68, b"\0") + white[8:].ljust(60, b"\0") + table + content
+
+
 def png_that_claims(width: int, height: int) -> bytes:
     """Return a PNG of a hundred bytes whose header announces this size, checksums right."""
 

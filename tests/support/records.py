@@ -59,16 +59,16 @@ def make_record(open_votes: int | None = None) -> Record:
     Args:
         open_votes: when given, the last chain has one more step, still undecided after so many votes.
     """
-    recipe = parse_recipe(RECIPE)
+    recipe = parse_recipe(RECIPE | {"steps": RECIPE["steps"] + (open_votes is not None)})
     plan = recipe.build(LOPSIDED)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
-    record = Record(RECIPE, _states(LOPSIDED), [], [], [])
+    record = Record(recipe.model_dump(mode="json"), _states(LOPSIDED), [], [], [])
     for chain in range(recipe.chains):
         position = begin(plan, chain)
         record.samples.append(_row(chain=chain, step=0, state=position.state))
         verdict = Verdict.ACCEPT
         while verdict is not Verdict.UNDECIDED:
-            is_extra = position.step == recipe.steps
+            is_extra = position.step == RECIPE["steps"]
             if is_extra and (open_votes is None or chain < recipe.chains - 1):
                 break
             comparison = ask(plan, position)
