@@ -6,11 +6,12 @@ A recipe is plain JSON. `parse_recipe` refuses a bad one with every field's path
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
 from sampler.kernels import IndependentRecipe, KernelRecipe, MixtureRecipe, NeighboursRecipe
@@ -21,7 +22,7 @@ Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 
 @dataclass(frozen=True)
 class RecipeProblem:
-    """One thing wrong with a recipe: where (a path such as judges.0.budget) and what would be accepted."""
+    """One thing wrong with a recipe: where in its JSON (a path such as judges.0.budget) and what would be accepted."""
 
     path: str
     message: str
@@ -58,12 +59,6 @@ class Recipe(BaseModel):
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
 
-    @model_validator(mode="after")
-    def _kernel_fits_space(self) -> Recipe:
-        if self.uses_neighbours and not self.space.neighbours:
-            raise ValueError("space.neighbours must be 1 or more for a kernel that moves to neighbours")
-        return self
-
     @property
     def uses_neighbours(self) -> bool:
         """True when some move of the kernel follows the neighbour graph."""
@@ -98,13 +93,47 @@ def parse_recipe(data: Mapping[str, Any]) -> Recipe:
         RecipeError: with every problem found.
     """
     try:
-        return Recipe.model_validate(data)
+        recipe = Recipe.model_validate(data)
     except ValidationError as error:
-        problems = [
-            RecipeProblem(".".join(str(part) for part in found["loc"]), found["msg"])
-            for found in error.errors(include_url=False, include_context=False, include_input=False)
-        ]
-        raise RecipeError(problems) from error
+        details = error.errors(include_url=False, include_input=False)
+        raise RecipeError([_problem(each, data) for each in details if not _is_only_echo(each, details)]) from error
+    if recipe.uses_neighbours and not recipe.space.neighbours:
+        message = "must be 1 or more for a kernel that moves to neighbours"
+        raise RecipeError([RecipeProblem("space.neighbours", message)])
+    return recipe
+
+
+def _problem(found: ErrorDetails, data: object) -> RecipeProblem:
+    path, message = _path(found["loc"], data), found["msg"].removeprefix("Value error, ")
+    if found["type"] == "union_tag_invalid":
+        path, message = [*path, "kind"], f"Input should be one of {found['ctx']['expected_tags']}"
+    elif found["type"] == "union_tag_not_found":
+        path, message = [*path, "kind"], "Field required"
+    return RecipeProblem(".".join(path), message)
+
+
+def _path(loc: tuple[int | str, ...], data: object) -> list[str]:
+    """Return pydantic's `loc` without the kinds that it names wherever a kind decides what may follow."""
+    path = []
+    for place, part in enumerate(loc):
+        if isinstance(data, Mapping):
+            # A field that happens to be called like its parent's kind can only be one that is not allowed.
+            is_field = part in data and place == len(loc) - 1
+            if part == data.get("kind") and not is_field:
+                continue
+            data = data.get(part)
+        elif isinstance(data, Sequence) and isinstance(part, int):
+            data = data[part]
+        path.append(str(part))
+    return path
+
+
+def _is_only_echo(found: ErrorDetails, details: list[ErrorDetails]) -> bool:
+    """True when a list is called too short only because what stands in it is refused already."""
+    depth = len(found["loc"])
+    return found["type"] == "too_short" and any(
+        len(other["loc"]) > depth and other["loc"][:depth] == found["loc"] for other in details
+    )
 
 
 def _draws_afresh(kernel: object) -> bool:

@@ -60,30 +60,38 @@ def replay(
     """Recompute every decision of an export; the arguments are recipe.json and the rows of its CSV files.
 
     Raises:
-        RecordError: a column is missing or a cell is not what its column holds.
+        RecordError: a column or a cell is missing, or a cell is not what its column holds.
         RecipeError: the recipe does not parse.
     """
     parsed = parse_recipe(recipe)
     try:
-        plan = parsed.build(_catalog(states))
-        votes_of = _votes_by_step(votes)
+        plan = parsed.build(_catalog(_whole("states", states)))
+        votes_of = _votes_by_step(_whole("votes", votes))
         visits: dict[tuple[int, int], int] = {}
         differences: list[Difference] = []
-        for row in samples:
+        for row in _whole("samples", samples):
             place, state = (int(row["chain"]), int(row["step"])), int(row["state"])
             if place in visits:
                 differences.append(Difference(*place, "a second sample", str(state), "one sample a step"))
             visits[place] = state
-        rows = sorted(steps, key=lambda row: (int(row["chain"]), int(row["step"])))
+        rows = sorted(_whole("steps", steps), key=lambda row: (int(row["chain"]), int(row["step"])))
         for chain in range(parsed.chains):
             mine = [row for row in rows if int(row["chain"]) == chain]
-            differences += _replay_chain(plan, chain, mine, votes_of, visits)
+            differences += _replay_chain(plan, parsed.steps, chain, mine, votes_of, visits)
         differences += _compare_leftovers(parsed.chains, rows, votes_of, visits)
     except (KeyError, ValueError) as error:
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)
         raise RecordError(f"The record cannot be read: {problem}") from error
     decided = sum(row["verdict"] != "" for row in rows)
     return Replay(decided, sum(len(cast) for cast in votes_of.values()), tuple(differences))
+
+
+def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
+    # csv.DictReader gives None for the cells that a row lacks.
+    for number, row in enumerate(rows, start=2):
+        if None in row.values():
+            raise ValueError(f"row {number} of {table}.csv has fewer cells than the first")
+        yield row
 
 
 def _catalog(states: Iterable[Row]) -> Catalog:
@@ -106,6 +114,7 @@ def _votes_by_step(votes: Iterable[Row]) -> dict[tuple[int, int], list[Row]]:
 
 def _replay_chain(
     plan: Plan[int],
+    length: int,
     chain: int,
     rows: list[Row],
     votes_of: dict[tuple[int, int], list[Row]],
@@ -118,6 +127,9 @@ def _replay_chain(
         if int(row["step"]) != position.step + 1 or verdict is Verdict.UNDECIDED:
             expected = "no step after an open one" if verdict is Verdict.UNDECIDED else str(position.step + 1)
             yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
+            return
+        if position.step == length:
+            yield Difference(chain, length + 1, "the step", "there", f"beyond the last, {length}")
             return
         comparison = ask(plan, position)
         drawn_differently = list(_compare_draw(comparison, row))

@@ -65,9 +65,10 @@ class Voter:
     def _join(self) -> str:
         jar = CookieJar()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-        page = _Fields.of(browser.open(self.link).read().decode())
+        with browser.open(self.link) as welcome:
+            page = _Fields.of(welcome.read().decode())
         form = urllib.parse.urlencode({"csrfmiddlewaretoken": page.values["csrfmiddlewaretoken"]}).encode()
-        browser.open(urllib.request.Request(self.link, form, {"Referer": self.link}))  # noqa: S310 - our own link
+        browser.open(urllib.request.Request(self.link, form, {"Referer": self.link})).close()  # noqa: S310 - our own link
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
     async def _vote(self, connection) -> None:

@@ -1,6 +1,6 @@
 """Images: a ZIP of picture files, with a `weights.csv` (columns file, weight) inside if wanted.
 
-Every picture is decoded and encoded again, so nothing but pixels reaches a voter's browser.
+Every picture is decoded and encoded again, in sRGB, so nothing but pixels reaches a voter's browser.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from sampler.spaces.objects import (
     MAX_ITEMS,
@@ -53,7 +53,11 @@ class Images:
     accepts = ".zip,application/zip"
 
     def read(self, file: BinaryIO, progress: Progress) -> Reading:
-        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped."""
+        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped.
+
+        `weights.csv` may stand in a folder, as it does where a whole folder was zipped; its names are then those of
+        the files beside it, or full names.
+        """
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
@@ -69,11 +73,15 @@ class Images:
 
 def _read_archive(archive: zipfile.ZipFile, progress: Progress) -> Reading:
     entries = [entry for entry in archive.infolist() if not _is_clutter(entry)]
-    pictures = [entry for entry in entries if entry.filename != _WEIGHTS]
+    tables = [entry for entry in entries if entry.filename.split("/")[-1] == _WEIGHTS]
+    if len(tables) > 1:
+        found = ", ".join(entry.filename for entry in tables[:3])
+        raise CatalogError(f"The archive may have one {_WEIGHTS}; it has {len(tables)}: {found}.")
+    pictures = [entry for entry in entries if entry not in tables]
     if len(pictures) > MAX_ITEMS:
         raise CatalogError(f"The archive has more than {MAX_ITEMS:,} files. Split it.")
-    weights = _read_weights(archive) if len(pictures) < len(entries) else None
     collector = Collector()
+    weights = _read_weights(archive, tables[0], collector) if tables else None
     for done, entry in enumerate(pictures, start=1):
         try:
             weight = parse_weight(None if weights is None else weights.get(entry.filename, ""))
@@ -91,12 +99,17 @@ def _is_clutter(entry: zipfile.ZipInfo) -> bool:
     return not entry.filename or entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
 
 
-def _read_weights(archive: zipfile.ZipFile) -> dict[str, str]:
+def _read_weights(archive: zipfile.ZipFile, table: zipfile.ZipInfo, collector: Collector) -> dict[str, str]:
+    """Return the weight cells by full name in the archive."""
     try:
-        data = _extract(archive, archive.getinfo(_WEIGHTS))
+        data = _extract(archive, table)
     except ValueError as problem:
-        raise CatalogError(f"{_WEIGHTS} cannot be read: {problem}.") from problem
-    return {name: weight or "" for _, name, weight in table_rows(io.BytesIO(data), "file")}
+        raise CatalogError(f"{table.filename} cannot be read: {problem}.") from problem
+    folder, names = table.filename.removesuffix(_WEIGHTS), set(archive.namelist())
+    rows = table_rows(
+        io.BytesIO(data), "file", lambda source, reason: collector.refuse(f"{table.filename}, {source}", reason)
+    )
+    return {folder + name if folder + name in names else name: weight or "" for _, name, weight in rows}
 
 
 def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -113,7 +126,7 @@ def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 
 def _encode(data: bytes) -> tuple[bytes, str]:
-    """Decode a picture and encode it again as PNG, or as WebP where the original was lossy already."""
+    """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as original:
             if original.width * original.height > MAX_PIXELS:
@@ -128,7 +141,7 @@ def _encode(data: bytes) -> tuple[bytes, str]:
             if upright.mode.startswith("I;16"):
                 # Pillow would clip 16-bit greys at 255 and leave a white picture.
                 upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
-            pixels = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
+            pixels = _in_srgb(upright, original.info.get("icc_profile"))
     except UnidentifiedImageError as error:
         raise ValueError(f"not an image; accepted are {', '.join(FORMATS)}") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -136,9 +149,30 @@ def _encode(data: bytes) -> tuple[bytes, str]:
     except (OSError, SyntaxError, EOFError, struct.error) as error:
         raise ValueError(f"the image is broken: {error}") from error
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
+    # Pillow would write what it keeps here, such as a colour profile, into the file.
+    pixels.info.clear()
     encoded = io.BytesIO()
     pixels.save(encoded, "WEBP" if lossy else "PNG", **({"quality": 90} if lossy else {}))
     return encoded.getvalue(), "image/webp" if lossy else "image/png"
+
+
+def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Return the image as RGB, or RGBA where it has transparency, in sRGB; a profile that does not fit is ignored."""
+    pixels = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    if not profile:
+        return pixels
+    for mode in {"CMYK": ("CMYK",), "1": ("L", "RGB"), "L": ("L", "RGB"), "LA": ("L", "RGB")}.get(image.mode, ("RGB",)):
+        try:
+            converted = ImageCms.profileToProfile(
+                image.convert(mode), io.BytesIO(profile), ImageCms.createProfile("sRGB"), outputMode="RGB"
+            )
+        except ImageCms.PyCMSError:
+            continue
+        if converted is not None:
+            if pixels.mode == "RGBA":
+                converted.putalpha(pixels.getchannel("A"))
+            return converted
+    return pixels
 
 
 def _thumbnail(picture: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -28,7 +28,7 @@ class Molecules:
     def read(self, file: BinaryIO, progress: Progress) -> Reading:
         """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit."""
         collector = Collector()
-        for row, smiles, weight in table_rows(file, "smiles"):
+        for row, smiles, weight in table_rows(file, "smiles", collector.refuse):
             source = f"row {row}"
             try:
                 item = Item(source, canonical_smiles(smiles), parse_weight(weight))
@@ -84,7 +84,8 @@ def draw_molecule(smiles: str, width: int = 420, height: int = 320) -> str:
     Raises:
         ValueError: not a molecule.
     """
-    molecule = Chem.MolFromSmiles(smiles)
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
     if molecule is None:
         raise ValueError(f"“{smiles[:60]}” is not a molecule")
     drawing = rdMolDraw2D.MolDraw2DSVG(width, height)

@@ -11,6 +11,9 @@ from typing import BinaryIO, Protocol
 
 MAX_ITEMS = 20_000
 
+# A reader of rows calls this with the source and the reason of each row that cannot become an item.
+Refuse = Callable[[str, str], None]
+
 # A reader calls this after each row with the number of rows done and, where it knows it, of rows in all.
 Progress = Callable[[int, int | None], None]
 
@@ -74,8 +77,10 @@ class ObjectKind(Protocol):
         ...
 
 
-def table_rows(file: BinaryIO, column: str) -> Iterator[tuple[int, str, str | None]]:
+def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[int, str, str | None]]:
     """Yield (row number as a spreadsheet shows it, cell of `column`, weight cell or None) of a CSV file.
+
+    A row that fills more cells than the first row names was cut where nobody meant it to be; it is refused.
 
     Raises:
         CatalogError: not UTF-8, no header row that names `column`, or a row the CSV format does not allow.
@@ -88,7 +93,8 @@ def table_rows(file: BinaryIO, column: str) -> Iterator[tuple[int, str, str | No
     delimiter = max(",;\t", key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        names = [name.strip().lower() for name in next(reader, [])]
+        first = next(reader, [])
+        names = [name.strip().lower() for name in first[: _filled(first)]]
         if column not in names:
             found = ", ".join(f"“{name[:40]}”" for name in names[:6]) or "nothing"
             raise CatalogError(
@@ -97,11 +103,24 @@ def table_rows(file: BinaryIO, column: str) -> Iterator[tuple[int, str, str | No
         at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
         # Counted here, as a cell may run over several lines of the file.
         for row, cells in enumerate(reader, start=2):
-            if any(cell.strip() for cell in cells):
+            width = _filled(cells)
+            if width > len(names):
+                shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
+                refuse(
+                    f"row {row}",
+                    f"the row has {width} cells, the first row names {len(names)}; "
+                    f"put a cell that holds {shown} in quotes",
+                )
+            elif width:
                 padded = cells + [""] * (len(names) - len(cells))
                 yield row, padded[at].strip(), None if weight_at is None else padded[weight_at]
     except csv.Error as error:
         raise CatalogError(f"Line {reader.line_num} is not valid CSV: {error}.") from error
+
+
+def _filled(cells: Sequence[str]) -> int:
+    """Return how many cells there are up to the last one that is not blank."""
+    return max((place for place, cell in enumerate(cells, start=1) if cell.strip()), default=0)
 
 
 def parse_weight(cell: str | None) -> float:

@@ -23,7 +23,7 @@ class Texts:
     def read(self, file: BinaryIO, progress: Progress) -> Reading:
         """Read a CSV of texts; white space at the ends of a text is dropped."""
         collector = Collector()
-        for row, text, weight in table_rows(file, "text"):
+        for row, text, weight in table_rows(file, "text", collector.refuse):
             source = f"row {row}"
             try:
                 item = Item(source, _checked(text), parse_weight(weight))

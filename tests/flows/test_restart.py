@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 import zipfile
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,8 +34,8 @@ class Installation:
 
     def start(self) -> None:
         command = [sys.executable, "manage.py", "demo", "--port", str(self.port)]
-        log = (self.folder / "demo.log").open("w")
-        self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+        with (self.folder / "demo.log").open("w") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
         while "Serving" not in self.log() or not self._answers():
             assert self.process.poll() is None, self.log()
             time.sleep(0.05)
@@ -48,24 +49,25 @@ class Installation:
 
     def _answers(self) -> bool:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/accounts/sign-in/")
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/accounts/sign-in/").close()
         except OSError:
             return False
         return True
 
     def query(self, sql: str) -> list[tuple]:
         """Read the record as another process sees it."""
-        with sqlite3.connect(self.folder / "prefmh.sqlite3") as database:
+        with closing(sqlite3.connect(self.folder / "prefmh.sqlite3")) as database:
             return database.execute(sql).fetchall()
 
     def export(self, campaign: int) -> Path:
         """Download the record the way a researcher does."""
         sign_in = re.search(r"http\S+sesame=\S+", self.log()).group()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        browser.open(sign_in)
+        browser.open(sign_in).close()
         path = self.folder / f"export-{campaign}.zip"
         url = f"http://127.0.0.1:{self.port}/campaigns/{campaign}/files/export.zip"
-        path.write_bytes(browser.open(url).read())
+        with browser.open(url) as answer:
+            path.write_bytes(answer.read())
         return path
 
 

@@ -86,7 +86,7 @@ def test_a_row_with_more_cells_than_columns_is_refused_and_the_others_are_kept(d
 
 
 def test_a_file_of_unquoted_commas_says_to_quote_them():
-    with pytest.raises(CatalogError, match="row 2: .* put a cell that holds “,” in quotes"):
+    with pytest.raises(CatalogError, match=r"row 2: .* put a cell that holds “,” in quotes"):
         read("texts", b"text\nOne, two\nThree, four\n")
 
 
