@@ -15,6 +15,14 @@ CHROMIUM = Path("/usr/bin/chromium")
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory) -> None:
+    """A database file of this run's own: one that a killed run left behind would spoil the next."""
+    from django.db import connection
+
+    connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
 @pytest.fixture(autouse=True)
 def data_folder(settings, tmp_path: Path) -> Path:
     """Uploads and pictures of each test in a folder of its own."""

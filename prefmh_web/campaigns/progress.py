@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
 
-RECENT_STEPS = 12
+RECENT_STEPS = 10
 RATE_WINDOW = timedelta(minutes=5)
 
 

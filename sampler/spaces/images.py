@@ -31,7 +31,8 @@ MAX_FILE_BYTES = 20 * 2**20
 MAX_PIXELS = 25_000_000
 MAX_SIDE = 1024
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-_LOSSY = ("JPEG", "WEBP")
+# Many phones save photographs as MPO, which is JPEG with a second picture behind the first.
+_LOSSY = ("JPEG", "MPO", "WEBP")
 _WEIGHTS = "weights.csv"
 _THUMBNAIL = (12, 12)
 # By the value of the EXIF tag Orientation.

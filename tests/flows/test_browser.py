@@ -152,7 +152,7 @@ def test_without_script_the_form_votes(open_page, campaign):
 
 def test_where_no_socket_opens_the_page_votes_by_post(open_page, campaign):
     page = open_page(invitation_path(campaign))
-    page.add_init_script("window.WebSocket = class extends EventTarget { constructor() { super(); this.readyState = 0; } send() {} close() {} };")
+    page.add_init_script("window.WebSocket = class extends EventTarget { readyState = 0; send() {} close() {} };")
     page.get_by_role("button", name="Start").click()
     page.wait_for_selector("html[data-socket=none]")
     first = lease_on(page)

@@ -90,6 +90,13 @@ def test_an_animation_becomes_its_first_frame():
     assert still.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
 
 
+def test_a_photograph_of_two_pictures_becomes_its_first_and_stays_lossy():
+    both = picture("red", kind="MPO", save_all=True, append_images=[Image.new("RGB", (8, 6), "blue")])
+    item = images(TWO | {"x.jpg": both})["x.jpg"]
+    assert item.media_type == "image/webp"
+    np.testing.assert_allclose(decoded(item).convert("RGB").getpixel((4, 3)), (255, 0, 0), atol=8)
+
+
 def test_a_rotated_photograph_stands_upright_and_loses_its_metadata():
     photograph = Image.new("RGB", (40, 20), "red")
     photograph.paste("blue", (0, 0, 20, 20))

@@ -16,7 +16,7 @@ SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)
 JUDGES = [BradleyTerry(scores.__getitem__) for scores in SCORES]
 BUDGETS = (3, 2)
-CHAINS, STEPS = 4, 3_000
+CHAINS, STEPS = 4, 1_500
 
 
 def plan(kernel, seed=5):

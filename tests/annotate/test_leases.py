@@ -1,0 +1,155 @@
+"""Leases: who is asked what, and when a question goes back."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from prefmh_web.annotate import leases
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
+from tests.support.record import assert_record_is_whole
+from tests.support.stack import make_campaign, make_recipe
+
+ONE_CHAIN = {"chains": 1, "judges": [{"question": "Which?", "budget": 4}]}
+
+
+@pytest.fixture
+def person(campaign):
+    return Annotator.objects.create(campaign=campaign)
+
+
+def people(campaign, count):
+    return [Annotator.objects.create(campaign=campaign) for _ in range(count)]
+
+
+def make_overdue(lease: Lease) -> None:
+    Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_person_keeps_their_lease_until_they_answer(person):
+    first = leases.take(person)
+    assert leases.take(person) == first
+    leases.answer(first.key, person, Side.LEFT, 1234)
+    assert leases.take(person) != first
+    vote = Vote.objects.get()
+    assert (vote.key, vote.number, vote.chosen_side, vote.elapsed_ms) == (first.key, 1, "left", 1234)
+
+
+def test_nobody_is_asked_the_same_question_on_one_comparison_twice(person):
+    asked = []
+    while lease := leases.take(person):
+        asked.append((lease.comparison_id, lease.judge_id))
+        leases.answer(lease.key, person, Side.LEFT, None)
+    assert max(Counter(asked).values()) == 1
+
+
+def test_leases_out_never_exceed_the_votes_a_comparison_can_use(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
+    given = [leases.take(person) for person in people(campaign, 8)]
+    out = [lease for lease in given if lease]
+    assert 1 <= len(out) <= 4
+    for lease in out:
+        leases.answer(lease.key, lease.annotator, Side(lease.proposal_side), None)
+    idle_tasks()
+    assert not Vote.objects.filter(number__isnull=True).exists()
+    assert_record_is_whole(campaign)
+
+
+def test_a_skip_returns_the_question_and_others_are_asked_first(campaign, person):
+    skipped = leases.take(person)
+    leases.skip(skipped.key, person)
+    following = leases.take(person)
+    assert (following.comparison_id, following.judge_id) != (skipped.comparison_id, skipped.judge_id)
+    assert leases.answer(skipped.key, person, Side.LEFT, None) is None
+    assert not Vote.objects.exists()
+    other = leases.take(Annotator.objects.create(campaign=campaign))
+    assert other.comparison_id == skipped.comparison_id
+
+
+def test_an_expired_question_goes_to_somebody_else_and_its_person_rests(campaign, person):
+    lease = leases.take(person)
+    make_overdue(lease)
+    leases.expire()
+    person.refresh_from_db()
+    assert person.resting
+    assert leases.take(person) is None
+    other = leases.take(Annotator.objects.create(campaign=campaign))
+    assert (other.comparison_id, other.judge_id) == (lease.comparison_id, lease.judge_id)
+    leases.wake(person)
+    assert leases.take(person) is not None
+
+
+def test_a_vote_after_the_expiry_counts_while_there_is_room(campaign, person):
+    lease = leases.take(person)
+    make_overdue(lease)
+    leases.expire()
+    person.refresh_from_db()
+    vote = leases.answer(lease.key, person, Side.LEFT, None)
+    assert vote.counted
+    assert not person.resting
+
+
+def test_a_vote_after_the_expiry_is_kept_but_not_counted_when_its_place_is_taken(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
+    late, quick = people(campaign, 2)
+    lease = leases.take(late)
+    make_overdue(lease)
+    leases.expire()
+    replacement = leases.take(quick)
+    assert replacement.comparison_id == lease.comparison_id
+    assert not leases.answer(lease.key, late, Side.LEFT, None).counted
+    assert leases.answer(replacement.key, quick, Side.LEFT, None).counted
+    idle_tasks()
+    assert_record_is_whole(campaign)
+
+
+def test_a_lease_whose_page_is_gone_ends_soon_and_one_that_is_back_does_not(person):
+    lease = leases.take(person)
+    leases.orphan(person)
+    lease.refresh_from_db()
+    assert lease.expires_at <= timezone.now() + leases.ORPHAN_GRACE
+    leases.adopt(person)
+    lease.refresh_from_db()
+    assert lease.expires_at == lease.issued_at + timedelta(seconds=120)
+    leases.orphan(person)
+    make_overdue(lease)
+    leases.expire()
+    person.refresh_from_db()
+    assert not person.resting
+
+
+def test_a_paused_campaign_gives_no_new_lease_but_takes_the_vote_that_is_out(campaign, person):
+    lease = leases.take(person)
+    lifecycle.pause(campaign)
+    person.refresh_from_db()
+    assert leases.take(person) == lease
+    assert leases.answer(lease.key, person, Side.RIGHT, None).counted
+    person = Annotator.objects.select_related("campaign").get(pk=person.pk)
+    assert leases.take(person) is None
+
+
+def test_a_lease_of_somebody_else_cannot_be_answered_or_skipped(campaign, person):
+    lease = leases.take(person)
+    thief = Annotator.objects.create(campaign=campaign)
+    with pytest.raises(Comparison.DoesNotExist):
+        leases.answer(lease.key, thief, Side.LEFT, None)
+    with pytest.raises(Comparison.DoesNotExist):
+        leases.skip(lease.key, thief)
+    assert not Vote.objects.exists()
+
+
+def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=40))
+    sides = Counter(leases.take(person).proposal_side for person in people(campaign, 80))
+    # Binomial(80, 1/2): four standard deviations are 18.
+    assert abs(sides["left"] - 40) < 18
+    person = Annotator.objects.create(campaign=campaign)
+    again = set()
+    for _ in range(12):
+        lease = leases.take(person)
+        again.add(lease.proposal_side)
+        leases.skip(lease.key, person)
+    assert again == {"left", "right"}

@@ -1,0 +1,94 @@
+"""Draft, running, paused, finished."""
+
+import pytest
+from django.core.files.base import ContentFile
+
+from prefmh_web.annotate import leases
+from prefmh_web.campaigns import catalogs, lifecycle, setup, tasks
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side, State
+from tests.support.stack import make_campaign, make_draft, make_recipe
+
+
+def test_starting_freezes_the_setup(campaign):
+    with pytest.raises(lifecycle.NotPossible, match="frozen"):
+        setup.change(campaign, recipe=make_recipe(seed=1))
+    with pytest.raises(lifecycle.NotPossible, match="running"):
+        lifecycle.start(campaign)
+    assert campaign.chains.count() == 3
+    assert Campaign.objects.get().recipe["seed"] == make_recipe()["seed"]
+
+
+def test_a_paused_campaign_resumes_its_steps_under_the_same_uniform(campaign, idle_tasks):
+    before = set(Comparison.objects.values_list("chain", "step", "uniform"))
+    lifecycle.pause(campaign)
+    assert Campaign.objects.get().status == "paused"
+    tasks.sweep()
+    lifecycle.resume(campaign)
+    idle_tasks()
+    assert set(Comparison.objects.values_list("chain", "step", "uniform")) == before
+
+
+@pytest.mark.parametrize("change", [lifecycle.pause, lifecycle.resume])
+def test_a_draft_can_be_neither_paused_nor_resumed(researcher, idle_tasks, change):
+    draft = make_draft(researcher)
+    with pytest.raises(lifecycle.NotPossible):
+        change(draft)
+    assert Campaign.objects.get().status == "draft"
+
+
+def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(researcher, idle_tasks):
+    draft = make_draft(researcher, file="title\nHello\n")
+    assert draft.catalog.status == Catalog.Status.REFUSED
+    assert "“text”" in draft.catalog.error
+    with pytest.raises(lifecycle.NotPossible, match="not read"):
+        lifecycle.start(draft)
+    assert Campaign.objects.get().status == "draft"
+    assert not draft.judges.exists()
+    setup.change(draft, file=ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
+    idle_tasks()
+    assert State.objects.filter(campaign=draft).count() == 4
+    lifecycle.start(Campaign.objects.get())
+    assert Campaign.objects.get().is_running
+
+
+def test_a_neighbours_kernel_on_a_disconnected_catalog_is_refused(researcher, idle_tasks):
+    texts = "text\n" + "".join(f"{word} {word} {n}\n" for word in ("apple", "zebra") for n in range(4))
+    recipe = make_recipe(kernel={"kind": "neighbours"})
+    recipe["space"]["neighbours"] = 1
+    draft = make_draft(researcher, file=texts, recipe=recipe)
+    with pytest.raises(lifecycle.NotPossible, match="parts that no move connects"):
+        lifecycle.start(draft)
+
+
+def test_changing_the_neighbours_reads_the_file_again(researcher, idle_tasks):
+    draft = make_draft(researcher)
+    degree = [len(state.neighbours) for state in draft.states.all()]
+    recipe = make_recipe()
+    recipe["space"]["neighbours"] = 7
+    setup.change(draft, recipe=recipe)
+    idle_tasks()
+    assert sum(len(state.neighbours) for state in draft.states.all()) > sum(degree)
+
+
+def test_a_reading_overtaken_by_a_newer_file_writes_nothing(researcher, idle_tasks):
+    draft = make_draft(researcher)
+    stale = Catalog.objects.get()
+    catalogs.read_again(draft.catalog)
+    idle_tasks()
+    count = State.objects.count()
+    catalogs.read(stale.pk, stale.revision)
+    assert State.objects.count() == count
+    assert Catalog.objects.get().status == Catalog.Status.READY
+
+
+def test_a_campaign_without_a_step_left_is_finished(researcher, idle_tasks):
+    campaign = make_campaign(
+        researcher, recipe=make_recipe(chains=1, steps=3, judges=[{"question": "Which?", "budget": 1}])
+    )
+    person = Annotator.objects.create(campaign=campaign)
+    while lease := leases.take(person):
+        leases.answer(lease.key, person, Side.LEFT, None)
+        idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    assert campaign.finished_at

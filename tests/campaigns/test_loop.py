@@ -1,0 +1,141 @@
+"""The one door: what a vote may do to the record, and what it may not."""
+
+import uuid
+
+import pytest
+from django.db import IntegrityError, transaction
+
+import sampler
+from prefmh_web.campaigns import loop, plans, tasks
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
+from tests.support.record import assert_record_is_whole
+from tests.support.stack import make_campaign, make_recipe
+
+
+def cast(comparison, judge, annotator, side=Side.LEFT, key=None):
+    with loop.locked(pk=comparison.pk) as locked:
+        return loop.cast_vote(
+            locked,
+            key=key or uuid.uuid4(),
+            judge=judge,
+            annotator=annotator,
+            proposal_side=Side.LEFT,
+            chosen_side=side,
+        )
+
+
+@pytest.fixture
+def comparison(campaign):
+    return Comparison.objects.filter(verdict__isnull=True).first()
+
+
+@pytest.fixture
+def annotators(campaign):
+    return [Annotator.objects.create(campaign=campaign) for _ in range(6)]
+
+
+def test_votes_settle_the_step_as_the_sampler_says_and_the_chain_moves_on(campaign, comparison, annotators, idle_tasks):
+    first, second = campaign.judges.all()
+    tally = sampler.Tally.empty(2)
+    for annotator, judge in zip(annotators, (first, second, first), strict=False):
+        if sampler.tell(plans.asked_in(comparison), tally) is not sampler.Verdict.UNDECIDED:
+            break
+        tally = tally.add(judge.place, True)
+        cast(comparison, judge, annotator)
+    idle_tasks()
+    comparison.refresh_from_db()
+    chain = Chain.objects.get(pk=comparison.chain_id)
+    assert comparison.verdict == sampler.tell(plans.asked_in(comparison), tally).value
+    assert chain.step >= 1
+    assert chain.comparisons.filter(verdict__isnull=True).count() == 1
+    assert_record_is_whole(campaign)
+
+
+def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
+    key = uuid.uuid4()
+    first = cast(comparison, campaign.judges.first(), annotators[0], key=key)
+    again = cast(comparison, campaign.judges.first(), annotators[0], Side.RIGHT, key=key)
+    assert (again.pk, again.chosen_side) == (first.pk, "left")
+    assert Vote.objects.count() == 1
+
+
+def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncounted(researcher, idle_tasks):
+    campaign = make_campaign(
+        researcher, recipe=make_recipe(judges=[{"question": f"{n}?", "budget": 2} for n in (1, 2)])
+    )
+    comparison = Comparison.objects.filter(verdict__isnull=True).first()
+    judge = campaign.judges.first()
+    one, two, three = (Annotator.objects.create(campaign=campaign) for _ in range(3))
+    assert cast(comparison, judge, one).counted
+    assert not cast(comparison, judge, one).counted
+    cast(comparison, judge, two, Side.RIGHT)
+    assert not cast(comparison, judge, three).counted
+
+
+def test_a_vote_after_the_verdict_changes_nothing(campaign, comparison, annotators, idle_tasks):
+    for annotator in annotators:
+        for judge in campaign.judges.all():
+            cast(comparison, judge, annotator, Side.RIGHT)
+    idle_tasks()
+    comparison.refresh_from_db()
+    decided, head = comparison.decided_at, Chain.objects.get(pk=comparison.chain_id).head_id
+    late = cast(comparison, campaign.judges.first(), Annotator.objects.create(campaign=campaign))
+    comparison.refresh_from_db()
+    assert not late.counted
+    assert (comparison.decided_at, Chain.objects.get(pk=comparison.chain_id).head_id) == (decided, head)
+    assert_record_is_whole(campaign)
+
+
+def test_proposing_twice_opens_one_comparison(campaign, idle_tasks):
+    chain = campaign.chains.first()
+    before = list(chain.comparisons.values_list("pk", "uniform"))
+    for _ in range(3):
+        tasks.propose(chain.pk)
+    assert list(chain.comparisons.values_list("pk", "uniform")) == before
+
+
+def test_a_chain_that_a_crash_left_waiting_is_found_and_draws_the_same_uniform(campaign, idle_tasks):
+    comparison = Comparison.objects.filter(verdict__isnull=True, votes__isnull=True).first()
+    lost = (comparison.chain_id, comparison.step, comparison.uniform, comparison.proposal_id)
+    comparison.delete()
+    assert list(tasks.waiting_chains().values_list("pk", flat=True)) == [lost[0]]
+    tasks.sweep()
+    idle_tasks()
+    assert Comparison.objects.filter(chain_id=lost[0], step=lost[1], uniform=lost[2], proposal_id=lost[3]).exists()
+    assert not tasks.waiting_chains().exists()
+
+
+def test_steps_that_no_vote_can_change_are_decided_without_one(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(steps=100, kernel={"kind": "independent"}))
+    settled = Comparison.objects.filter(verdict__isnull=False)
+    # Until each chain meets its first open question, every step was an identity or beyond the best tally.
+    assert all(
+        comparison.is_identity == (comparison.verdict == "accept")
+        for comparison in settled.select_related("chain__campaign", "current", "proposal")
+    )
+    assert_record_is_whole(campaign)
+
+
+def test_the_schema_refuses_what_must_never_happen(campaign, comparison, annotators):
+    vote = cast(comparison, campaign.judges.first(), annotators[0])
+    forbidden = [
+        lambda: Comparison.objects.create(
+            chain=comparison.chain, step=comparison.step + 1, current=comparison.current,
+            proposal=comparison.proposal, log_r0=0, uniform=0.5,
+        ),
+        lambda: Comparison.objects.filter(pk=comparison.pk).update(verdict="accept"),
+        lambda: Comparison.objects.filter(pk=comparison.pk).update(uniform=1.0),
+        lambda: Vote.objects.create(
+            key=uuid.uuid4(), comparison=comparison, judge=vote.judge, annotator=vote.annotator, number=2,
+            proposal_side="left", chosen_side="left",
+        ),
+        lambda: Vote.objects.create(
+            key=vote.key, comparison=comparison, judge=vote.judge, annotator=annotators[1], number=2,
+            proposal_side="left", chosen_side="left",
+        ),
+        lambda: Chain.objects.filter(pk=comparison.chain_id).update(step=51),
+        lambda: Campaign.objects.filter(pk=campaign.pk).update(status="draft"),
+    ]  # fmt: skip
+    for attempt in forbidden:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            attempt()
