@@ -25,7 +25,7 @@ def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
     with transaction.atomic():
         space_before = campaign.recipe["space"]
         drafts = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT)
-        if not drafts.update(**fields):
+        if not drafts.update(status=Campaign.Status.DRAFT, **fields):
             raise NotPossible("The campaign has started; its setup is frozen.")
         campaign.refresh_from_db()
         if file:

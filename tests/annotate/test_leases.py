@@ -61,12 +61,12 @@ def test_leases_out_never_exceed_the_votes_a_comparison_can_use(researcher, idle
 def test_a_skip_returns_the_question_and_others_are_asked_first(campaign, person):
     skipped = leases.take(person)
     leases.skip(skipped.key, person)
+    other = leases.take(Annotator.objects.create(campaign=campaign))
+    assert (other.comparison_id, other.judge_id) == (skipped.comparison_id, skipped.judge_id)
     following = leases.take(person)
     assert (following.comparison_id, following.judge_id) != (skipped.comparison_id, skipped.judge_id)
     assert leases.answer(skipped.key, person, Side.LEFT, None) is None
     assert not Vote.objects.exists()
-    other = leases.take(Annotator.objects.create(campaign=campaign))
-    assert other.comparison_id == skipped.comparison_id
 
 
 def test_an_expired_question_goes_to_somebody_else_and_its_person_rests(campaign, person):
@@ -143,9 +143,6 @@ def test_a_lease_of_somebody_else_cannot_be_answered_or_skipped(campaign, person
 
 def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks):
     campaign = make_campaign(researcher, recipe=make_recipe(chains=40))
-    sides = Counter(leases.take(person).proposal_side for person in people(campaign, 80))
-    # Binomial(80, 1/2): four standard deviations are 18.
-    assert abs(sides["left"] - 40) < 18
     person = Annotator.objects.create(campaign=campaign)
     again = set()
     for _ in range(12):
@@ -153,3 +150,7 @@ def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks)
         again.add(lease.proposal_side)
         leases.skip(lease.key, person)
     assert again == {"left", "right"}
+    given = filter(None, (leases.take(person) for person in people(campaign, 60)))
+    sides = Counter(lease.proposal_side for lease in given)
+    # Binomial(n, 1/2): four standard deviations.
+    assert abs(sides["left"] - sides["right"]) < 4 * sides.total() ** 0.5

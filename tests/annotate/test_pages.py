@@ -1,0 +1,98 @@
+"""The voter's pages over HTTP: joining, voting by form post, pictures, and messages no page of ours sends."""
+
+import uuid
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.annotate.ballot import Ballot, BallotError
+from prefmh_web.campaigns.models import Annotator, Side, Vote
+from tests.support.stack import invitation_path, make_campaign, make_recipe
+
+
+@pytest.fixture
+def vote_path(campaign):
+    return f"{invitation_path(campaign)}vote/"
+
+
+@pytest.fixture
+def joined(client, campaign):
+    client.post(invitation_path(campaign))
+    return client
+
+
+def lease_in(page) -> str:
+    return page.context["panel"].lease.key
+
+
+def test_the_welcome_page_names_the_questions_and_joins_once(client, campaign, vote_path):
+    page = client.get(invitation_path(campaign)).content.decode()
+    assert "Which is darker?" in page
+    assert not Annotator.objects.exists()
+    for _ in range(2):
+        assert client.post(invitation_path(campaign)).url == vote_path
+    assert Annotator.objects.count() == 1
+
+
+def test_without_joining_there_is_no_pair(client, campaign, vote_path):
+    assert client.get(vote_path).url == invitation_path(campaign)
+    assert client.post(vote_path, {"choice": "left", "lease": uuid.uuid4()}).url == invitation_path(campaign)
+    assert client.get(reverse("annotate:welcome", args=["unknown"])).status_code == 404
+
+
+def test_a_post_votes_and_a_repeated_post_votes_once(joined, vote_path):
+    key = lease_in(joined.get(vote_path))
+    for _ in range(3):
+        answer = joined.post(vote_path, {"choice": "right", "lease": key, "elapsed_ms": "901"})
+        assert answer.status_code == 302
+    vote = Vote.objects.get()
+    assert (vote.key, vote.chosen_side, vote.elapsed_ms) == (key, Side.RIGHT, 901)
+    assert lease_in(joined.get(vote_path)) != key
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"choice": "up"}, {"choice": "left"}, {"choice": "left", "lease": "no-uuid"}, {"choice": ["left"]}],
+)
+def test_a_malformed_ballot_is_400_and_stores_nothing(joined, vote_path, fields):
+    assert joined.post(vote_path, fields).status_code == 400
+    assert not Vote.objects.exists()
+
+
+def test_a_forged_lease_is_404_and_stores_nothing(joined, vote_path):
+    assert joined.post(vote_path, {"choice": "left", "lease": uuid.uuid4()}).status_code == 404
+    assert not Vote.objects.exists()
+
+
+@pytest.mark.parametrize("milliseconds", ["", "-5", "1e3", "９", "99999999999", None, ["1"]])
+def test_a_nonsense_stop_watch_is_no_time(milliseconds):
+    fields = {"choice": "left", "lease": str(uuid.uuid4()), "elapsed_ms": milliseconds}
+    assert Ballot.parse(fields).elapsed_ms is None
+
+
+@pytest.mark.parametrize("fields", [{"choice": {"a": 1}}, {"choice": "left", "lease": {}}, {"choice": None}])
+def test_a_socket_message_of_other_types_is_refused(fields):
+    with pytest.raises(BallotError):
+        Ballot.parse(fields)
+
+
+def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
+    space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
+    campaign = make_campaign(
+        researcher, file="smiles\nCCO\nCCN\nCCC\nCCCl\n", filename="m.csv", recipe=make_recipe(space=space)
+    )
+    url = reverse("annotate:picture", args=[campaign.states.first().pk])
+    assert client.get(url).status_code == 403
+    client.post(invitation_path(campaign))
+    drawing = client.get(url)
+    assert drawing.status_code == 200
+    assert "immutable" in drawing["Cache-Control"]
+
+
+def test_texts_are_escaped_in_the_pair(client, researcher, idle_tasks):
+    hostile = "text\n" + "".join(f"<script>alert({n})</script>\n" for n in range(5))
+    campaign = make_campaign(researcher, file=hostile)
+    client.post(invitation_path(campaign))
+    page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
+    assert "&lt;script&gt;" in page
+    assert "<script>alert" not in page

@@ -1,0 +1,144 @@
+"""The record as files: whole, of one moment, harmless in a spreadsheet, and enough to recompute every verdict."""
+
+import csv
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from prefmh_web.annotate import leases
+from prefmh_web.campaigns import export
+from prefmh_web.campaigns.cells import harmless
+from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
+from tests.support.record import assert_replay_passes, export_to, table
+from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+
+
+@pytest.fixture
+def voted(researcher, idle_tasks):
+    """A finished campaign of 2 chains of 12 steps."""
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12))
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    scores = dict.fromkeys((0, 1), lambda place: place / 5)
+    vote_until_finished(campaign, people, scores, np.random.default_rng(3))
+    return campaign
+
+
+def rewrite(path, name, change):
+    """Return a copy of an export with one file's rows changed."""
+    copy = path.with_name(f"changed-{name}.zip")
+    with zipfile.ZipFile(path) as before, zipfile.ZipFile(copy, "w") as after:
+        for entry in before.namelist():
+            text = before.read(entry).decode()
+            if entry == name:
+                rows = list(csv.DictReader(io.StringIO(text, newline="")))
+                change(rows)
+                out = io.StringIO()
+                writer = csv.DictWriter(out, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+                text = out.getvalue()
+            after.writestr(entry, text)
+    return copy
+
+
+def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
+    path = export_to(voted, tmp_path)
+    votes = Vote.objects.filter(judge__campaign=voted)
+    assert f"24 verdicts recomputed from {votes.count()} votes" in assert_replay_passes(path)
+    steps = table(path, "steps.csv")
+    assert [row["verdict"] for row in steps] == list(
+        Comparison.objects.order_by("chain__place", "step").values_list("verdict", flat=True)
+    )
+    assert [float(row["uniform"]) for row in steps] == list(
+        Comparison.objects.order_by("chain__place", "step").values_list("uniform", flat=True)
+    )
+    samples = table(path, "samples.csv")
+    assert len(samples) == 2 * 13
+    assert {row["chain"]: int(row["state"]) for row in samples} == {
+        str(chain.place): chain.head.place for chain in voted.chains.all()
+    }
+    assert len(table(path, "states.csv")) == 12
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("recipe.json")) == voted.recipe
+
+
+TAMPERINGS = {
+    "a verdict": (
+        "steps.csv",
+        lambda rows: rows[3].update(verdict="accept" if rows[3]["verdict"] == "reject" else "reject"),
+    ),
+    "a uniform": ("steps.csv", lambda rows: rows[5].update(uniform="0.123")),
+    "a base ratio": ("steps.csv", lambda rows: rows[5].update(log_r0="3.5")),
+    "a missing vote": ("votes.csv", lambda rows: rows.pop()),
+    "a sample": ("samples.csv", lambda rows: rows[7].update(state=str((int(rows[7]["state"]) + 1) % 12))),
+    "a weight": ("states.csv", lambda rows: rows[0].update(weight="50")),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERINGS)
+def test_replay_finds_a_changed_record(voted, tmp_path, what, capsys):
+    changed = rewrite(export_to(voted, tmp_path), *TAMPERINGS[what])
+    with pytest.raises(CommandError, match="differences") as refusal:
+        call_command("replay", str(changed))
+    assert refusal.value.returncode == 1
+    assert "DIFFERENT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [b"no zip", None])
+def test_replay_says_what_it_cannot_read(tmp_path, content):
+    path = tmp_path / "broken.zip"
+    if content is None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("recipe.json", "{}")
+    else:
+        path.write_bytes(content)
+    with pytest.raises(CommandError, match=r"broken\.zip") as refusal:
+        call_command("replay", str(path))
+    assert refusal.value.returncode == 2
+
+
+def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
+    person = Annotator.objects.create(campaign=campaign)
+    lease = leases.take(person)
+    leases.answer(lease.key, person, Side.LEFT, 800)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    [vote] = table(path, "votes.csv")
+    assert (vote["number"], vote["elapsed_ms"], vote["chosen_side"]) == ("1", "800", "left")
+
+
+def test_votes_cast_while_an_export_streams_do_not_tear_it(voted, researcher, tmp_path, idle_tasks):
+    campaign = make_campaign(researcher, name="Streaming")
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    chunks = export.archive(campaign)
+    parts = [next(chunks)]
+    for person in people * 4:
+        if lease := leases.take(person):
+            leases.answer(lease.key, person, Side.LEFT, None)
+        idle_tasks()
+    path = tmp_path / "torn.zip"
+    path.write_bytes(b"".join([*parts, *chunks]))
+    assert Vote.objects.filter(judge__campaign=campaign).exists()
+    assert_replay_passes(path)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+A1", "-2", "@SUM(A1)", "  =1", "\t=1", "\r=1", "＝1", "'quoted"])
+def test_cells_that_a_spreadsheet_could_run_are_made_harmless(text):
+    assert harmless(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["plain", "a=b", "CC(=O)O", "1-2", ""])
+def test_other_cells_are_left_alone(text):
+    assert harmless(text) == text
+
+
+def test_hostile_texts_come_out_harmless(researcher, idle_tasks, tmp_path):
+    texts = 'text\n"=HYPERLINK(""http://evil"")"\n@cmd\nfine\n'
+    campaign = make_campaign(researcher, file=texts, recipe=make_recipe(chains=1))
+    path = export_to(campaign, tmp_path)
+    assert [row["content"][:2] for row in table(path, "states.csv")] == ["'=", "'@", "fi"]
+    assert all(row["content"][:1] not in "=@" for row in table(path, "samples.csv"))

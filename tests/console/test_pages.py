@@ -1,0 +1,151 @@
+"""The researcher's pages over HTTP: who may see what, and what a bad form says."""
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Campaign
+from tests.support.stack import TEXTS, make_campaign, make_draft
+
+
+@pytest.fixture
+def signed_in(client, researcher):
+    client.force_login(researcher)
+    return client
+
+
+def form(**changes) -> dict:
+    """Return what a browser sends for a good setup, with changes."""
+    return {
+        "name": "Mine",
+        "objects": "texts",
+        "file": SimpleUploadedFile("t.csv", TEXTS.encode()),
+        "instructions": "",
+        "move": "mixture",
+        "fresh_share": "0.3",
+        "neighbours": "4",
+        "chains": "2",
+        "steps": "10",
+        "lease_seconds": "60",
+        "seed": "",
+        "questions-TOTAL_FORMS": "1",
+        "questions-INITIAL_FORMS": "0",
+        "questions-MIN_NUM_FORMS": "1",
+        "questions-MAX_NUM_FORMS": "8",
+        "questions-0-question": "Which?",
+        "questions-0-budget": "2",
+    } | changes
+
+
+def test_a_good_form_makes_a_draft_with_a_drawn_seed(signed_in, idle_tasks):
+    answer = signed_in.post(reverse("console:create"), form())
+    campaign = Campaign.objects.get()
+    assert answer.url == campaign.get_absolute_url()
+    idle_tasks()
+    assert campaign.states.count() == 12
+    assert campaign.recipe["kernel"]["parts"][0]["weight"] == 0.3
+    assert 0 <= campaign.recipe["seed"] < 2**53
+    assert "12" in signed_in.get(answer.url).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "This field is required"),
+        ({"file": ""}, "This field is required"),
+        ({"chains": "0"}, "greater than or equal to 1"),
+        ({"seed": "-1"}, "greater than or equal to 0"),
+        ({"questions-0-budget": "0"}, "greater than or equal to 1"),
+        ({"questions-0-question": ""}, "This field is required"),
+        ({"fresh_share": "1.5"}, "less than or equal to 0.99"),
+        ({"lease_seconds": "3"}, "greater than or equal to 10"),
+        ({"objects": "songs"}, "not one of the available choices"),
+        ({"questions-TOTAL_FORMS": "0"}, "at least 1 form"),
+        ({"steps": "many"}, "whole number"),
+    ],
+)
+def test_a_bad_form_says_why_and_saves_nothing(signed_in, changes, message):
+    answer = signed_in.post(reverse("console:create"), form(**changes))
+    assert answer.status_code == 200
+    assert message in answer.content.decode()
+    assert not Campaign.objects.exists()
+
+
+def test_a_draft_can_be_edited_and_keeps_its_file(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher)
+    url = reverse("console:edit", args=[draft.pk])
+    page = signed_in.get(url).content.decode()
+    assert "keep texts.csv" in page
+    signed_in.post(url, form(file="", chains="7", move="independent"))
+    idle_tasks()
+    draft.refresh_from_db()
+    assert (draft.recipe["chains"], draft.recipe["kernel"], draft.states.count()) == (7, {"kind": "independent"}, 12)
+
+
+def test_start_pause_and_resume_from_the_page(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher)
+    for change, status in (("start", "running"), ("pause", "paused"), ("resume", "running")):
+        signed_in.post(reverse(f"console:{change}", args=[draft.pk]))
+        draft.refresh_from_db()
+        assert draft.status == status
+    page = signed_in.post(reverse("console:start", args=[draft.pk]), follow=True)
+    assert "only a draft one" in page.content.decode()
+
+
+def pages_of(campaign) -> list[str]:
+    state = campaign.states.first()
+    return [
+        campaign.get_absolute_url(),
+        reverse("console:edit", args=[campaign.pk]),
+        reverse("console:picture", args=[state.pk]),
+        *(reverse("console:download", args=[campaign.pk, name]) for name in ("export.zip", "votes.csv", "recipe.json")),
+    ]
+
+
+def test_strangers_are_sent_to_sign_in_and_colleagues_see_nothing(client, campaign, django_user_model):
+    for url in [reverse("console:campaigns"), reverse("console:create"), *pages_of(campaign)]:
+        assert client.get(url).url.startswith("/accounts/sign-in/")
+    client.force_login(django_user_model.objects.create_user("colleague"))
+    for url in pages_of(campaign):
+        assert client.get(url).status_code == 404
+    for change in ("start", "pause", "resume"):
+        assert client.post(reverse(f"console:{change}", args=[campaign.pk])).status_code == 404
+    campaign.refresh_from_db()
+    assert campaign.is_running
+
+
+def test_a_change_of_state_needs_a_post(signed_in, campaign):
+    assert signed_in.get(reverse("console:pause", args=[campaign.pk])).status_code == 405
+
+
+def test_every_file_downloads_and_others_are_404(async_client, researcher, campaign):
+    async def download(name: str):
+        answer = await async_client.get(reverse("console:download", args=[campaign.pk, name]))
+        body = b"".join([chunk async for chunk in answer]) if answer.streaming else answer.content
+        return answer, body
+
+    async_client.force_login(researcher)
+    for name in ("votes.csv", "steps.csv", "states.csv", "samples.csv", "recipe.json", "export.zip"):
+        answer, body = async_to_sync(download)(name)
+        assert body
+        assert f'filename="twelve-texts-{name}"' in answer["Content-Disposition"]
+    assert async_to_sync(download)("secret-key")[0].status_code == 404
+
+
+def test_texts_are_escaped(signed_in, researcher, idle_tasks):
+    hostile = "text\n<script>alert(1)</script>\n<img src=x onerror=alert(2)>\nfine\n"
+    campaign = make_campaign(researcher, file=hostile, name="<b>bold</b>")
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "<b>bold" not in page
+
+
+def test_molecules_are_drawn_and_texts_have_no_picture(signed_in, researcher, idle_tasks, campaign):
+    recipe = campaign.recipe | {"space": {"kind": "catalog", "objects": "molecules", "neighbours": 2}}
+    molecules = make_campaign(researcher, file="smiles\nCCO\nc1ccccc1\nCC(=O)O\n", filename="m.csv", recipe=recipe)
+    drawing = signed_in.get(reverse("console:picture", args=[molecules.states.first().pk]))
+    assert drawing["Content-Type"] == "image/svg+xml"
+    assert b"<svg" in drawing.content
+    assert signed_in.get(reverse("console:picture", args=[campaign.states.first().pk])).status_code == 404
