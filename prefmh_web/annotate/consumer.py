@@ -58,6 +58,9 @@ class VotingConsumer(AsyncWebsocketConsumer):
             await self.close(BAD_MESSAGE)
             return
         await self._show()
+        if ballot.is_skip:
+            # Should nobody else take the question, it is this person's again after a while.
+            asyncio.get_running_loop().call_later(leases.SKIP_REST.total_seconds() + 1, self._nudged.set)
 
     async def disconnect(self, code):
         if self.annotator is None:

@@ -26,6 +26,8 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, 
 
 # How long a question waits for a person whose page has gone: a reload or a short loss of signal takes less.
 ORPHAN_GRACE = timedelta(seconds=15)
+# How long a skipped question is kept from the person who skipped it, so that others come first.
+SKIP_REST = timedelta(seconds=20)
 
 
 def take(annotator: Annotator) -> Lease | None:
@@ -60,7 +62,7 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     """
     with loop.locked(leases__key=key, leases__annotator=annotator) as comparison:
         lease = Lease.objects.get(key=key)
-        if lease.ending == Lease.Ending.SKIPPED:
+        if lease.was_skipped:
             return None
         judge = _judge(comparison.chain.campaign, lease.judge_id)
         vote = loop.cast_vote(
@@ -130,7 +132,7 @@ def _end(lease: Lease, ending: Lease.Ending) -> bool:
 
 
 def _questions_for(annotator: Annotator) -> Iterator[tuple[Comparison, Judge]]:
-    """Yield what this annotator may be asked, best first: not skipped by them, longest open, least answered.
+    """Yield what this annotator may be asked, best first: least skipped by them, longest open, least answered.
 
     What is seen here is seen without a lock; `_lease` looks again under one.
     """
@@ -143,17 +145,19 @@ def _questions_for(annotator: Annotator) -> Iterator[tuple[Comparison, Judge]]:
         .order_by("opened_at", "pk")
     )
     candidates = []
+    rested = timezone.now() - SKIP_REST
     for age, comparison in enumerate(comparisons):
-        asked, skips, answered = Counter(), Counter(), set()
+        asked, skips, barred = Counter(), Counter(), set()
         for lease in comparison.leases.all():
-            asked[lease.judge_id] += lease.is_live or lease.ending == Lease.Ending.VOTED
+            asked[lease.judge_id] += lease.is_live or lease.has_voted
             if lease.annotator_id == annotator.pk:
-                skips[lease.judge_id] += lease.ending == Lease.Ending.SKIPPED
-                answered.update([lease.judge_id] if lease.ending == Lease.Ending.VOTED else [])
+                skips[lease.judge_id] += lease.was_skipped
+                if lease.has_voted or (lease.was_skipped and lease.ended_at > rested):
+                    barred.add(lease.judge_id)
         candidates += [
             (skips[judge.pk], age, asked[judge.pk] / judge.budget, judge.place)
             for judge in judges
-            if judge.pk not in answered
+            if judge.pk not in barred
         ]
     for _, age, _, place in sorted(candidates):
         if _has_room(comparisons[age], judges[place]):

@@ -1,0 +1,119 @@
+"""The voter's socket: who may open it, what it does with messages, and what happens when it goes."""
+
+import re
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.models import Annotator, Vote
+from tests.support.sockets import cookies_after_joining, open_socket, send
+from tests.support.stack import invitation_path, make_campaign, make_recipe
+
+
+@pytest.fixture
+def path(campaign):
+    return f"/ws{invitation_path(campaign)}"
+
+
+@pytest.fixture
+def cookies(campaign, live_site):
+    return cookies_after_joining(live_site.url + invitation_path(campaign))
+
+
+def lease_in(panel: str) -> str | None:
+    found = re.search(r'name="lease" value="([^"]+)"', panel)
+    return found and found.group(1)
+
+
+def closing_code(socket) -> int:
+    try:
+        while True:
+            socket.recv(timeout=10)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code
+
+
+def test_the_pair_comes_on_connecting_and_the_next_one_with_the_answer(live_site, path, cookies):
+    with open_socket(live_site.url, path, cookies) as socket:
+        first = lease_in(socket.recv(timeout=10))
+        send(socket, lease=first, choice="left", elapsed_ms="700")
+        second = lease_in(socket.recv(timeout=10))
+    assert first
+    assert second not in (None, first)
+    assert str(Vote.objects.get().key) == first
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null", "https://localhost"])
+def test_a_page_of_another_site_cannot_open_the_socket(live_site, path, cookies, origin):
+    with pytest.raises(InvalidStatus) as refused:
+        open_socket(live_site.url, path, cookies, origin)
+    assert refused.value.response.status_code == 403
+
+
+def test_without_joining_the_socket_is_closed_for_good(live_site, path):
+    with open_socket(live_site.url, path) as socket:
+        assert closing_code(socket) == 4401
+    with open_socket(live_site.url, "/ws/join/unknown/") as socket:
+        assert closing_code(socket) == 4401
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["", "no json", "[]", "{}", '{"choice": "up"}', '{"choice": "left", "lease": 5}', "[" * 5000, b"\x00\xff"],
+)
+def test_a_message_no_page_sends_closes_the_socket_and_stores_nothing(live_site, path, cookies, message):
+    with open_socket(live_site.url, path, cookies) as socket:
+        socket.recv(timeout=10)
+        socket.send(message)
+        assert closing_code(socket) == 4400
+    assert not Vote.objects.exists()
+
+
+def test_a_stolen_lease_votes_nothing(live_site, path, cookies, campaign):
+    thief = cookies_after_joining(live_site.url + invitation_path(campaign))
+    with open_socket(live_site.url, path, cookies) as socket, open_socket(live_site.url, path, thief) as other:
+        key = lease_in(socket.recv(timeout=10))
+        other.recv(timeout=10)
+        send(other, lease=key, choice="left")
+        assert closing_code(other) == 4400
+    assert not Vote.objects.exists()
+
+
+def test_the_same_vote_twice_in_a_row_is_one_vote(live_site, path, cookies, eventually):
+    with open_socket(live_site.url, path, cookies) as socket:
+        key = lease_in(socket.recv(timeout=10))
+        for choice in ("left", "right", "left"):
+            send(socket, lease=key, choice=choice)
+        eventually(lambda: Vote.objects.filter(key=key).exists())
+        for _ in range(3):
+            socket.recv(timeout=10)
+    assert Vote.objects.count() == 1
+    assert Vote.objects.get().chosen_side == "left"
+
+
+def test_a_page_that_goes_away_leaves_its_question_to_others_soon(live_site, path, cookies, eventually):
+    with open_socket(live_site.url, path, cookies) as socket:
+        socket.recv(timeout=10)
+        annotator = Annotator.objects.get()
+        assert annotator.online_until is not None
+    eventually(lambda: Lease.objects.filter(is_orphan=True).exists())
+    eventually(lambda: Annotator.objects.get().online_until is None)
+    with open_socket(live_site.url, path, cookies) as socket:
+        assert lease_in(socket.recv(timeout=10))
+        eventually(lambda: Lease.objects.filter(is_orphan=False, ended_at=None).exists())
+
+
+def test_a_waiting_page_gets_its_pair_when_somebody_skips(researcher, live_site, idle_tasks):
+    judges = [{"question": "Which?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+    link, path = live_site.url + invitation_path(campaign), f"/ws{invitation_path(campaign)}"
+    one, two = cookies_after_joining(link), cookies_after_joining(link)
+    with open_socket(live_site.url, path, one) as first, open_socket(live_site.url, path, two) as second:
+        lease = lease_in(first.recv(timeout=10))
+        assert lease_in(second.recv(timeout=10)) is None
+        send(first, lease=lease, choice="skip")
+        panel = ""
+        while not lease_in(panel):
+            panel = second.recv(timeout=10)
+    assert not Vote.objects.exists()
