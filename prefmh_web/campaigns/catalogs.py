@@ -8,7 +8,7 @@ from django.core.files.base import ContentFile, File
 from django.db import transaction
 
 import sampler
-from prefmh_web.campaigns import live
+from prefmh_web.campaigns import hints, live
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 
 MAX_REFUSALS_KEPT = 1000
@@ -25,7 +25,7 @@ def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
         campaign=campaign, defaults={"file": file, "filename": PurePath(filename).name[:255]}
     )
     if is_new:
-        _queue(catalog)
+        hints.read_catalog(catalog.pk, catalog.revision)
         return catalog
     catalog.file = file
     catalog.filename = PurePath(filename).name[:255]
@@ -39,7 +39,7 @@ def read_again(catalog: Catalog) -> Catalog:
     catalog.revision += 1
     catalog.rows_read, catalog.rows_total, catalog.error, catalog.refusals = 0, None, "", []
     catalog.save(update_fields=("status", "revision", "rows_read", "rows_total", "error", "refusals"))
-    _queue(catalog)
+    hints.read_catalog(catalog.pk, catalog.revision)
     return catalog
 
 
@@ -105,13 +105,6 @@ def _finish(catalog: Catalog, status: Catalog.Status, **fields) -> bool:
     ).update(status=status, **fields)
     live.nudge(live.watchers(catalog.campaign_id))
     return bool(written)
-
-
-def _queue(catalog: Catalog) -> None:
-    # Imported here because the task calls this module.
-    from prefmh_web.campaigns.tasks import read_catalog
-
-    transaction.on_commit(lambda: read_catalog.delay(catalog.pk, catalog.revision), robust=True)
 
 
 class _Progress:

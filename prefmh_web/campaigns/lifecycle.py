@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import live, loop, plans
+from prefmh_web.campaigns import hints, live, plans
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Invitation, Judge
 
 
@@ -34,7 +34,7 @@ def start(campaign: Campaign) -> None:
             raise NotPossible(f"The setup does not fit the file: {error}.") from error
         _create_judges(campaign)
         for chain in _create_chains(campaign, plan):
-            loop.propose_next(chain.pk)
+            hints.propose(chain.pk)
         Invitation.objects.get_or_create(campaign=campaign)
 
 
@@ -57,7 +57,7 @@ def resume(campaign: Campaign) -> None:
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING)
         for chain_id in campaign.chains.values_list("pk", flat=True):
-            loop.propose_next(chain_id)
+            hints.propose(chain_id)
 
 
 def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status, **fields) -> None:

@@ -17,7 +17,7 @@ from django.db.models import F
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import live, plans
+from prefmh_web.campaigns import hints, live, plans
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Side, State, Vote
 
 
@@ -105,15 +105,6 @@ def cast_vote(
     return vote
 
 
-def propose_next(chain_id: int) -> None:
-    """Queue the next proposal of a chain once the current transaction has committed."""
-    # Imported here because the task opens comparisons, and opening one may queue the task.
-    from prefmh_web.campaigns.tasks import propose
-
-    # robust: should the queue be down, `sweep` finds the chain. A lambda, since Django cannot log a failed partial.
-    transaction.on_commit(lambda: propose.delay(chain_id), robust=True)
-
-
 def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict) -> None:
     if verdict is sampler.Verdict.UNDECIDED:
         return
@@ -127,7 +118,7 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict) -> None
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
     if comparison.step < chain.length:
-        propose_next(chain.pk)
+        hints.propose(chain.pk)
     else:
         _finish_if_done(chain.campaign)
 

@@ -11,7 +11,7 @@ from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from sampler.spaces.objects import Collector, Item, Progress, Reading, parse_weight, table_rows
+from sampler.spaces.objects import Item, Progress, Reading, read_table
 from sampler.spaces.proximity import symmetric
 
 MAX_SMILES_CHARACTERS = 1_000
@@ -27,17 +27,7 @@ class Molecules:
 
     def read(self, file: BinaryIO, progress: Progress) -> Reading:
         """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit."""
-        collector = Collector()
-        for row, smiles, weight in table_rows(file, "smiles", collector.refuse):
-            source = f"row {row}"
-            try:
-                item = Item(source, canonical_smiles(smiles), parse_weight(weight))
-            except ValueError as problem:
-                collector.refuse(source, str(problem))
-            else:
-                collector.add(item)
-            progress(row, None)
-        return collector.reading()
+        return read_table(file, "smiles", canonical_smiles, progress)
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each molecule to its nearest by Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""

@@ -176,3 +176,25 @@ class Collector:
                 f"A catalog needs at least two different objects; the file gave {len(self._items)}.{detail}"
             )
         return Reading(tuple(self._items.values()), tuple(self._refusals))
+
+
+def read_table(file: BinaryIO, column: str, parse: Callable[[str], str], progress: Progress) -> Reading:
+    """Read a CSV whose cells of `column` are the objects.
+
+    Args:
+        parse: turns a cell into what identifies the object, or raises ValueError with the reason it cannot.
+
+    Raises:
+        CatalogError: the file gives no catalog.
+    """
+    collector = Collector()
+    for row, cell, weight in table_rows(file, column, collector.refuse):
+        source = f"row {row}"
+        try:
+            item = Item(source, parse(cell), parse_weight(weight))
+        except ValueError as problem:
+            collector.refuse(source, str(problem))
+        else:
+            collector.add(item)
+        progress(row, None)
+    return collector.reading()

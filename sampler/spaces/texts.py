@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sampler.spaces.objects import Collector, Item, Progress, Reading, parse_weight, table_rows
+from sampler.spaces.objects import Item, Progress, Reading, read_table
 from sampler.spaces.proximity import nearest_by_distance
 
 MAX_CHARACTERS = 20_000
@@ -22,17 +22,7 @@ class Texts:
 
     def read(self, file: BinaryIO, progress: Progress) -> Reading:
         """Read a CSV of texts; white space at the ends of a text is dropped."""
-        collector = Collector()
-        for row, text, weight in table_rows(file, "text", collector.refuse):
-            source = f"row {row}"
-            try:
-                item = Item(source, _checked(text), parse_weight(weight))
-            except ValueError as problem:
-                collector.refuse(source, str(problem))
-            else:
-                collector.add(item)
-            progress(row, None)
-        return collector.reading()
+        return read_table(file, "text", _checked, progress)
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each text to its nearest by the cosine of tf-idf word counts projected on 64 dimensions."""

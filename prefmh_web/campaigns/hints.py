@@ -1,0 +1,23 @@
+"""Hints that there is work: Celery tasks, called by name once the transaction that made the work has committed.
+
+The database is the to-do list. A hint that is lost, doubled or late changes nothing: `tasks.sweep` finds the work.
+By name, because the tasks import the modules that give the hints.
+"""
+
+from celery import current_app
+from django.db import transaction
+
+
+def propose(chain_id: int) -> None:
+    """Hint that a chain waits for its next proposal."""
+    _after_commit("prefmh_web.campaigns.tasks.propose", chain_id)
+
+
+def read_catalog(catalog_id: int, revision: int) -> None:
+    """Hint that a file waits to be read."""
+    _after_commit("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
+
+
+def _after_commit(task: str, *arguments: int) -> None:
+    # robust: what was stored stays stored when the queue is down. A lambda, since Django cannot log a failed partial.
+    transaction.on_commit(lambda: current_app.tasks[task].delay(*arguments), robust=True)
