@@ -59,9 +59,13 @@ def live_site(idle_tasks) -> Iterator[LiveServer]:
     site.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A real Chromium; the tests that need it are skipped, with the reason, where there is none."""
+    """A real Chromium; the tests that need it are skipped, with the reason, where there is none.
+
+    For each module anew: while it lives, Playwright's event loop runs in the tests' thread, and other tests need
+    a thread without one.
+    """
     if not CHROMIUM.exists():
         if os.environ.get("CI"):
             pytest.fail(f"CI needs {CHROMIUM}; .ci/run installs it")
