@@ -4,6 +4,7 @@ Pure Python and NumPy: no web, no clock, no sockets, no global random state. Sta
 Everything that code outside this package may use is imported here.
 """
 
+from sampler import diagnostics
 from sampler.acceptance import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
 from sampler.chain import (
     Comparison,
@@ -17,10 +18,48 @@ from sampler.chain import (
     begin,
     tell,
 )
+from sampler.exact import (
+    autocorrelation_time,
+    log_base_ratio,
+    preferences,
+    spectral_gap,
+    stationary,
+    target,
+    transition_matrix,
+    votes_per_effective_sample,
+    votes_per_step,
+)
 from sampler.judges.bradley_terry import BradleyTerry
 from sampler.kernels import Independent, Mixture, Neighbours
+from sampler.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
+from sampler.planning import (
+    FewestVotes,
+    JudgeByJudge,
+    Policy,
+    Request,
+    RoundRobin,
+    VotePlan,
+    expected_votes,
+    mean_votes,
+)
 from sampler.recipe import JudgeRecipe, Recipe, RecipeError, RecipeProblem, parse_recipe
+from sampler.record import Record, read_record
 from sampler.replay import Difference, RecordError, Replay, replay
+from sampler.rules import (
+    JUDGE_RULES,
+    SCORE_RULES,
+    InvalidPlugIn,
+    JudgeRule,
+    Mars,
+    NVote,
+    Oracle,
+    PointwiseDifference,
+    PointwiseJoint,
+    PointwisePower,
+    PointwiseSeparate,
+    Quest,
+    ScoreRule,
+)
 from sampler.simulate import simulate
 from sampler.spaces import (
     OBJECT_KINDS,
@@ -34,46 +73,101 @@ from sampler.spaces import (
     draw_molecule,
 )
 from sampler.streams import Purpose, stream
+from sampler.vectorised import (
+    IndependentTable,
+    MatrixTable,
+    MixtureTable,
+    NeighbourTable,
+    ProposalTable,
+    VoteWalker,
+    Walk,
+    Walker,
+)
 
 __all__ = [
+    "JUDGE_RULES",
     "OBJECT_KINDS",
+    "ORDERS",
+    "SCORE_RULES",
+    "BalancedOrder",
     "BradleyTerry",
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
     "Comparison",
     "Difference",
+    "FewestVotes",
     "Independent",
+    "IndependentTable",
+    "InvalidPlugIn",
     "Item",
+    "JudgeByJudge",
     "JudgeRecipe",
+    "JudgeRule",
     "Kernel",
+    "Mars",
+    "MatrixTable",
     "Mixture",
+    "MixtureTable",
+    "NVote",
+    "NeighbourTable",
     "Neighbours",
     "ObjectKind",
+    "Oracle",
     "Plan",
+    "PointwiseDifference",
+    "PointwiseJoint",
+    "PointwisePower",
+    "PointwiseSeparate",
+    "Policy",
     "Position",
     "Proposal",
+    "ProposalTable",
     "Purpose",
+    "Quest",
+    "RandomOrder",
     "Reading",
     "Recipe",
     "RecipeError",
     "RecipeProblem",
+    "Record",
     "RecordError",
     "Refusal",
     "Replay",
+    "Request",
+    "RoundRobin",
+    "ScoreRule",
     "Tally",
+    "TwoJudgeOrder",
     "Verdict",
+    "VotePlan",
+    "VoteWalker",
+    "Walk",
+    "Walker",
     "acceptance_probability",
     "advance",
     "ask",
     "askable",
+    "autocorrelation_time",
     "begin",
+    "diagnostics",
     "draw_molecule",
+    "expected_votes",
+    "log_base_ratio",
     "marginal_acceptance",
+    "mean_votes",
     "parse_recipe",
+    "preferences",
+    "read_record",
     "replay",
     "simulate",
+    "spectral_gap",
+    "stationary",
     "stream",
+    "target",
     "tell",
+    "transition_matrix",
     "verdict",
+    "votes_per_effective_sample",
+    "votes_per_step",
 ]

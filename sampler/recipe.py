@@ -76,7 +76,8 @@ class Recipe(BaseModel):
             RecipeError: the catalog does not fit the kernel.
         """
         if self.uses_neighbours and not catalog.neighbours:
-            raise RecipeError([RecipeProblem("space.neighbours", "the catalog has no neighbour graph")])
+            message = "the catalog has no neighbour graph; it needs one, or the kernel must be 'independent'"
+            raise RecipeError([RecipeProblem("space.neighbours", message)])
         if not _draws_afresh(self.kernel) and (parts := catalog.components()) > 1:
             message = (
                 f"the neighbour graph falls into {parts} parts that no move connects; use a mixture with "

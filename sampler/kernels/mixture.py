@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Generic, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sampler.chain import Kernel, Proposal, State
 from sampler.kernels.independent import IndependentRecipe
@@ -38,12 +38,13 @@ class MixtureRecipe(BaseModel):
     kind: Literal["mixture"] = "mixture"
     parts: tuple[MixturePart, ...] = Field(min_length=1, max_length=8)
 
-    @model_validator(mode="after")
-    def _weights_sum_to_one(self) -> MixtureRecipe:
-        total = math.fsum(part.weight for part in self.parts)
+    @field_validator("parts")
+    @classmethod
+    def _weights_sum_to_one(cls, parts: tuple[MixturePart, ...]) -> tuple[MixturePart, ...]:
+        total = math.fsum(part.weight for part in parts)
         if abs(total - 1) > 1e-9:
             raise ValueError(f"the parts' weights must sum to 1, not {total:g}")
-        return self
+        return parts
 
     def build(self, catalog: Catalog) -> Mixture[int]:
         """Return the kernel on this catalog."""

@@ -38,7 +38,7 @@ def errors(catalog, law, scores, budgets, rule):
 
 @pytest.mark.parametrize("catalog", SMALL_CATALOGS.values(), ids=SMALL_CATALOGS)
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-@pytest.mark.parametrize("budgets", [(1,), (2,), (3,), (4,), (8,), (2, 2), (1, 3, 4), (5, 1, 2)], ids=str)
+@pytest.mark.parametrize("budgets", [(1,), (2,), (3,), (4,), (8,), (16,), (2, 2), (1, 3, 4), (5, 1, 2)], ids=str)
 def test_the_rule_keeps_the_target(catalog, law, budgets):
     scores = three_scores(catalog)[: len(budgets)]
     unbalanced, distance = errors(catalog, law, scores, budgets, marginal_acceptance)

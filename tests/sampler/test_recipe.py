@@ -75,7 +75,7 @@ def test_a_question_loses_the_white_space_around_it():
         (["kernel"], {}, "kernel.kind"),
         (["kernel"], "neighbours", "kernel"),
         (["kernel"], {**MIXTURE, "parts": []}, "kernel.parts"),
-        (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel"),
+        (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel.parts"),
         (["kernel", "radius"], 2, "kernel.radius"),
         (["kernel"], {**MIXTURE, "mixture": 1}, "kernel.mixture"),
         (["kernel"], mixture_of({"weight": 2, "kernel": {"kind": "neighbours"}}), "kernel.parts.0.weight"),
@@ -148,8 +148,13 @@ def test_weights_of_a_mixture_are_between_zero_and_one(weight):
 def test_a_mixture_says_what_its_weights_sum_to():
     kernel = copy.deepcopy(MIXTURE)
     kernel["parts"][0]["weight"] = 0.5
-    with pytest.raises(RecipeError, match=r"^kernel: the parts' weights must sum to 1, not 1\.25$"):
+    with pytest.raises(RecipeError, match=r"^kernel\.parts: the parts' weights must sum to 1, not 1\.25$"):
         parse_recipe(changed(["kernel"], kernel))
+
+
+def test_no_votes_are_told_how_many_would_do():
+    with pytest.raises(RecipeError, match=r"^judges\.0\.budget: Input should be greater than or equal to 1$"):
+        parse_recipe(changed(["judges", 0, "budget"], 0))
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])

@@ -1,6 +1,7 @@
-"""Finite chains worked out exactly: transition matrices, stationary laws, and a test on visit counts.
+"""The wrong rules, rules averaged apart from the package, and a test on visit counts.
 
-Shapes: n states, m judges. A transition matrix has one row per state and each row sums to 1.
+What is generally useful stands in `sampler.exact` and is handed on here. Shapes: n states, m judges. A transition
+matrix has one row per state and each row sums to 1.
 """
 
 from __future__ import annotations
@@ -14,35 +15,37 @@ import numpy.typing as npt
 from scipy import stats
 
 from sampler import acceptance_probability, marginal_acceptance
+from sampler.exact import (
+    imbalance,
+    log_base_ratio,
+    preferences,
+    stationary,
+    target,
+    transitions_of,
+    visit_covariance,
+)
+
+__all__ = [
+    "averaged",
+    "exact_rule",
+    "imbalance",
+    "log_base_ratio",
+    "majority_rule",
+    "plug_in_rule",
+    "pooled_rule",
+    "preferences",
+    "stationary",
+    "target",
+    "transition_matrix",
+    "visit_covariance",
+    "visits_p_value",
+]
 
 Matrix = npt.NDArray[np.float64]
 # (log_r0 of shape (n, n), preference of shape (n, n, m), budgets of length m) -> mean acceptance, shape (n, n).
 MeanRule = Callable[[Matrix, Matrix, Sequence[int]], Matrix]
 # (log_r0 of shape (...), votes for the proposal of length m, budgets of length m) -> acceptance, shape (...).
 Rule = Callable[[Matrix, npt.NDArray[np.int64], npt.NDArray[np.int64]], Matrix]
-
-
-def target(log_p0: npt.ArrayLike, scores: npt.ArrayLike) -> Matrix:
-    """Return pi(x) = p0(x) exp(sum_i s_i(x)), normalised, shape (n,); `scores` has shape (m, n)."""
-    log_law = np.asarray(log_p0) + np.sum(scores, axis=0)
-    law = np.exp(log_law - log_law.max())
-    return law / law.sum()
-
-
-def preferences(scores: npt.ArrayLike) -> Matrix:
-    """Return sigma(s_i(x') - s_i(x)) at [x, x', i], shape (n, n, m); `scores` has shape (m, n)."""
-    by_state = np.asarray(scores, dtype=np.float64).T
-    return 1 / (1 + np.exp(by_state[:, None, :] - by_state[None, :, :]))
-
-
-def log_base_ratio(log_p0: npt.ArrayLike, q: Matrix) -> Matrix:
-    """Return log p0(x') q(x|x') / (p0(x) q(x'|x)) at [x, x'], shape (n, n); minus infinity where q(x'|x) = 0."""
-    log_p0 = np.asarray(log_p0)
-    with np.errstate(divide="ignore"):
-        log_q = np.log(q)
-    possible = np.isfinite(log_q)
-    back = np.where(possible, log_q.T, -np.inf)
-    return back - np.where(possible, log_q, 0.0) + log_p0[None, :] - log_p0[:, None]
 
 
 def transition_matrix(
@@ -64,10 +67,7 @@ def transition_matrix(
         log_r0: what the kernel claims its base ratio is, shape (n, n); by default the true one.
     """
     ratio = log_base_ratio(log_p0, q) if log_r0 is None else log_r0
-    matrix = q * rule(ratio, preferences(scores), budgets)
-    np.fill_diagonal(matrix, 0.0)
-    np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
-    return matrix
+    return transitions_of(q, rule(ratio, preferences(scores), budgets))
 
 
 def averaged(rule: Rule) -> MeanRule:
@@ -108,33 +108,6 @@ def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDAr
 def pooled_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
     """A wrong rule for two judges or more: all votes counted as if one judge had cast them."""
     return np.minimum(1, np.exp(log_r0) * votes.sum() / (budgets.sum() - votes.sum() + 1))
-
-
-def imbalance(law: Matrix, transitions: Matrix) -> float:
-    """Return max |pi(x) P(x, x') - pi(x') P(x', x)|; 0 is detailed balance."""
-    flow = law[:, None] * transitions
-    return float(np.abs(flow - flow.T).max())
-
-
-def stationary(transitions: Matrix) -> Matrix:
-    """Return the law that an irreducible chain leaves unchanged, shape (n,)."""
-    states = len(transitions)
-    system = np.vstack([transitions.T - np.eye(states), np.ones(states)])
-    law: Matrix = np.linalg.lstsq(system, np.eye(states + 1)[states], rcond=None)[0]
-    return law
-
-
-def visit_covariance(transitions: Matrix, law: Matrix) -> Matrix:
-    """Return the limit of T times the covariance of visit frequencies over T steps, shape (n, n).
-
-    Kemeny and Snell, Finite Markov Chains (1960), chapter IV: with the fundamental matrix Z = (I - P + 1 pi)^-1,
-    Sigma = D Z + (D Z)^T - D - pi^T pi, where D = diag(pi). Its rank is n - 1: frequencies sum to 1.
-    """
-    diagonal = np.diag(law)
-    fundamental = np.linalg.inv(np.eye(len(law)) - transitions + law[None, :])
-    flow = diagonal @ fundamental
-    covariance: Matrix = flow + flow.T - diagonal - np.outer(law, law)
-    return covariance
 
 
 def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, law: Matrix) -> float:

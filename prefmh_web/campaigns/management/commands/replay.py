@@ -1,15 +1,10 @@
 """manage.py replay EXPORT.zip: recompute every verdict from an export alone."""
 
-import csv
-import io
-import json
-import zipfile
-from collections.abc import Iterator
+from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
 import sampler
-from prefmh_web.campaigns.export import RECIPE
 
 _SHOWN = 20
 
@@ -36,22 +31,7 @@ class Command(BaseCommand):
 
     def _replay(self, export: str) -> sampler.Replay:
         try:
-            with zipfile.ZipFile(export) as archive:
-                recipe = json.loads(archive.read(RECIPE))
-                tables = {name: _rows(archive, f"{name}.csv") for name in ("states", "steps", "votes", "samples")}
-                return sampler.replay(recipe, **tables)
-        except KeyError as error:
-            raise CommandError(f"{export} is no whole export: {error.args[0]}", returncode=2) from error
-        except (OSError, zipfile.BadZipFile, ValueError) as error:
-            raise CommandError(f"{export} cannot be read: {error}", returncode=2) from error
-
-
-def _rows(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, str]]:
-    # Opened here, so that a missing file is told before any is read.
-    archive.getinfo(name)
-
-    def read() -> Iterator[dict[str, str]]:
-        with archive.open(name) as entry:
-            yield from csv.DictReader(io.TextIOWrapper(entry, encoding="utf-8", newline=""))
-
-    return read()
+            record = sampler.read_record(Path(export))
+            return sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
+        except (sampler.RecordError, sampler.RecipeError) as error:
+            raise CommandError(str(error), returncode=2) from error

@@ -1,0 +1,133 @@
+"""The command line: python -m sampler COMMAND. One subcommand a file's worth of work; heavy imports wait for theirs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sampler.diagnostics.extras import MissingExtra, analysis_library
+from sampler.replay import RecordError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand; return 0, or 2 with a message on stderr when it cannot be done."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, `head` say, has seen enough. Nothing may be flushed into the broken pipe on the way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (MissingExtra, OSError, RecordError) as problem:
+        print(f"{parser.prog} {options.command}: error: {problem}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sampler",
+        description="Exact Metropolis-Hastings from binary votes: experiments and diagnostics.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_synthetic(commands)
+    _add_diagnose(commands)
+    return parser
+
+
+# To add a command: one `_add_…` that says what it takes, one `_…` that runs it.
+
+
+def _add_synthetic(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "the paper's synthetic experiment: seven chains, TV to the known target, two figures"
+    details = (
+        "Run Oracle MH, Pref-MH and the invalid plug-in rule with N = 1, 2, 4 votes for 150,000 steps on the paper's "
+        "241 states. Writes tv.csv, distributions.csv, and both figures as PNG and PDF."
+    )
+    command = commands.add_parser("synthetic", help=about, description=details)
+    command.add_argument(
+        "--out", type=Path, default=Path("synthetic"), metavar="DIR", help="folder (default: %(default)s)"
+    )
+    command.add_argument(
+        "--seed", type=_seed, default=0, metavar="S", help="whole number, not negative (default: %(default)s)"
+    )
+    command.set_defaults(run=_synthetic)
+
+
+def _synthetic(options: argparse.Namespace) -> None:
+    from sampler.experiments import synthetic
+    from sampler.experiments.synthetic_figures import write_figures
+
+    # Both needed and both checked before any work is done.
+    analysis_library("matplotlib")
+    tqdm = analysis_library("tqdm").tqdm
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tqdm(total=len(synthetic.METHODS) * synthetic.STEPS, unit=" steps", unit_scale=True) as bar:
+        curves = synthetic.run(options.seed, progress=bar.update)
+    for curve in curves:
+        print(f"{curve.method.label:16} TV after {curve.times[-1]:,} steps: {curve.tv[-1]:.4f}")
+    for path in (*synthetic.write_tables(curves, options.out), *write_figures(curves, options.out)):
+        print(path)
+
+
+def _add_diagnose(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "a report on an exported campaign: convergence, lean, scores, agreement"
+    details = (
+        "Print acceptance rate, R-hat and effective sample sizes of one column, lean to one side, and for each judge "
+        "Bradley-Terry scores, a test against cycles, and kappas of shared and repeated questions."
+    )
+    command = commands.add_parser("diagnose", help=about, description=details)
+    command.add_argument("export", type=Path, metavar="EXPORT.zip", help="the ZIP downloaded from a campaign's page")
+    command.add_argument(
+        "--column",
+        default="state",
+        metavar="NAME",
+        help="numbers in samples.csv or states.csv to follow (default: %(default)s)",
+    )
+    command.add_argument("--seed", type=_seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
+    command.add_argument(
+        "--resamples",
+        type=_positive,
+        default=1_000,
+        metavar="N",
+        help="bootstrap resamples of the scores (default: %(default)s)",
+    )
+    command.set_defaults(run=_diagnose)
+
+
+def _diagnose(options: argparse.Namespace) -> None:
+    from sampler.diagnose import diagnose
+    from sampler.record import read_record
+
+    record = read_record(options.export)
+    for line in diagnose(record, np.random.default_rng(options.seed), options.column, options.resamples):
+        print(line)
+
+
+def _seed(text: str) -> int:
+    return _whole_number(text, least=0)
+
+
+def _positive(text: str) -> int:
+    return _whole_number(text, least=1)
+
+
+def _whole_number(text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Diagnostics of real chains and real votes: one idea a file, plain arrays in, small frozen results out.
+
+Chains are ragged: a list with one sequence a chain. Whatever needs a library of the extra [analysis] imports it when it
+is called and raises `MissingExtra` where it is not installed.
+"""
+
+from sampler.diagnostics.acceptance_rate import AcceptanceRate, acceptance_rate
+from sampler.diagnostics.agreement import cohen_kappa, fleiss_kappa, fleiss_kappa_interval
+from sampler.diagnostics.bootstrap import PairedDifference, paired_bootstrap
+from sampler.diagnostics.bradley_terry import NoFit, Scores, bradley_terry_intervals, bradley_terry_scores
+from sampler.diagnostics.comparisons import Comparisons
+from sampler.diagnostics.convergence import Convergence, convergence, equal_lengths
+from sampler.diagnostics.cycles import CycleTest, Triangle, cycle_test, triangle_sums
+from sampler.diagnostics.extras import MissingExtra
+from sampler.diagnostics.lean import Lean, side_lean
+from sampler.diagnostics.total_variation import total_variation, total_variation_curve
+
+__all__ = [
+    "AcceptanceRate",
+    "Comparisons",
+    "Convergence",
+    "CycleTest",
+    "Lean",
+    "MissingExtra",
+    "NoFit",
+    "PairedDifference",
+    "Scores",
+    "Triangle",
+    "acceptance_rate",
+    "bradley_terry_intervals",
+    "bradley_terry_scores",
+    "cohen_kappa",
+    "convergence",
+    "cycle_test",
+    "equal_lengths",
+    "fleiss_kappa",
+    "fleiss_kappa_interval",
+    "paired_bootstrap",
+    "side_lean",
+    "total_variation",
+    "total_variation_curve",
+    "triangle_sums",
+]

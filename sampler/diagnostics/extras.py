@@ -1,0 +1,27 @@
+"""Libraries of the optional extra [analysis], imported only where they are used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+class MissingExtra(ImportError):  # noqa: N818 - what is missing is no error of the code
+    """A library of the extra [analysis] is not installed; the message says how to get it."""
+
+
+def analysis_library(module: str) -> Any:
+    """Return a module of the extra [analysis], for example "evalica".
+
+    Raises:
+        MissingExtra: the library is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # A library that is there but lacks one of its own has another problem, and says so itself.
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise
+        library = module.partition(".")[0]
+        message = f'{library} is not installed; it comes with the extra [analysis]: pip install "prefmh[analysis]"'
+        raise MissingExtra(message, name=library) from error

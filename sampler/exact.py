@@ -1,0 +1,168 @@
+"""Finite chains worked out exactly: transition matrices, stationary laws, mixing, and what a sample costs in votes.
+
+Shapes: n states, m judges. A transition matrix P has one row per state and each row sums to 1; laws have shape (n,).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sampler.logistic import logistic
+from sampler.planning.expectation import mean_votes
+from sampler.rules.n_vote import NVote
+from sampler.rules.shape import JudgeRule
+
+Matrix = npt.NDArray[np.float64]
+
+
+def target(log_p0: npt.ArrayLike, scores: npt.ArrayLike) -> Matrix:
+    """Return pi(x) = p0(x) exp(sum_i s_i(x)), normalised (equations 4, 10), shape (n,); `scores` has shape (m, n)."""
+    log_law = np.asarray(log_p0) + np.sum(scores, axis=0)
+    law = np.exp(log_law - log_law.max())
+    return np.asarray(law / law.sum())
+
+
+def preferences(scores: npt.ArrayLike) -> Matrix:
+    """Return sigma(s_i(x') - s_i(x)) at [x, x', i] (equation 5), shape (n, n, m); `scores` has shape (m, n)."""
+    by_state = np.asarray(scores, dtype=np.float64).T
+    return logistic(by_state[None, :, :] - by_state[:, None, :])
+
+
+def log_base_ratio(log_p0: npt.ArrayLike, q: npt.ArrayLike) -> Matrix:
+    """Return log p0(x') q(x|x') / (p0(x) q(x'|x)) at [x, x'], shape (n, n); minus infinity where either q is 0."""
+    log_law = np.asarray(log_p0, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        log_q = np.log(np.asarray(q, dtype=np.float64))
+    possible = np.isfinite(log_q)
+    back = np.where(possible, log_q.T, -np.inf)
+    return np.asarray(back - np.where(possible, log_q, 0.0) + log_law[None, :] - log_law[:, None])
+
+
+def transitions_of(q: npt.ArrayLike, acceptance: npt.ArrayLike) -> Matrix:
+    """Return P(x, x') = q(x'|x) a(x, x') off the diagonal, the rest of each row on it; all of shape (n, n)."""
+    matrix = np.asarray(q, dtype=np.float64) * np.asarray(acceptance, dtype=np.float64)
+    np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
+    return matrix
+
+
+def transition_matrix(
+    log_p0: npt.ArrayLike,
+    q: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    rule: JudgeRule,
+    log_r0: npt.ArrayLike | None = None,
+) -> Matrix:
+    """Return the exact chain of proposal law q and Bradley-Terry judges, their votes averaged out, shape (n, n).
+
+    Args:
+        log_p0: shape (n,).
+        q: q(x'|x) at [x, x'], shape (n, n).
+        scores: shape (m, n).
+        rule: a rule that asks judges, such as `NVote((4,))`.
+        log_r0: what the kernel claims its base ratio is, shape (n, n); by default the true one.
+    """
+    ratio = log_base_ratio(log_p0, q) if log_r0 is None else log_r0
+    return transitions_of(q, rule.mean_acceptance(ratio, preferences(scores)))
+
+
+def stationary(transitions: Matrix) -> Matrix:
+    """Return the law that an irreducible chain leaves unchanged, shape (n,)."""
+    states = len(transitions)
+    system = np.vstack([transitions.T - np.eye(states), np.ones(states)])
+    law: Matrix = np.linalg.lstsq(system, np.eye(states + 1)[states], rcond=None)[0]
+    return law
+
+
+def imbalance(law: Matrix, transitions: Matrix) -> float:
+    """Return max |pi(x) P(x, x') - pi(x') P(x', x)|; 0 is detailed balance."""
+    flow = law[:, None] * transitions
+    return float(np.abs(flow - flow.T).max())
+
+
+def spectral_gap(transitions: Matrix) -> float:
+    """Return 1 - max |lambda| over the eigenvalues of P other than the one that is 1; 1 for independent draws."""
+    sizes = np.sort(np.abs(np.linalg.eigvals(transitions)))
+    return float(1 - sizes[-2])
+
+
+def visit_covariance(transitions: Matrix, law: Matrix) -> Matrix:
+    """Return the limit of T times the covariance of visit frequencies over T steps, shape (n, n).
+
+    Kemeny and Snell, Finite Markov Chains (1960), chapter IV: with the fundamental matrix Z = (I - P + 1 pi)^-1,
+    Sigma = D Z + (D Z)^T - D - pi^T pi, where D = diag(pi). Its rank is n - 1: frequencies sum to 1.
+    """
+    diagonal = np.diag(law)
+    fundamental = np.linalg.inv(np.eye(len(law)) - transitions + law[None, :])
+    flow = diagonal @ fundamental
+    return np.asarray(flow + flow.T - diagonal - np.outer(law, law))
+
+
+def autocorrelation_time(transitions: Matrix, law: Matrix, function: npt.ArrayLike) -> Matrix | np.float64:
+    """Return tau = 1 + 2 sum_t corr(f(X_0), f(X_t)) in steps: T steps are worth T / tau independent draws of f.
+
+    It is f^T Sigma f / Var_pi f with Sigma = `visit_covariance`; below 1 when the chain is antithetic.
+
+    Args:
+        transitions: shape (n, n).
+        law: the stationary law, shape (n,).
+        function: f at each state, shape (..., n).
+
+    Returns:
+        Shape (...).
+
+    Raises:
+        ValueError: f is constant.
+    """
+    values = np.asarray(function, dtype=np.float64)
+    centred = values - np.sum(values * law, axis=-1, keepdims=True)
+    variance = np.sum(centred**2 * law, axis=-1)
+    if np.any(variance <= 1e-24 * np.max(np.abs(values), axis=-1) ** 2):
+        raise ValueError("function must not be constant")
+    asymptotic = np.sum((centred @ visit_covariance(transitions, law)) * centred, axis=-1)
+    return np.asarray(asymptotic / variance)[()]
+
+
+def votes_per_step(
+    log_p0: npt.ArrayLike,
+    q: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    rule: NVote,
+    *,
+    early_stopping: bool = True,
+) -> float:
+    """Return the mean number of votes a step costs in the long run; a proposal equal to the state costs none.
+
+    With early stopping, judges are asked one after another as `JudgeByJudge` does, a vote at a time or min(a, c)
+    at once; without, each comparison costs sum_i N_i.
+
+    Args:
+        log_p0, q, scores, rule: as in `transition_matrix`.
+    """
+    proposals = np.asarray(q, dtype=np.float64)
+    law = target(log_p0, scores)
+    asked = law[:, None] * proposals * ~np.eye(len(law), dtype=np.bool_)
+    if not early_stopping:
+        return float(asked.sum() * sum(rule.budgets))
+    cost = mean_votes(log_base_ratio(log_p0, proposals), preferences(scores), rule.budgets)
+    return float(np.sum(asked * cost))
+
+
+def votes_per_effective_sample(
+    log_p0: npt.ArrayLike,
+    q: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    rule: NVote,
+    function: npt.ArrayLike,
+    *,
+    early_stopping: bool = True,
+) -> Matrix | np.float64:
+    """Return the votes that one independent draw of f is worth: votes per step times autocorrelation time.
+
+    Args:
+        log_p0, q, scores, rule: as in `transition_matrix`.
+        function: f at each state, shape (..., n); the result has shape (...).
+    """
+    tau = autocorrelation_time(transition_matrix(log_p0, q, scores, rule), target(log_p0, scores), function)
+    return votes_per_step(log_p0, q, scores, rule, early_stopping=early_stopping) * tau

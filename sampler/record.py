@@ -1,0 +1,61 @@
+"""Read a campaign's export: recipe.json and four CSV tables in one ZIP."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sampler.replay import RecordError
+
+Row = dict[str, str]
+
+# Columns with text of unknown origin; the export puts an apostrophe before what a spreadsheet might run.
+_TEXTS = ("content", "question")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What an export holds; the rows as they stand there, texts without their protecting apostrophe."""
+
+    recipe: dict[str, Any]
+    states: list[Row]
+    steps: list[Row]
+    votes: list[Row]
+    samples: list[Row]
+
+
+def read_record(path: Path) -> Record:
+    """Return the record that the application exported to this ZIP.
+
+    Raises:
+        RecordError: the file is not there, is no ZIP, lacks a table, or a table is malformed.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            recipe = json.loads(archive.read("recipe.json"))
+            tables = {name: _table(archive, f"{name}.csv") for name in ("states", "steps", "votes", "samples")}
+    except KeyError as error:
+        raise RecordError(f"{path} is no whole export: {error.args[0]}") from error
+    except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+    if not isinstance(recipe, dict):
+        raise RecordError(f"{path} cannot be read: recipe.json must hold an object")
+    return Record(recipe, **tables)
+
+
+def _table(archive: zipfile.ZipFile, name: str) -> list[Row]:
+    with archive.open(name) as entry:
+        rows = list(csv.DictReader(io.TextIOWrapper(entry, encoding="utf-8", newline="")))
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise ValueError(f"row {number} of {name} has another number of cells than the first")
+        for column in _TEXTS:
+            if column in row:
+                row[column] = row[column].removeprefix("'")
+    return rows

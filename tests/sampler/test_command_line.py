@@ -1,0 +1,205 @@
+"""python -m sampler: both commands, and what they say when they cannot do their work."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prefmh_web.campaigns.models import Annotator
+from sampler.__main__ import main
+from tests.support.files import archive, table
+from tests.support.record import export_to
+from tests.support.records import make_record
+from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+
+VOTE_OF = "chain,step,number,judge,annotator,chosen_side,for_proposal\n0,{step},1,{judge},ada,left,1\n"
+CONTENTS = ("'=1+1", "plain", "'-dash", "two\nlines", "''quoted")
+
+
+def as_files(record, **changed):
+    """Return the files of a record as an export holds them, some replaced, None for one that is missing."""
+    states = [row | {"content": CONTENTS[int(row["state"])]} for row in record.states]
+    tables = {"states": states, "steps": record.steps, "votes": record.votes, "samples": record.samples}
+    files = {"recipe.json": json.dumps(record.recipe).encode()}
+    for name, rows in tables.items():
+        files[f"{name}.csv"] = table([list(rows[0]), *(list(row.values()) for row in rows)])
+    given = {name: each.encode() if isinstance(each, str) else each for name, each in (files | changed).items()}
+    return {name: content for name, content in given.items() if content is not None}
+
+
+@pytest.fixture(scope="module")
+def record():
+    return make_record(open_votes=2)
+
+
+@pytest.fixture
+def export(tmp_path, record):
+    """Write an export and return its path."""
+
+    def write(**changed):
+        path = tmp_path / "export.zip"
+        path.write_bytes(archive(as_files(record, **changed)))
+        return path
+
+    return write
+
+
+def said(capsys):
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+def refused(arguments, capsys):
+    """Return what is said on refusing these arguments."""
+    try:
+        assert main(arguments) == 2
+    except SystemExit as exited:
+        assert exited.code == 2  # noqa: PT017 - argparse leaves by an exception, main by its result
+    return said(capsys)
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as exited:
+        main(["--help"])
+    assert exited.value.code == 0
+    text = said(capsys)
+    assert text.startswith("usage: python -m sampler")
+    assert "synthetic" in text
+    assert "diagnose" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["teleport"], "invalid choice: 'teleport'"),
+        (["synthetic", "--seed", "-1"], "--seed: must be a whole number of at least 0, not '-1'"),
+        (["synthetic", "--seed", "x"], "--seed: must be a whole number of at least 0, not 'x'"),
+        (["diagnose"], "required: EXPORT.zip"),
+        (["diagnose", "x.zip", "--resamples", "0"], "--resamples: must be a whole number of at least 1"),
+    ],
+)
+def test_bad_arguments_are_told_apart(arguments, message, capsys):
+    assert message in refused(arguments, capsys)
+
+
+def test_synthetic_writes_tables_and_figures(tmp_path):
+    out = tmp_path / "new" / "folder"
+    command = [sys.executable, "-W", "error", "-m", "sampler", "synthetic", "--out", str(out), "--seed", "3"]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, check=True)
+    assert {path.name for path in out.iterdir()} == {
+        "tv.csv", "distributions.csv", "tv.png", "tv.pdf", "distributions.png", "distributions.pdf"
+    }  # fmt: skip
+    for path in out.iterdir():
+        assert path.read_bytes().startswith({".png": b"\x89PNG", ".pdf": b"%PDF", ".csv": b""}[path.suffix])
+    rows = list(csv.DictReader(io.StringIO((out / "tv.csv").read_text())))
+    assert len(rows) == 7 * 300
+    assert done.stdout.count("TV after 150,000 steps") == 7
+    assert "100%" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, capsys):
+    (tmp_path / "taken").write_text("a file")
+    assert f"{tmp_path / 'taken'}" in refused(["synthetic", "--out", str(tmp_path / "taken")], capsys)
+
+
+def test_a_missing_library_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert "tqdm is not installed" in refused(["synthetic", "--out", str(tmp_path / "new")], capsys)
+    assert not (tmp_path / "new").exists()
+
+
+def test_diagnose_reports_a_record(export, record, capsys):
+    assert main(["diagnose", str(export()), "--resamples", "50"]) == 0
+    lines = said(capsys).splitlines()
+    assert lines[0] == f"2 chains, 50 decided steps, 1 open; {len(record.votes)} votes, 0 of them late"
+    accepted = sum(row["verdict"] == "accept" for row in record.steps)
+    # The independent kernel proposes where the chain stands now and then, so the two differ.
+    moved = sum(row["verdict"] == "accept" and row["current"] != row["proposal"] for row in record.steps)
+    assert moved < accepted
+    assert lines[1].startswith(f"Acceptance rate: {accepted / 50:.1%} of steps")
+    assert lines[1].endswith(f"{moved / 50:.1%} moved to another object")
+    assert lines[2].startswith("Convergence of state: R-hat ")
+    assert lines[2].endswith("from 2 chains of 25 draws")
+    left = sum(row["chosen_side"] == "left" for row in record.votes)
+    assert f"left chosen in {left} of {len(record.votes)} votes" in lines[3]
+    assert [line for line in lines if line.startswith("Judge")] == [
+        "Judge 0: Which one is more gothic?", "Judge 1: Which is kinder?"
+    ]  # fmt: skip
+
+
+def test_diagnose_takes_another_column(export, capsys):
+    assert main(["diagnose", str(export()), "--column", "weight", "--resamples", "10"]) == 0
+    assert "Convergence of weight: R-hat" in said(capsys)
+
+
+def test_texts_are_shown_as_they_were_before_the_export_protected_them(export, record, capsys):
+    votes = [row | {"for_proposal": "01"[place % 2]} for place, row in enumerate(record.votes)]
+    path = export(**{"votes.csv": table([list(votes[0]), *(row.values() for row in votes)])})
+    main(["diagnose", str(path), "--resamples", "10"])
+    shown = said(capsys)
+    assert "  =1+1" in shown
+    assert "  -dash" in shown
+    assert "  'quoted" in shown
+    assert "  two\n" in shown
+
+
+def test_the_reason_why_scores_cannot_be_fitted_is_given(export, record, capsys):
+    # Every vote goes to the object with the greater number.
+    pairs = {(row["chain"], row["step"]): int(row["proposal"]) > int(row["current"]) for row in record.steps}
+    votes = [row | {"for_proposal": str(int(pairs[row["chain"], row["step"]]))} for row in record.votes]
+    main(["diagnose", str(export(**{"votes.csv": table([list(votes[0]), *(row.values() for row in votes)])}))])
+    shown = said(capsys)
+    assert shown.count("Bradley-Terry scores cannot be fitted: ") == 2
+    assert "item =1+1, never won over any" in shown
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"votes.csv": None}, "is no whole export: There is no item named 'votes.csv'"),
+        ({"recipe.json": b"{"}, "cannot be read"),
+        ({"recipe.json": b"[]"}, "recipe.json must hold an object"),
+        ({"votes.csv": b"chain,step\n1\n"}, "row 2 of votes.csv has another number of cells"),
+        ({"votes.csv": b"chain,step\n0,1\n"}, "there is no column or row 'number'"),
+        ({"samples.csv": b"\xff\xfe"}, "cannot be read"),
+        ({"votes.csv": VOTE_OF.format(judge=0, step=99)}, "there is no column or row ('0', '99')"),
+        ({"votes.csv": VOTE_OF.format(judge="x", step=1)}, "cannot be read: invalid literal"),
+        ({"votes.csv": VOTE_OF.format(judge=7, step=1)}, "cannot be read: "),
+    ],
+)
+def test_a_broken_export_is_refused(export, changed, message, capsys):
+    assert message in refused(["diagnose", str(export(**changed))], capsys)
+
+
+def test_a_column_that_is_not_there_is_told_which_are(export, capsys):
+    shown = refused(["diagnose", str(export()), "--column", "beauty"], capsys)
+    assert "no column of numbers 'beauty'; there are chain, " in shown
+    assert "weight" in shown
+
+
+def test_what_is_no_archive_is_refused(tmp_path, capsys):
+    (tmp_path / "export.zip").write_text("no archive")
+    assert "cannot be read: File is not a zip file" in refused(["diagnose", str(tmp_path / "export.zip")], capsys)
+    assert "cannot be read" in refused(["diagnose", str(tmp_path / "none.zip")], capsys)
+
+
+def test_a_real_campaigns_export_is_diagnosed(researcher, tmp_path, capsys):
+    campaign = make_campaign(researcher, recipe=make_recipe(steps=15))
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    scores = {place: np.linspace(0, reach, 12).__getitem__ for place, reach in enumerate((0.5, 1.0))}
+    vote_until_finished(campaign, people, scores, np.random.default_rng(1))
+    assert main(["diagnose", str(export_to(campaign, tmp_path)), "--resamples", "50"]) == 0
+    shown = said(capsys)
+    assert "3 chains, 45 decided steps, 0 open" in shown
+    assert "from 3 chains of 15 draws" in shown
+    assert "Fleiss' kappa of " in shown

@@ -1,0 +1,148 @@
+"""Convergence, acceptance rate and total variation of ragged chains."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+
+from sampler.diagnostics import (
+    MissingExtra,
+    acceptance_rate,
+    convergence,
+    equal_lengths,
+    total_variation,
+    total_variation_curve,
+)
+
+
+def autoregressive(rng, chains, draws, rho):
+    """Return stationary AR(1) chains, shape (chains, draws)."""
+    noise = rng.normal(size=(chains, draws)) * math.sqrt(1 - rho**2)
+    values = np.empty((chains, draws))
+    values[:, 0] = rng.normal(size=chains)
+    for t in range(1, draws):
+        values[:, t] = rho * values[:, t - 1] + noise[:, t]
+    return values
+
+
+def test_effective_sample_size_is_the_one_of_an_autoregressive_chain():
+    rho, chains, draws = 0.6, 4, 5_000
+    found = convergence(list(autoregressive(np.random.default_rng(1), chains, draws, rho)))
+    exact = chains * draws * (1 - rho) / (1 + rho)
+    # A window of M lags estimates it with a relative standard error of sqrt(2 (2M + 1) / n): 5 % for M = 10.
+    assert found.bulk_ess == pytest.approx(exact, rel=0.15)
+    assert (found.chains, found.draws) == (chains, draws)
+    # An R-hat of 1 + e needs chain means that differ by sqrt(2e) standard deviations; theirs is sqrt(1 / 1250) = 0.03.
+    assert found.r_hat < 1.005
+
+
+@pytest.mark.parametrize("apart", [lambda x: x + np.arange(4)[:, None], lambda x: x * np.array([1, 1, 1, 6])[:, None]])
+def test_chains_that_differ_in_place_or_in_spread_have_a_large_r_hat(apart):
+    values = np.random.default_rng(2).normal(size=(4, 500))
+    assert convergence(list(values)).r_hat < 1.01
+    assert convergence(list(apart(values))).r_hat > 1.1
+
+
+def test_ragged_chains_give_what_arviz_gives_on_their_last_draws():
+    rng = np.random.default_rng(3)
+    chains = [rng.normal(size=length).cumsum() for length in (130, 100, 120)]
+    cut = np.stack([chain[-100:] for chain in chains])
+    found = convergence(chains)
+    assert found.r_hat == array_stats.rhat(cut)
+    assert found.bulk_ess == array_stats.ess(cut)
+    assert found.tail_ess == array_stats.ess(cut, method="tail", prob=(0.05, 0.95))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shape"),
+    [((100, 100, 90), (3, 90)), ((100, 100, 10), (2, 100)), ((1, 50), (1, 50)), ((60, 20), (2, 20)), ((4,), (1, 4))],
+)
+def test_ragged_chains_are_cut_so_that_most_draws_remain(lengths, shape):
+    assert equal_lengths([np.arange(length) for length in lengths]).shape == shape
+
+
+def test_one_chain_has_no_r_hat_but_effective_sample_sizes():
+    found = convergence([np.random.default_rng(4).normal(size=400)])
+    assert math.isnan(found.r_hat)
+    assert found.bulk_ess > 200
+
+
+def test_chains_stuck_at_different_values_have_an_infinite_r_hat():
+    assert convergence([np.zeros(20), np.ones(20)]).r_hat == math.inf
+
+
+@pytest.mark.parametrize(
+    ("chains", "message"),
+    [
+        ([], "4 draws"),
+        ([[1, 2, 3], [1]], "4 draws"),
+        ([[1, 2, 3, math.nan]], "finite"),
+        ([[[1, 2], [3, 4]]], "one sequence"),
+        ([[2, 2, 2, 2], [2, 2, 2, 2, 2]], "every draw is 2"),
+    ],
+)
+def test_what_has_no_convergence_is_refused(chains, message):
+    with pytest.raises(ValueError, match=message):
+        convergence(chains)
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz_stats", None)
+    monkeypatch.delitem(sys.modules, "arviz_stats.base")
+    with pytest.raises(MissingExtra, match=r'arviz_stats is not installed; .*pip install "prefmh\[analysis\]"'):
+        convergence([[1, 2, 3, 4]])
+
+
+def test_acceptance_rate_of_ragged_chains():
+    found = acceptance_rate([[1, 1, 0, 0], [], [1]], [[1, 0, 0, 0], [], [1]])
+    assert (found.accepted, found.moved, found.steps) == (3 / 5, 2 / 5, 5)
+    assert found.by_chain[0] == 0.5
+    assert math.isnan(found.by_chain[1])
+
+
+@pytest.mark.parametrize(
+    ("accepted", "moved", "message"),
+    [([], [], "at least one"), ([[1]], [[1, 0]], "same lengths"), ([[0]], [[1]], "only where")],
+)
+def test_impossible_acceptances_are_refused(accepted, moved, message):
+    with pytest.raises(ValueError, match=message):
+        acceptance_rate(accepted, moved)
+
+
+def test_total_variation_by_hand():
+    assert total_variation([0.5, 0.5, 0], [0.25, 0.25, 0.5]) == 0.5
+    np.testing.assert_allclose(total_variation([[1, 0], [0.5, 0.5]], [0.5, 0.5]), [0.5, 0])
+
+
+def test_the_curve_is_what_counting_from_the_start_each_time_gives():
+    rng = np.random.default_rng(5)
+    visited, law = rng.integers(4, size=57), np.array([0.4, 0.3, 0.2, 0.1])
+    counted = [
+        0.5 * sum(abs(np.mean(visited[:t] == state) - law[state]) for state in range(4)) for t in range(10, 58, 10)
+    ]
+    np.testing.assert_allclose(total_variation_curve(visited, law, 10), counted, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("visited", "target", "every", "message"),
+    [
+        ([0, 1], [0.5, 0.4], 1, "sum to 1"),
+        ([0, 1], [1.5, -0.5], 1, "sum to 1"),
+        ([0, 2], [0.5, 0.5], 1, "from 0 to 1"),
+        ([0, 0.5], [0.5, 0.5], 1, "whole numbers"),
+        ([0, 1], [0.5, 0.5], 3, "every must be 1 to 2"),
+        ([0, 1], [0.5, 0.5], 0, "every must be 1 to 2"),
+    ],
+)
+def test_impossible_curves_are_refused(visited, target, every, message):
+    with pytest.raises(ValueError, match=message):
+        total_variation_curve(visited, target, every)
+
+
+def test_laws_on_different_spaces_are_refused():
+    with pytest.raises(ValueError, match="first has 2 states, second has 3"):
+        total_variation([0.5, 0.5], [0.5, 0.25, 0.25])

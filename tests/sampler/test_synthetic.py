@@ -1,0 +1,193 @@
+"""The paper's synthetic experiment against theory: every expected value is computed here from exact matrices.
+
+Visit frequencies of T steps are close to Gaussian with mean mu, the chain's stationary law, and covariance Sigma / T
+(central limit theorem for Markov chains, `visit_covariance`). So T^(1/2) TV(frequencies, mu) has the mean and spread of
+1/2 sum_k |G_k| with G ~ N(0, Sigma): E|G_k| = (2/pi)^(1/2) s_k, and for correlation r
+Cov(|G_j|, |G_k|) = (2/pi) s_j s_k (r arcsin r + (1 - r^2)^(1/2) - 1).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+import pytest
+
+from sampler.diagnostics import total_variation
+from sampler.experiments import synthetic
+from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
+from sampler.vectorised import Walker
+from tests.support.exact import averaged, plug_in_rule, stationary, target, transition_matrix, visit_covariance
+from tests.support.synthetic import LOG_P0, PROPOSALS, SCORE
+
+PI = target(LOG_P0, SCORE[None])
+# A Gaussian lies further out than this once in 16,000 seeds; there are seven curves and three times.
+SPREADS = 4
+
+
+def oracle_rule(log_r0, preference, budgets):
+    odds = preference[..., 0] / (1 - preference[..., 0])
+    return np.minimum(1, np.exp(log_r0) * odds)
+
+
+def exact_chain(method):
+    """Return the transition matrix that a method should have, from the paper's formulas, apart from `sampler.rules`."""
+    if method.name == PREF_MH:
+        return transition_matrix(LOG_P0, PROPOSALS, SCORE[None], (method.votes,))
+    rule = oracle_rule if method.name == ORACLE else averaged(plug_in_rule)
+    return transition_matrix(LOG_P0, PROPOSALS, SCORE[None], (method.votes,), rule)
+
+
+class Theory:
+    """What TV after T steps from k = 0 should be."""
+
+    def __init__(self, transitions):
+        self.law = stationary(transitions)
+        self.covariance = visit_covariance(transitions, self.law)
+        deviation = np.sqrt(np.diag(self.covariance))
+        self.mean = deviation.sum() / math.sqrt(2 * math.pi)
+        r = np.clip(self.covariance / np.outer(deviation, deviation), -1, 1)
+        shared = np.outer(deviation, deviation) * (r * np.arcsin(r) + np.sqrt(1 - r**2) - 1)
+        self.spread = math.sqrt(2 / math.pi * shared.sum()) / 2
+        # The start costs the sum over t >= 1 of TV(P^t(0, .), mu), divided by T.
+        ahead, self.start = transitions[0], 0.0
+        for _ in range(1_000):
+            self.start += total_variation(ahead / ahead.sum(), self.law)
+            ahead = ahead @ transitions
+
+    def bounds(self, steps):
+        """Return the range of TV to the stationary law after this many steps."""
+        root = math.sqrt(steps)
+        low, high = self.mean - SPREADS * self.spread, self.mean + SPREADS * self.spread
+        return low / root - self.start / steps, high / root + self.start / steps
+
+
+@pytest.fixture(scope="module")
+def curves():
+    return {curve.method: curve for curve in synthetic.run(seed=2026)}
+
+
+@pytest.fixture(scope="module")
+def theory():
+    return {method: Theory(exact_chain(method)) for method in METHODS}
+
+
+def named(name):
+    return pytest.mark.parametrize("method", [m for m in METHODS if m.name == name], ids=lambda m: m.label)
+
+
+def test_the_published_setting_is_the_one_the_tests_write_down_themselves():
+    np.testing.assert_allclose(synthetic.log_p0(), LOG_P0, atol=1e-12)
+    np.testing.assert_allclose(synthetic.scores(), SCORE, atol=1e-12)
+    np.testing.assert_allclose(synthetic.proposal_law(), PROPOSALS, atol=1e-15)
+    np.testing.assert_allclose(synthetic.target(), PI, atol=1e-15)
+    assert [(method.name, method.votes) for method in METHODS] == [
+        ("Oracle MH", 0), ("Pref-MH", 1), ("Pref-MH", 2), ("Pref-MH", 4), ("Plug-in", 1), ("Plug-in", 2), ("Plug-in", 4)
+    ]  # fmt: skip
+    assert (STATES, STEPS, synthetic.EVERY, synthetic.START) == (241, 150_000, 500, 0)
+
+
+def test_the_theorys_mean_and_spread_are_those_of_simulated_gaussians():
+    theory = Theory(exact_chain(METHODS[2]))
+    draws = np.random.default_rng(1).multivariate_normal(
+        np.zeros(STATES), theory.covariance, size=20_000, method="eigh"
+    )
+    tv = np.abs(draws).sum(axis=1) / 2
+    assert tv.mean() == pytest.approx(theory.mean, abs=4 * theory.spread / math.sqrt(20_000))
+    assert tv.std() == pytest.approx(theory.spread, rel=4 / math.sqrt(2 * 20_000) + 0.01)
+
+
+def test_the_theory_is_right_for_many_chains_at_150_000_steps():
+    # `Walker` follows the exact matrix itself, so this checks the Gaussian limit and nothing else.
+    matrix = exact_chain(METHODS[2])
+    theory, walker = Theory(matrix), Walker(matrix)
+    rng = np.random.default_rng(2)
+    visits = np.stack([walker.run(rng, 0, STEPS).visits[-1] for _ in range(20)])
+    scaled = math.sqrt(STEPS) * total_variation(visits / STEPS, PI)
+    assert scaled.mean() == pytest.approx(theory.mean, abs=4 * theory.spread / math.sqrt(20) + 0.01 * theory.mean)
+
+
+def test_the_curves_are_at_the_published_times(curves):
+    for curve in curves.values():
+        np.testing.assert_array_equal(curve.times, np.arange(500, 150_001, 500))
+        assert curve.tv.shape == (300,)
+        assert curve.tv[-1] == pytest.approx(total_variation(curve.frequencies, PI))
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m.name != PLUG_IN], ids=lambda m: m.label)
+def test_exact_methods_fall_like_one_over_the_root_of_t(curves, theory, method):
+    np.testing.assert_allclose(theory[method].law, PI, atol=1e-12)
+    for steps in (STEPS // 25, STEPS // 5, STEPS):
+        low, high = theory[method].bounds(steps)
+        assert low < curves[method].tv[steps // 500 - 1] < high, steps
+
+
+@named(PLUG_IN)
+def test_plug_in_levels_off_at_its_bias(curves, theory, method):
+    bias = total_variation(theory[method].law, PI)
+    near, far = theory[method].bounds(STEPS)
+    # By the triangle inequality TV to pi differs from the bias by at most TV to the chain's own law.
+    assert abs(curves[method].tv[-1] - bias) < far
+    assert near < total_variation(curves[method].frequencies, theory[method].law) < far
+    assert bias > 5 * far
+
+
+@named(PLUG_IN)
+def test_a_plug_in_curve_would_not_pass_for_an_exact_one(curves, theory, method):
+    exact = next(m for m in METHODS if (m.name, m.votes) == (PREF_MH, method.votes))
+    assert curves[method].tv[-1] > theory[exact].bounds(STEPS)[1]
+
+
+@named(PREF_MH)
+def test_the_spread_tells_numbers_of_votes_apart_from_the_oracle(curves, theory, method):
+    # The theory is sharp enough to notice a chain that mixes as the oracle's does.
+    assert curves[method].tv[-1] > theory[METHODS[0]].bounds(STEPS)[1]
+
+
+def test_votes_that_do_not_come_from_the_score_are_noticed(theory, monkeypatch):
+    half = synthetic.scores() / 2
+    monkeypatch.setattr(synthetic, "scores", lambda: half)
+    method = METHODS[3]
+    visited = np.concatenate(list(synthetic.walk(np.random.default_rng(3), method)))
+    tv = total_variation(np.bincount(visited, minlength=STATES) / STEPS, PI)
+    assert tv > theory[method].bounds(STEPS)[1]
+
+
+def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
+    first, again, other = (synthetic.run(seed, steps=1_000) for seed in (1, 1, 2))
+    assert all(np.array_equal(a.tv, b.tv) for a, b in zip(first, again, strict=True))
+    assert not any(np.array_equal(a.tv, b.tv) for a, b in zip(first, other, strict=True))
+    short = synthetic.run(1, steps=500)
+    assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
+
+
+def test_progress_counts_every_step():
+    done = []
+    synthetic.run(0, steps=1_000, progress=done.append)
+    assert sum(done) == 7 * 1_000
+
+
+@pytest.mark.parametrize("steps", [0, -500, 750])
+def test_steps_that_no_record_falls_on_are_refused(steps):
+    with pytest.raises(ValueError, match="multiple of 500"):
+        synthetic.run(0, steps=steps)
+
+
+def table(path):
+    """Return the rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_hold_what_was_run(tmp_path):
+    curves = synthetic.run(4, steps=1_000)
+    tv, distributions = synthetic.write_tables(curves, tmp_path)
+    rows = table(tv)
+    assert len(rows) == 7 * 2
+    assert rows[0] == {"method": "Oracle MH", "votes": "", "step": "500", "tv": str(curves[0].tv[0])}
+    laws = table(distributions)
+    assert list(laws[0])[:4] == ["state", "p0", "target", "Oracle MH"]
+    assert len(laws) == STATES
+    for name in list(laws[0])[1:]:
+        assert sum(float(row[name]) for row in laws) == pytest.approx(1)
