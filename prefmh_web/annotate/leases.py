@@ -108,9 +108,9 @@ def adopt(annotator: Annotator) -> None:
 
 def wake(annotator: Annotator) -> None:
     """The person shows that they are there, after a lease of theirs ran out."""
-    if annotator.resting:
-        Annotator.objects.filter(pk=annotator.pk).update(resting=False)
-        annotator.resting = False
+    # Asked of the database: the caller's annotator may be as old as its socket.
+    Annotator.objects.filter(pk=annotator.pk, resting=True).update(resting=False)
+    annotator.resting = False
 
 
 def expire() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import F, Max, Q
+from django.utils import timezone
 
 from prefmh_web.campaigns.cells import harmless
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
@@ -134,15 +135,22 @@ def csv_text(cut: Cut, name: str) -> Iterator[str]:
 def archive(campaign: Campaign) -> Iterator[bytes]:
     """Yield a ZIP of the recipe and all tables, all cut at the same moment."""
     cut = Cut.now(campaign)
+    written_at = timezone.now().timetuple()[:6]
     pipe = _Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(RECIPE, recipe(campaign))
+        archive.writestr(_entry(RECIPE, written_at), recipe(campaign))
         for name in TABLES:
-            with archive.open(name, "w") as entry:
+            with archive.open(_entry(name, written_at), "w") as entry:
                 for text in csv_text(cut, name):
                     entry.write(text.encode())
                     yield pipe.take()
     yield pipe.take()
+
+
+def _entry(name: str, written_at: tuple[int, ...]) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, date_time=written_at)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
 
 
 def _comparisons(cut: Cut, chain: Chain | None = None, with_votes: bool = False) -> Iterator[Comparison]:

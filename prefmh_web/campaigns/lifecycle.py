@@ -26,8 +26,10 @@ def start(campaign: Campaign) -> None:
     """
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
+        if campaign.catalog.status == Catalog.Status.REFUSED:
+            raise NotPossible("The file gave no objects. Correct it and upload it again.")
         if campaign.catalog.status != Catalog.Status.READY:
-            raise NotPossible("The file is not read yet. Wait until it is, or upload another one.")
+            raise NotPossible("The file is still being read. Wait a moment.")
         try:
             plan = plans.plan_of(campaign)
         except sampler.RecipeError as error:
@@ -36,6 +38,18 @@ def start(campaign: Campaign) -> None:
         for chain in _create_chains(campaign, plan):
             hints.propose(chain.pk)
         Invitation.objects.get_or_create(campaign=campaign)
+
+
+def discard(campaign: Campaign) -> None:
+    """Delete a draft with its file. What has started has a record, and stays.
+
+    Raises:
+        NotPossible: the campaign has started.
+    """
+    with transaction.atomic():
+        _, deleted = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).delete()
+        if not deleted.get(Campaign._meta.label):
+            raise NotPossible("The campaign has started; its record stays.")
 
 
 def pause(campaign: Campaign) -> None:

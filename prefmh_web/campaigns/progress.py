@@ -21,6 +21,10 @@ class JudgeTally:
     votes_for: int
     votes_cast: int
 
+    @property
+    def votes_against(self) -> int:
+        return self.votes_cast - self.votes_for
+
 
 @dataclass(frozen=True)
 class ChainProgress:
@@ -89,6 +93,10 @@ class Progress:
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
         return max((judge.budget for judge in self.judges), default=1)
+
+    @property
+    def lacks_people(self) -> bool:
+        return self.campaign.is_running and self.people_needed > 1 and self.people_joined < self.people_needed
 
 
 def progress_of(campaign: Campaign) -> Progress:

@@ -6,6 +6,7 @@ from django.template.loader import render_to_string
 
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.progress import Progress, progress_of
+from prefmh_web.console.forms import MOVES
 
 _PREVIEW = 6
 
@@ -18,6 +19,25 @@ class Board:
     progress: Progress | None
     preview: list[State]
     objects: int
+
+    @property
+    def setup(self) -> list[tuple[str, str]]:
+        """What starting freezes, in the researcher's words."""
+        recipe = self.campaign.recipe
+        judges = [f"{judge['question']} (N = {judge['budget']})" for judge in recipe["judges"]]
+        move = MOVES[recipe["kernel"]["kind"]]
+        if recipe["kernel"]["kind"] == "mixture":
+            move += f"; {recipe['kernel']['parts'][0]['weight']:.0%} fresh draws"
+        return [
+            ("Objects", f"{self.objects} {self.campaign.objects_kind} from {self.campaign.catalog.filename}"),
+            ("Questions", "\n".join(judges)),
+            ("Proposals", move),
+            ("Similar objects per object", str(recipe["space"]["neighbours"] or "not used")),
+            ("Chains", f"{recipe['chains']} of {recipe['steps']} steps"),
+            ("Seconds to answer", str(self.campaign.lease_seconds)),
+            ("Seed", str(recipe["seed"])),
+            ("Instructions", self.campaign.instructions or "none"),
+        ]
 
     def html(self) -> str:
         """Return the fragment that the page swaps in by its id."""

@@ -42,7 +42,7 @@ class CampaignForm(forms.Form):
     file = forms.FileField(
         label="Your file",
         help_text="An optional column “weight” (for images: a weights.csv with the columns file and weight inside "
-        "the ZIP) gives p0, the law the chain follows where nobody prefers anything.",
+        "the ZIP) says how likely each object is before anybody votes (p0).",
         widget=forms.FileInput(attrs={"accept": ".csv,.zip"}),
     )
     instructions = forms.CharField(

@@ -10,6 +10,7 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/", views.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", views.edit, name="edit"),
     path("campaigns/<int:campaign_id>/start/", views.transition, {"change": lifecycle.start}, name="start"),
+    path("campaigns/<int:campaign_id>/delete/", views.discard, name="discard"),
     path("campaigns/<int:campaign_id>/pause/", views.transition, {"change": lifecycle.pause}, name="pause"),
     path("campaigns/<int:campaign_id>/resume/", views.transition, {"change": lifecycle.resume}, name="resume"),
     path("campaigns/<int:campaign_id>/files/<str:filename>", downloads.download, name="download"),

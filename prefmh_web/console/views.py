@@ -80,6 +80,20 @@ def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaig
 
 
 @login_required
+@require_POST
+def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Delete a draft."""
+    campaign = own_campaign(request, campaign_id)
+    try:
+        lifecycle.discard(campaign)
+    except lifecycle.NotPossible as reason:
+        messages.error(request, str(reason))
+        return redirect(campaign)
+    messages.info(request, f"“{campaign.name}” is deleted.")
+    return redirect("console:campaigns")
+
+
+@login_required
 @require_GET
 def picture(request: HttpRequest, state_id: int) -> HttpResponse:
     """Send an object's picture to the campaign's owner."""

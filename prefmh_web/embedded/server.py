@@ -1,5 +1,6 @@
 """The embedded server: pages, sockets, tasks and the clock that sweeps, in this one process."""
 
+import errno
 import socket
 import threading
 from collections.abc import Callable
@@ -9,26 +10,28 @@ import uvicorn
 SWEEP_EVERY_S = 5
 
 
-class PortTaken(Exception):  # noqa: N818 - reads as the sentence it starts
-    """The wanted port belongs to another program; the message says what to do."""
+class CannotListen(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The wanted address or port is not to be had; the message says what to do."""
 
 
 def free_port(address: str, wanted: int | None, first: int = 8000, tries: int = 20) -> int:
     """Return `wanted`, or the first free port from `first` on when none is wanted.
 
     Raises:
-        PortTaken: there is none.
+        CannotListen: there is none, or the address is not this computer's.
     """
     for port in [wanted] if wanted else range(first, first + tries):
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((address, port))
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise CannotListen(f"Cannot listen on {address} port {port}: {error.strerror}.") from error
                 continue
             return port
     taken = f"Port {wanted}" if wanted else f"Every port from {first} to {first + tries - 1}"
-    raise PortTaken(f"{taken} is taken on {address}. Name another one with --port.")
+    raise CannotListen(f"{taken} is taken on {address}. Name another one with --port.")
 
 
 class Clock(threading.Thread):

@@ -1,7 +1,7 @@
 """What `serve` and `demo` share: options, the database brought up to date, the links, and serving itself."""
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.embedded.server import Clock, PortTaken, free_port, server
+from prefmh_web.embedded.server import CannotListen, Clock, free_port, server
 
 # Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
 _SWITCH_INTERVAL_S = 0.0005
@@ -19,7 +19,7 @@ _SWITCH_INTERVAL_S = 0.0005
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of every serving command."""
     parser.add_argument("--address", default="127.0.0.1", help="the address to listen on (default: this computer only)")
-    parser.add_argument("--port", type=int, help="the port to listen on (default: the first free one from 8000)")
+    parser.add_argument("--port", type=_port, help="the port to listen on (default: the first free one from 8000)")
     parser.add_argument("--url", help="how people reach this server, for the printed links: http://192.168.1.5:8000")
 
 
@@ -31,6 +31,8 @@ def site_url(address: str, port: int, url: str | None) -> str:
     """
     if url is None and address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         raise CommandError("With --address 0.0.0.0 also say how people reach this computer: --url http://NAME:PORT")
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise CommandError(f"--url must start with http:// or https://, as in http://{url}")
     site = (url or f"http://{f'[{address}]' if ':' in address else address}:{port}").rstrip("/")
     host = site.partition("//")[2].rpartition(":")[0] or site.partition("//")[2]
     if host and host not in settings.ALLOWED_HOSTS:
@@ -42,12 +44,12 @@ def choose_port(address: str, wanted: int | None) -> int:
     """Return the port to listen on.
 
     Raises:
-        CommandError: it is taken.
+        CommandError: it is taken, or the address is not this computer's.
     """
     try:
         return free_port(address, wanted)
-    except PortTaken as taken:
-        raise CommandError(str(taken)) from taken
+    except CannotListen as reason:
+        raise CommandError(str(reason)) from reason
 
 
 def prepare_database() -> None:
@@ -61,6 +63,12 @@ def sign_in_link(site: str, username: str) -> str | None:
     return f"{site}{sign_in_path(user)}" if user else None
 
 
+def _port(text: str) -> int:
+    if not (text.isdigit() and 0 < int(text) < 65536):
+        raise ArgumentTypeError(f"must be a number from 1 to 65535, not {text}")
+    return int(text)
+
+
 def serve(address: str, port: int) -> None:
     """Serve until interrupted; sweep at the start and every few seconds."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
@@ -68,6 +76,9 @@ def serve(address: str, port: int) -> None:
     clock.start()
     try:
         server(address, port).run()
+    except KeyboardInterrupt:
+        # Uvicorn has shut down by then and only passes the signal on.
+        pass
     finally:
         clock.stop()
 

@@ -11,7 +11,15 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
   });
 });
 
+const start = document.getElementById("start");
+const connection = document.getElementById("connection");
 const status = document.getElementById("board").dataset.status;
+
 document.addEventListener("htmx:wsAfterMessage", () => {
-  if (document.getElementById("board").dataset.status !== status) window.location.reload();
+  const board = document.getElementById("board").dataset;
+  if (board.status !== status) window.location.reload();
+  if (start) start.disabled = !board.ready;
 });
+
+document.addEventListener("htmx:wsOpen", () => { connection.hidden = true; });
+document.addEventListener("htmx:wsClose", () => { connection.hidden = false; });

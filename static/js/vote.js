@@ -7,10 +7,13 @@ const connection = document.getElementById("connection");
 const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip", Enter: "continue" };
 const SOCKET_PATIENCE_MS = 5000;
 const RELOAD_MS = 4000;
+// Nobody judges a pair in less: the second half of a double click, meant for the pair before.
+const TOO_SOON_MS = 250;
 
 let shownAt = performance.now();
 let shownPanel = panelKey();
 let unanswered = null;
+let askedBefore = document.getElementById("question")?.textContent;
 let everOpened = false;
 let withoutSocket = false;
 
@@ -25,6 +28,14 @@ function panelKey() {
 
 function button(choice) {
   return form.querySelector(`button[name=choice][value=${choice}]`);
+}
+
+// With two questions in turn, people go on answering the old one unless they see that it has changed.
+function markChangedQuestion() {
+  const question = document.getElementById("question");
+  if (!question) return;
+  question.classList.toggle("changed", Boolean(askedBefore) && question.textContent !== askedBefore);
+  askedBefore = question.textContent;
 }
 
 function say(text) {
@@ -45,7 +56,7 @@ document.addEventListener("keydown", (event) => {
 
 // A second click before the answer would repeat the same vote; the server knows it by its key, the page drops it.
 form.addEventListener("submit", (event) => {
-  if (form.dataset.busy) {
+  if (form.dataset.busy || performance.now() - shownAt < TOO_SOON_MS) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
@@ -74,6 +85,7 @@ document.addEventListener("htmx:wsAfterMessage", () => {
     shownPanel = panelKey();
     shownAt = performance.now();
     window.scrollTo({ top: 0 });
+    markChangedQuestion();
   }
   // The swap took the focused element away; without this a screen reader would start at the top of the page.
   const question = document.getElementById("question");
@@ -91,7 +103,7 @@ document.addEventListener("htmx:wsClose", (event) => {
   const code = event.detail.event.code;
   if (code === 4401) say("You are no longer part of this campaign here. Open your link again.");
   else if (code === 4400) window.location.reload();
-  else if (everOpened) say("Connection lost. Your vote is kept; trying again…");
+  else if (everOpened) say(unanswered ? "Connection lost. Your vote is kept; trying again…" : "Connection lost. Trying again…");
 });
 
 // Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time.

@@ -1,8 +1,10 @@
 """The voter's socket: who may open it, what it does with messages, and what happens when it goes."""
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from prefmh_web.annotate.models import Lease
@@ -102,6 +104,15 @@ def test_a_page_that_goes_away_leaves_its_question_to_others_soon(live_site, pat
     with open_socket(live_site.url, path, cookies) as socket:
         assert lease_in(socket.recv(timeout=10))
         eventually(lambda: Lease.objects.filter(is_orphan=False, ended_at=None).exists())
+
+
+def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, cookies):
+    with open_socket(live_site.url, path, cookies) as socket:
+        first = lease_in(socket.recv(timeout=10))
+        Lease.objects.filter(key=first).update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert "Still there?" in socket.recv(timeout=15)
+        send(socket, choice="continue")
+        assert lease_in(socket.recv(timeout=10)) not in (None, first)
 
 
 def test_a_waiting_page_gets_its_pair_when_somebody_skips(researcher, live_site, idle_tasks):

@@ -40,7 +40,7 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
     draft = make_draft(researcher, file="title\nHello\n")
     assert draft.catalog.status == Catalog.Status.REFUSED
     assert "“text”" in draft.catalog.error
-    with pytest.raises(lifecycle.NotPossible, match="not read"):
+    with pytest.raises(lifecycle.NotPossible, match="gave no objects"):
         lifecycle.start(draft)
     assert Campaign.objects.get().status == "draft"
     assert not draft.judges.exists()

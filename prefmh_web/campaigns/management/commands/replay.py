@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 import sampler
 
@@ -26,7 +27,9 @@ class Command(BaseCommand):
             self.stdout.write(f"and {len(found.differences) - _SHOWN} more")
         summary = f"{found.verdicts} verdicts recomputed from {found.votes} votes"
         if found.differences:
-            raise CommandError(f"{summary}: {len(found.differences)} differences.", returncode=1)
+            raise CommandError(
+                f"{summary}: {len(found.differences)} difference{pluralize(len(found.differences))}.", returncode=1
+            )
         self.stdout.write(self.style.SUCCESS(f"{summary}: all agree."))
 
     def _replay(self, export: str) -> sampler.Replay:

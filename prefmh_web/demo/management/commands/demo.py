@@ -21,7 +21,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser):
         serving.add_arguments(parser)
         parser.add_argument(
-            "--simulate", type=int, default=0, metavar="K", help="let K simulated people vote in each campaign"
+            "--simulate",
+            type=int,
+            choices=range(101),
+            default=0,
+            metavar="K",
+            help="let K simulated people vote in each campaign",
         )
 
     def handle(self, *args, address, port, url, simulate, **options):

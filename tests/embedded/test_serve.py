@@ -1,0 +1,54 @@
+"""`manage.py serve` as a process: it starts on an empty folder, and stops quietly."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from prefmh_web.embedded.server import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def serve(folder: Path, *options: str) -> subprocess.Popen:
+    environment = {**os.environ, "PREFMH_DATA": str(folder)}
+    command = [sys.executable, "manage.py", "serve", *options]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_it_starts_on_an_empty_folder_and_stops_quietly(tmp_path, stop):
+    process = serve(tmp_path, "--port", str(free_port("127.0.0.1", None, first=23_000, tries=2000)))
+    lines = []
+    while "Serving" not in (line := process.stdout.readline()):
+        assert line, lines
+        lines.append(line)
+    time.sleep(1)
+    process.send_signal(stop)
+    rest, _ = process.communicate(timeout=20)
+    assert "sesame=" in "".join(lines)
+    assert rest == ""
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert (tmp_path / "secret-key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--port", "99999"], "1 to 65535"),
+        (["--url", "192.168.1.5:8000"], "http://"),
+        (["--address", "10.255.255.1"], "Cannot listen"),
+        (["--address", "0.0.0.0"], "--url"),
+    ],
+)
+def test_a_bad_option_is_told_in_one_line(tmp_path, options, message):
+    process = serve(tmp_path, *options)
+    output, _ = process.communicate(timeout=20)
+    assert message in output
+    assert "Traceback" not in output
+    assert process.returncode != 0
