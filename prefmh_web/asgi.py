@@ -13,6 +13,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.urls import path  # noqa: E402
 
 from prefmh_web.annotate.consumer import VotingConsumer  # noqa: E402
+from prefmh_web.body_limit import BodyLimit  # noqa: E402
 from prefmh_web.console.consumer import BoardConsumer  # noqa: E402
 from prefmh_web.origin import SameOriginValidator  # noqa: E402
 
@@ -23,5 +24,5 @@ sockets = URLRouter(
     ]
 )
 application = ProtocolTypeRouter(
-    {"http": http, "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
+    {"http": BodyLimit(http), "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
 )

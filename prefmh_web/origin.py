@@ -1,7 +1,5 @@
 """A socket may be opened only by a page of this very site: same host, same port."""
 
-from urllib.parse import urlsplit
-
 from channels.security.websocket import OriginValidator, WebsocketDenier
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -17,9 +15,9 @@ class SameOriginValidator(OriginValidator):
     async def __call__(self, scope, receive, send):
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin1").lower()
-        origin = urlsplit(headers.get(b"origin", b"").decode("latin1").lower())
+        origin = headers.get(b"origin", b"").decode("latin1").lower()
         domain, _ = split_domain_port(host)
         is_ours = validate_host(domain, settings.ALLOWED_HOSTS)
-        if is_ours and origin.scheme in ("http", "https") and origin.netloc == host:
+        if is_ours and origin in (f"http://{host}", f"https://{host}"):
             return await self.application(scope, receive, send)
         return await WebsocketDenier()(scope, receive, send)

@@ -7,6 +7,7 @@ Environment:
     DEBUG           "1" shows tracebacks in the browser
 """
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -15,22 +16,25 @@ from django.core.management.utils import get_random_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("PREFMH_DATA", BASE_DIR / "var"))
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _kept_secret_key() -> str:
     path = DATA_DIR / "secret-key"
-    try:
-        # Created readable by its owner only, and by the first of two processes that start at once.
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+    if not path.exists():
+        # Written whole and readable by its owner only, then named: of two processes that start at once one wins.
+        draft = DATA_DIR / f"secret-key.{os.getpid()}"
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(get_random_secret_key())
-    except FileExistsError:
-        pass
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
     return path.read_text()
 
 
 DEBUG = os.environ.get("DEBUG") == "1"
 SECRET_KEY = os.environ.get("SECRET_KEY") or _kept_secret_key()
+CSRF_TRUSTED_ORIGINS: list[str] = []
 ALLOWED_HOSTS = [
     "localhost",
     "127.0.0.1",
@@ -46,6 +50,7 @@ INSTALLED_APPS = [
     "prefmh_web.campaigns",
     "prefmh_web.accounts",
     "channels",
+    "csp",
     "django_htmx",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -56,6 +61,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -99,6 +105,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CHANNEL_LAYERS = {"default": {"BACKEND": "prefmh_web.embedded.layer.InProcessChannelLayer"}}
 
+# Reading a file takes seconds, a proposal milliseconds: neither waits for the other.
+CELERY_TASK_ROUTES = {"prefmh_web.campaigns.tasks.read_catalog": {"queue": "files"}}
+
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "sesame.backends.ModelBackend",
@@ -119,6 +128,17 @@ CSRF_COOKIE_NAME = "prefmh_csrf"
 CSRF_COOKIE_HTTPONLY = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
 
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -51,7 +51,8 @@ def read_record(path: Path) -> Record:
 
 def _table(archive: zipfile.ZipFile, name: str) -> list[Row]:
     with archive.open(name) as entry:
-        rows = list(csv.DictReader(io.TextIOWrapper(entry, encoding="utf-8", newline="")))
+        # A spreadsheet that saves a CSV again puts a byte order mark in front.
+        rows = list(csv.DictReader(io.TextIOWrapper(entry, encoding="utf-8-sig", newline="")))
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise ValueError(f"row {number} of {name} has another number of cells than the first")

@@ -40,10 +40,6 @@ class Ballot:
             raise BallotError("lease must be the key of a pair that was shown") from error
         return cls(lease, None if action == "skip" else Side(action), _milliseconds(fields.get("elapsed_ms")))
 
-    @property
-    def is_skip(self) -> bool:
-        return self.lease is not None and self.choice is None
-
     def act(self, annotator: Annotator) -> None:
         """Do what the person asked for. Safe to repeat.
 
@@ -52,7 +48,7 @@ class Ballot:
         """
         if self.lease is None:
             leases.wake(annotator)
-        elif self.is_skip:
+        elif self.choice is None:
             leases.skip(self.lease, annotator)
         else:
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms)

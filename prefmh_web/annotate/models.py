@@ -52,14 +52,6 @@ class Lease(models.Model):
         return self.ended_at is None
 
     @property
-    def has_voted(self) -> bool:
-        return self.ending == self.Ending.VOTED
-
-    @property
-    def was_skipped(self) -> bool:
-        return self.ending == self.Ending.SKIPPED
-
-    @property
     def left(self) -> State:
         return self.comparison.standing(Side.LEFT, self.proposal_side)
 

@@ -6,12 +6,14 @@ from pathlib import PurePath
 
 from django.core.files.base import ContentFile, File
 from django.db import transaction
+from django.db.models import F
 
 import sampler
-from prefmh_web.campaigns import hints, live
+from prefmh_web.campaigns import files, hints, live
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 
 MAX_REFUSALS_KEPT = 1000
+MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
 
 # Catalogs this process is reading now, so that its own sweep does not start a second reading.
@@ -27,9 +29,11 @@ def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
     if is_new:
         hints.read_catalog(catalog.pk, catalog.revision)
         return catalog
+    replaced = catalog.file.name
     catalog.file = file
     catalog.filename = PurePath(filename).name[:255]
     catalog.save(update_fields=("file", "filename"))
+    transaction.on_commit(lambda: files.remove_upload(replaced), robust=True)
     return read_again(catalog)
 
 
@@ -37,8 +41,8 @@ def read_again(catalog: Catalog) -> Catalog:
     """Queue a new reading, after a new file or a new number of neighbours."""
     catalog.status = Catalog.Status.READING
     catalog.revision += 1
-    catalog.rows_read, catalog.rows_total, catalog.error, catalog.refusals = 0, None, "", []
-    catalog.save(update_fields=("status", "revision", "rows_read", "rows_total", "error", "refusals"))
+    catalog.attempts, catalog.rows_read, catalog.rows_total, catalog.error, catalog.refusals = 0, 0, None, "", []
+    catalog.save(update_fields=("status", "revision", "attempts", "rows_read", "rows_total", "error", "refusals"))
     hints.read_catalog(catalog.pk, catalog.revision)
     return catalog
 
@@ -49,15 +53,25 @@ def is_being_read(catalog_id: int) -> bool:
 
 
 def read(catalog_id: int, revision: int) -> None:
-    """Read the file of a catalog into states; note what was refused. A stale or repeated call changes nothing."""
+    """Read the file of a catalog into states; note what was refused. A stale or repeated call changes nothing.
+
+    A reading that fails in a way nobody foresaw, or takes the process down, is tried once more and then refused.
+    """
     with _reading_lock:
         if catalog_id in _reading:
             return
         _reading.add(catalog_id)
     try:
-        catalog = Catalog.objects.select_related("campaign").get(pk=catalog_id)
-        if catalog.revision == revision and catalog.status == Catalog.Status.READING:
-            _read(catalog)
+        wanted = Catalog.objects.filter(pk=catalog_id, revision=revision, status=Catalog.Status.READING)
+        catalog = wanted.select_related("campaign").first()
+        if catalog is None:
+            return
+        if catalog.attempts >= MAX_ATTEMPTS:
+            error = f"Reading this file has failed {catalog.attempts} times; the server's log says why."
+            _finish(catalog, Catalog.Status.REFUSED, error=error)
+            return
+        wanted.update(attempts=F("attempts") + 1)
+        _read(catalog)
     finally:
         _reading.discard(catalog_id)
 
@@ -72,17 +86,19 @@ def _read(catalog: Catalog) -> None:
         return
     count = catalog.campaign.recipe["space"].get("neighbours", 0)
     graph = kind.neighbours(reading.items, count) if count else ((),) * len(reading.items)
-    states = [_state(catalog.campaign, place, item, graph[place]) for place, item in enumerate(reading.items)]
+    states = [_state(catalog, place, item, graph[place]) for place, item in enumerate(reading.items)]
     refusals = [[refusal.source, refusal.reason] for refusal in reading.refusals[:MAX_REFUSALS_KEPT]]
     with transaction.atomic():
         if _finish(catalog, Catalog.Status.READY, refusals=refusals, rows_read=len(states)):
             State.objects.filter(campaign=catalog.campaign_id).delete()
             State.objects.bulk_create(states, batch_size=500)
+    current = Catalog.objects.values_list("revision", flat=True).get(pk=catalog.pk)
+    files.remove_pictures(catalog.campaign_id, keep_revision=current)
 
 
-def _state(campaign: Campaign, place: int, item: sampler.Item, neighbours: tuple[int, ...]) -> State:
+def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[int, ...]) -> State:
     state = State(
-        campaign=campaign,
+        campaign=catalog.campaign,
         place=place,
         content=item.content,
         weight=item.weight,
@@ -91,7 +107,8 @@ def _state(campaign: Campaign, place: int, item: sampler.Item, neighbours: tuple
     )
     if item.picture:
         ending = item.media_type.removeprefix("image/")
-        state.picture.save(f"{campaign.pk}-{place}.{ending}", ContentFile(item.picture), save=False)
+        name = files.picture_name(catalog.campaign_id, catalog.revision, place, ending)
+        state.picture.save(name, ContentFile(item.picture), save=False)
     return state
 
 

@@ -30,6 +30,11 @@ def watchers(campaign_id: int) -> str:
     return f"watchers.{campaign_id}"
 
 
+def session(key: str) -> str:
+    """The group of the pages of one signed-in session; a nudge tells them that it has signed out."""
+    return f"session.{key}"
+
+
 def nudge(*groups: str) -> None:
     """Nudge the pages of these groups once the current transaction has committed, if it does."""
 

@@ -120,10 +120,11 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict) -> None
     if comparison.step < chain.length:
         hints.propose(chain.pk)
     else:
-        _finish_if_done(chain.campaign)
+        finish_if_done(chain.campaign)
 
 
-def _finish_if_done(campaign: Campaign) -> None:
+def finish_if_done(campaign: Campaign) -> None:
+    """Finish a campaign all of whose chains have decided their last step."""
     if not campaign.chains.filter(step__lt=F("length")).exists():
         Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED).update(
             status=Campaign.Status.FINISHED, finished_at=timezone.now()

@@ -1,8 +1,9 @@
 """The record: what was asked, who answered what, and what was decided.
 
-State changes have one door each: `loop.py` for comparisons, votes and chains, `lifecycle.py` for campaigns,
-`catalogs.py` for catalogs. Nothing else writes these tables. What must never happen stands as a constraint here,
-whatever the code above does.
+State changes have one door each: `loop.py` for comparisons, votes and the chains' steps, `setup.py` for drafts,
+`lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and states;
+annotators are written by the annotation pages. What must never happen stands as a constraint here, whatever the
+code above does.
 """
 
 import secrets
@@ -98,6 +99,8 @@ class Catalog(models.Model):
     status = models.CharField(max_length=8, choices=Status, default=Status.READING)
     # A new file or a new neighbour count raises it, so that a reading begun before can tell that it is stale.
     revision = models.PositiveIntegerField(default=1)
+    # A file whose reading takes the process down must not do so at every start.
+    attempts = models.PositiveSmallIntegerField(default=0)
     rows_read = models.PositiveIntegerField(default=0)
     rows_total = models.PositiveIntegerField(null=True)
     error = models.TextField(blank=True)

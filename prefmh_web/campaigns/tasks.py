@@ -30,12 +30,14 @@ def propose(chain_id: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Queue every chain that waits for a proposal, and every catalog that waits to be read."""
+    """Queue every chain that waits for a proposal and every catalog that waits to be read; finish what is done."""
     for chain_id in waiting_chains().values_list("pk", flat=True):
         propose.delay(chain_id)
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if not catalogs.is_being_read(catalog_id):
             read_catalog.delay(catalog_id, revision)
+    for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
+        loop.finish_if_done(campaign)
 
 
 def waiting_chains():

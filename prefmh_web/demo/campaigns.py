@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from django.core.files.base import ContentFile
 
-from prefmh_web.campaigns import catalogs, lifecycle, setup
+from prefmh_web.campaigns import lifecycle, setup
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.demo.catalogs import DEMO_CATALOGS, DemoCatalog
 from prefmh_web.demo.voters import Score
+from prefmh_web.embedded.tasks import wait_until_idle
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def _make(owner, catalog: DemoCatalog) -> Campaign:
         file=ContentFile(catalog.write(), catalog.filename),
         filename=catalog.filename,
     )
-    # Read here and now; the task that `create` has queued finds nothing left to do.
-    catalogs.read(campaign.catalog.pk, campaign.catalog.revision)
-    lifecycle.start(campaign)
+    # `create` has queued the reading of the file.
+    wait_until_idle()
+    lifecycle.start(Campaign.objects.get(pk=campaign.pk))
+    campaign.refresh_from_db()
     return campaign

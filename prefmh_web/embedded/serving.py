@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -27,16 +28,20 @@ def site_url(address: str, port: int, url: str | None) -> str:
     """Return the address in front of every printed link, and accept it as a host name.
 
     Raises:
-        CommandError: the server listens on every address and cannot know which one people use.
+        CommandError: the address cannot be used, or the server listens on every address and cannot know which
+            one people use.
     """
     if url is None and address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         raise CommandError("With --address 0.0.0.0 also say how people reach this computer: --url http://NAME:PORT")
-    if url is not None and not url.startswith(("http://", "https://")):
-        raise CommandError(f"--url must start with http:// or https://, as in http://{url}")
     site = (url or f"http://{f'[{address}]' if ':' in address else address}:{port}").rstrip("/")
-    host = site.partition("//")[2].rpartition(":")[0] or site.partition("//")[2]
-    if host and host not in settings.ALLOWED_HOSTS:
-        settings.ALLOWED_HOSTS.append(host)
+    parts = urlsplit(site)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path:
+        raise CommandError(f"--url must be an address such as http://lab.example:8000, not {url}")
+    settings.ALLOWED_HOSTS.append(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
+    if parts.scheme == "https":
+        # A proxy in front of this server ends TLS; browsers name the secure address in what they send.
+        settings.CSRF_TRUSTED_ORIGINS.append(site)
+        settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
     return site
 
 
@@ -84,6 +89,7 @@ def serve(address: str, port: int) -> None:
 
 
 def sweep_everything() -> None:
-    """Queue whatever waits: chains without a question, files to read, leases whose time is over."""
-    sweep.delay()
-    sweep_leases.delay()
+    """Find whatever waits: chains without a question, files to read, leases whose time is over."""
+    # On the clock's own thread: a sweep that takes long delays the next one, instead of queueing up behind it.
+    sweep.run_here()
+    sweep_leases.run_here()

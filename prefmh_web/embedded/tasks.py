@@ -1,17 +1,17 @@
-"""Celery tasks on two threads of the serving process: `.delay()` returns at once and needs no broker.
+"""Celery tasks on threads of the serving process: `.delay()` returns at once and needs no broker.
+
+Each queue has threads of its own, so that reading a large file keeps no chain waiting.
 
 A task lost with the process is found again by `campaigns.tasks.sweep`, as with any broker.
 """
 
-import logging
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from celery import Task
 from django.db import close_old_connections
 
-logger = logging.getLogger(__name__)
-
-_pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="task")
+THREADS = {"default": 2, "files": 1}
+_pools = {queue: ThreadPoolExecutor(count, thread_name_prefix=f"task-{queue}") for queue, count in THREADS.items()}
 _running: set[Future] = set()
 
 
@@ -22,16 +22,16 @@ class InProcessTask(Task):
 
     def apply_async(self, args=None, kwargs=None, **options):
         """Queue one call. Celery's delivery options (countdown, queue, ...) have no meaning here and are ignored."""
-        future = _pool.submit(self._run, args, kwargs)
+        route = (self.app.conf.task_routes or {}).get(self.name, {})
+        future = _pools[route.get("queue", "default")].submit(self.run_here, args, kwargs)
         _running.add(future)
         future.add_done_callback(_running.discard)
         return future
 
-    def _run(self, args, kwargs):
+    def run_here(self, args=None, kwargs=None):
+        """Run one call on this thread. Celery logs a failure with its traceback."""
         try:
-            result = self.apply(args, kwargs)
-            if result.failed():
-                logger.error("task %s%s failed\n%s", self.name, tuple(args or ()), result.traceback)
+            self.apply(args, kwargs)
         finally:
             close_old_connections()
 

@@ -82,10 +82,11 @@ def _read_archive(archive: zipfile.ZipFile, progress: Progress) -> Reading:
     if len(pictures) > MAX_ITEMS:
         raise CatalogError(f"The archive has more than {MAX_ITEMS:,} files. Split it.")
     collector = Collector()
-    weights = _read_weights(archive, tables[0], collector) if tables else None
+    names = {entry.filename for entry in pictures}
+    weights = _read_weights(archive, tables[0], names, collector) if tables else None
     for done, entry in enumerate(pictures, start=1):
         try:
-            weight = parse_weight(None if weights is None else weights.get(entry.filename, ""))
+            weight = _weight(weights, entry.filename)
             picture, media_type = _encode(_extract(archive, entry))
         except ValueError as problem:
             collector.refuse(entry.filename, str(problem))
@@ -100,17 +101,35 @@ def _is_clutter(entry: zipfile.ZipInfo) -> bool:
     return not entry.filename or entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
 
 
-def _read_weights(archive: zipfile.ZipFile, table: zipfile.ZipInfo, collector: Collector) -> dict[str, str]:
-    """Return the weight cells by full name in the archive."""
+def _weight(weights: dict[str, str] | None, name: str) -> float:
+    if weights is None:
+        return parse_weight(None)
+    if name not in weights:
+        raise ValueError(f"{_WEIGHTS} does not name it")
+    return parse_weight(weights[name])
+
+
+def _read_weights(
+    archive: zipfile.ZipFile, table: zipfile.ZipInfo, pictures: set[str], collector: Collector
+) -> dict[str, str]:
+    """Return the weight cells by full name in the archive; refuse a row that names none of the pictures."""
+
+    def refuse(row: str, reason: str) -> None:
+        collector.refuse(f"{table.filename}, {row}", reason)
+
     try:
         data = _extract(archive, table)
     except ValueError as problem:
         raise CatalogError(f"{table.filename} cannot be read: {problem}.") from problem
-    folder, names = table.filename.removesuffix(_WEIGHTS), set(archive.namelist())
-    rows = table_rows(
-        io.BytesIO(data), "file", lambda source, reason: collector.refuse(f"{table.filename}, {source}", reason)
-    )
-    return {folder + name if folder + name in names else name: weight or "" for _, name, weight in rows}
+    folder = table.filename.removesuffix(_WEIGHTS)
+    weights = {}
+    for row, name, weight in table_rows(io.BytesIO(data), "file", refuse):
+        full_name = folder + name if folder + name in pictures else name
+        if full_name in pictures:
+            weights[full_name] = weight or ""
+        else:
+            refuse(f"row {row}", f"the archive has no picture “{name[:60]}”")
+    return weights
 
 
 def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:

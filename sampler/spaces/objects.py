@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 MAX_ITEMS = 20_000
+_REASONS_SHOWN = 3
+# How ZIP archives begin; an Excel workbook is one.
+_ZIP = b"PK\x03\x04"
+_DECIMAL_COMMA = re.compile(r"\s*\d+,\d+([eE][+-]?\d+)?\s*")
 
 # A reader of rows calls this with the source and the reason of each row that cannot become an item.
 Refuse = Callable[[str, str], None]
@@ -85,10 +90,7 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[in
     Raises:
         CatalogError: not UTF-8, no header row that names `column`, or a row the CSV format does not allow.
     """
-    try:
-        text = file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CatalogError("The file is not UTF-8 text. Save it as “CSV UTF-8” and upload it again.") from error
+    text = _decoded(file.read())
     header, _, _ = text.partition("\n")
     delimiter = max(",;\t", key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -113,9 +115,26 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[in
                 )
             elif width:
                 padded = cells + [""] * (len(names) - len(cells))
-                yield row, padded[at].strip(), None if weight_at is None else padded[weight_at]
+                weight = None if weight_at is None else padded[weight_at]
+                yield row, padded[at].strip(), weight if delimiter == "," else _with_decimal_point(weight)
     except csv.Error as error:
         raise CatalogError(f"Line {reader.line_num} is not valid CSV: {error}.") from error
+
+
+def _decoded(data: bytes) -> str:
+    if data.startswith(_ZIP):
+        raise CatalogError(
+            "The file looks like an Excel workbook or a ZIP, not like a CSV. Save it as “CSV UTF-8” and upload that."
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CatalogError("The file is not UTF-8 text. Save it as “CSV UTF-8” and upload it again.") from error
+
+
+def _with_decimal_point(weight: str | None) -> str | None:
+    """Return 0.5 for 0,5, as spreadsheets write it in many languages; any other cell as it is."""
+    return weight.replace(",", ".") if weight and _DECIMAL_COMMA.fullmatch(weight) else weight
 
 
 def _filled(cells: Sequence[str]) -> int:
@@ -127,10 +146,12 @@ def parse_weight(cell: str | None) -> float:
     """Return a weight; 1 when the file has no weight column.
 
     Raises:
-        ValueError: not a positive number; the message says so.
+        ValueError: empty, or not a positive number; the message says so.
     """
     if cell is None:
         return 1.0
+    if not cell.strip():
+        raise ValueError("there is no weight")
     try:
         weight = float(cell)
     except ValueError:
@@ -171,11 +192,17 @@ class Collector:
             CatalogError: fewer than two objects.
         """
         if len(self._items) < 2:
-            detail = "".join(f" {r.source}: {r.reason}." for r in self._refusals[:3])
             raise CatalogError(
-                f"A catalog needs at least two different objects; the file gave {len(self._items)}.{detail}"
+                f"A catalog needs at least two different objects; the file gave {len(self._items)}.{self._reasons()}"
             )
         return Reading(tuple(self._items.values()), tuple(self._refusals))
+
+    def _reasons(self) -> str:
+        shown = "".join(f" {refusal.source}: {refusal.reason}." for refusal in self._refusals[:_REASONS_SHOWN])
+        more = len(self._refusals) - _REASONS_SHOWN
+        if more <= 0:
+            return shown
+        return f"{shown} There is 1 more reason." if more == 1 else f"{shown} There are {more:,} more reasons."
 
 
 def read_table(file: BinaryIO, column: str, parse: Callable[[str], str], progress: Progress) -> Reading:

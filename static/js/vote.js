@@ -30,6 +30,21 @@ function button(choice) {
   return form.querySelector(`button[name=choice][value=${choice}]`);
 }
 
+// A picture that was on the screen before is in the browser's cache, and would stand there before the other: the
+// order would tell which object the chain is in. So both appear together, and the stop watch starts then.
+async function showBothAtOnce() {
+  shownAt = performance.now();
+  const pictures = [...form.querySelectorAll(".option img")];
+  if (!pictures.length) return;
+  const key = panelKey();
+  const sides = form.querySelector(".sides");
+  sides.classList.add("loading");
+  await Promise.allSettled(pictures.map((picture) => picture.decode()));
+  if (panelKey() !== key) return;
+  sides.classList.remove("loading");
+  shownAt = performance.now();
+}
+
 // With two questions in turn, people go on answering the old one unless they see that it has changed.
 function markChangedQuestion() {
   const question = document.getElementById("question");
@@ -56,7 +71,7 @@ document.addEventListener("keydown", (event) => {
 
 // A second click before the answer would repeat the same vote; the server knows it by its key, the page drops it.
 form.addEventListener("submit", (event) => {
-  if (form.dataset.busy || performance.now() - shownAt < TOO_SOON_MS) {
+  if (form.dataset.busy || form.querySelector(".sides.loading") || performance.now() - shownAt < TOO_SOON_MS) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
@@ -83,9 +98,9 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   delete form.dataset.busy;
   if (panelKey() !== shownPanel) {
     shownPanel = panelKey();
-    shownAt = performance.now();
     window.scrollTo({ top: 0 });
     markChangedQuestion();
+    showBothAtOnce();
   }
   // The swap took the focused element away; without this a screen reader would start at the top of the page.
   const question = document.getElementById("question");
@@ -105,6 +120,8 @@ document.addEventListener("htmx:wsClose", (event) => {
   else if (code === 4400) window.location.reload();
   else if (everOpened) say(unanswered ? "Connection lost. Your vote is kept; trying again…" : "Connection lost. Trying again…");
 });
+
+showBothAtOnce();
 
 // Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time.
 setTimeout(() => {

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prefmh_web.annotate import leases
+from prefmh_web.annotate import leases, questions
 from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
@@ -104,6 +104,52 @@ def test_a_vote_after_the_expiry_is_kept_but_not_counted_when_its_place_is_taken
     assert leases.answer(replacement.key, quick, Side.LEFT, None).counted
     idle_tasks()
     assert_record_is_whole(campaign)
+
+
+def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
+    late, quick = people(campaign, 2)
+    lease = leases.take(late)
+    make_overdue(lease)
+    leases.expire()
+    replacement = leases.take(quick)
+    assert not leases.answer(lease.key, late, Side.LEFT, None).counted
+    leases.orphan(quick)
+    make_overdue(replacement)
+    leases.expire()
+    again = leases.take(late)
+    assert again.comparison_id == lease.comparison_id
+    assert leases.answer(again.key, late, Side.LEFT, None).counted
+    assert_record_is_whole(campaign)
+
+
+def test_a_question_everybody_skipped_is_asked_again_before_other_chains_run_ahead(campaign, monkeypatch):
+    monkeypatch.setattr(questions, "SKIP_REST", timedelta(0))
+    one = Annotator.objects.create(campaign=campaign)
+    skipped = leases.take(one)
+    leases.skip(skipped.key, one)
+    assert leases.take(one).comparison_id == skipped.comparison_id
+
+
+def test_the_chain_furthest_behind_is_asked_about_first(campaign, idle_tasks):
+    one, two = people(campaign, 2)
+    for _ in range(8):
+        for person in (one, two):
+            if lease := leases.take(person):
+                leases.answer(lease.key, person, Side.LEFT, None)
+                idle_tasks()
+    steps = Comparison.objects.filter(verdict__isnull=True).values_list("step", flat=True)
+    asked = leases.take(Annotator.objects.create(campaign=campaign))
+    assert asked.comparison.step == min(steps)
+
+
+def test_questions_of_people_whom_a_crash_took_away_go_back_soon(person):
+    lease = leases.take(person)
+    Annotator.objects.filter(pk=person.pk).update(online_until=timezone.now() - timedelta(seconds=1))
+    leases.expire()
+    lease.refresh_from_db()
+    assert lease.is_orphan
+    assert lease.expires_at <= timezone.now() + leases.ORPHAN_GRACE
 
 
 def test_a_lease_whose_page_is_gone_ends_soon_and_one_that_is_back_does_not(person):

@@ -5,11 +5,12 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
+from prefmh_web.annotate import leases, questions
 from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.models import Annotator, Vote
-from tests.support.sockets import cookies_after_joining, open_socket, send
+from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
 from tests.support.stack import invitation_path, make_campaign, make_recipe
 
 
@@ -28,14 +29,6 @@ def lease_in(panel: str) -> str | None:
     return found and found.group(1)
 
 
-def closing_code(socket) -> int:
-    try:
-        while True:
-            socket.recv(timeout=10)
-    except ConnectionClosed as closed:
-        return closed.rcvd.code
-
-
 def test_the_pair_comes_on_connecting_and_the_next_one_with_the_answer(live_site, path, cookies):
     with open_socket(live_site.url, path, cookies) as socket:
         first = lease_in(socket.recv(timeout=10))
@@ -46,7 +39,9 @@ def test_the_pair_comes_on_connecting_and_the_next_one_with_the_answer(live_site
     assert str(Vote.objects.get().key) == first
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null", "https://localhost"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://127.0.0.1:1", "null", "https://localhost", "http://["]
+)
 def test_a_page_of_another_site_cannot_open_the_socket(live_site, path, cookies, origin):
     with pytest.raises(InvalidStatus) as refused:
         open_socket(live_site.url, path, cookies, origin)
@@ -60,10 +55,20 @@ def test_without_joining_the_socket_is_closed_for_good(live_site, path):
         assert closing_code(socket) == 4401
 
 
-@pytest.mark.parametrize(
-    "message",
-    ["", "no json", "[]", "{}", '{"choice": "up"}', '{"choice": "left", "lease": 5}', "[" * 5000, b"\x00\xff"],
+MALFORMED = (
+    "",
+    "no json",
+    "[]",
+    "{}",
+    '{"choice": ' + "1" * 5000 + "}",
+    '{"choice": "up"}',
+    '{"choice": "left", "lease": 5}',
+    "[" * 5000,
+    b"\x00\xff",
 )
+
+
+@pytest.mark.parametrize("message", MALFORMED, ids=range(len(MALFORMED)))
 def test_a_message_no_page_sends_closes_the_socket_and_stores_nothing(live_site, path, cookies, message):
     with open_socket(live_site.url, path, cookies) as socket:
         socket.recv(timeout=10)
@@ -104,6 +109,47 @@ def test_a_page_that_goes_away_leaves_its_question_to_others_soon(live_site, pat
     with open_socket(live_site.url, path, cookies) as socket:
         assert lease_in(socket.recv(timeout=10))
         eventually(lambda: Lease.objects.filter(is_orphan=False, ended_at=None).exists())
+    assert Lease.objects.count() == 1
+
+
+def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, cookies, eventually):
+    with open_socket(live_site.url, path, cookies) as staying:
+        key = lease_in(staying.recv(timeout=10))
+        with open_socket(live_site.url, path, cookies) as leaving:
+            assert lease_in(leaving.recv(timeout=10)) == key
+        # The page that stays is told that one has gone, and says again that somebody is there.
+        staying.recv(timeout=10)
+        eventually(lambda: Annotator.objects.get().online_until and not Lease.objects.get().is_orphan)
+        send(staying, lease=key, choice="left")
+        eventually(lambda: Vote.objects.filter(key=key, number=1).exists())
+
+
+def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, cookies):
+    with open_socket(live_site.url, path, cookies) as socket:
+        key = lease_in(socket.recv(timeout=10))
+    Lease.objects.filter(key=key).update(expires_at=timezone.now(), is_orphan=True)
+    leases.expire()
+    with open_socket(live_site.url, path, cookies) as socket:
+        # The pair is there again under its old key, so the ballot sent before the page knew finds its place.
+        assert lease_in(socket.recv(timeout=10)) == key
+        send(socket, lease=key, choice="left")
+        socket.recv(timeout=10)
+    assert Vote.objects.get().counted
+
+
+def test_a_lone_skipper_gets_the_question_again(researcher, live_site, idle_tasks, monkeypatch):
+    monkeypatch.setattr(questions, "SKIP_REST", timedelta(seconds=1))
+    judges = [{"question": "Which?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+    cookies = cookies_after_joining(live_site.url + invitation_path(campaign))
+    path = f"/ws{invitation_path(campaign)}"
+    with open_socket(live_site.url, path, cookies) as socket:
+        send(socket, lease=lease_in(socket.recv(timeout=10)), choice="skip")
+        assert lease_in(socket.recv(timeout=10)) is None
+    with open_socket(live_site.url, path, cookies) as socket:
+        panel = ""
+        while not lease_in(panel):
+            panel = socket.recv(timeout=15)
 
 
 def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, cookies):
@@ -112,7 +158,10 @@ def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, c
         Lease.objects.filter(key=first).update(expires_at=timezone.now() - timedelta(seconds=1))
         assert "Still there?" in socket.recv(timeout=15)
         send(socket, choice="continue")
+        assert lease_in(socket.recv(timeout=10)) == first
+        send(socket, lease=first, choice="left")
         assert lease_in(socket.recv(timeout=10)) not in (None, first)
+    assert Vote.objects.get().counted
 
 
 def test_a_waiting_page_gets_its_pair_when_somebody_skips(researcher, live_site, idle_tasks):

@@ -82,7 +82,7 @@ TAMPERINGS = {
 @pytest.mark.parametrize("what", TAMPERINGS)
 def test_replay_finds_a_changed_record(voted, tmp_path, what, capsys):
     changed = rewrite(export_to(voted, tmp_path), *TAMPERINGS[what])
-    with pytest.raises(CommandError, match="differences") as refusal:
+    with pytest.raises(CommandError, match="difference") as refusal:
         call_command("replay", str(changed))
     assert refusal.value.returncode == 1
     assert "DIFFERENT" in capsys.readouterr().out

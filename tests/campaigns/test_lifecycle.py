@@ -3,9 +3,11 @@
 import pytest
 from django.core.files.base import ContentFile
 
+import sampler
 from prefmh_web.annotate import leases
 from prefmh_web.campaigns import catalogs, lifecycle, setup, tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side, State
+from tests.support.files import archive, picture
 from tests.support.stack import make_campaign, make_draft, make_recipe
 
 
@@ -22,7 +24,14 @@ def test_a_paused_campaign_resumes_its_steps_under_the_same_uniform(campaign, id
     before = set(Comparison.objects.values_list("chain", "step", "uniform"))
     lifecycle.pause(campaign)
     assert Campaign.objects.get().status == "paused"
+    lost = Comparison.objects.filter(verdict__isnull=True).first()
+    chain_id = lost.chain_id
+    lost.delete()
+    # Neither a hint that comes late nor the sweep opens a step of a paused campaign.
+    tasks.propose(chain_id)
     tasks.sweep()
+    idle_tasks()
+    assert not Comparison.objects.filter(chain=chain_id, verdict__isnull=True).exists()
     lifecycle.resume(campaign)
     idle_tasks()
     assert set(Comparison.objects.values_list("chain", "step", "uniform")) == before
@@ -79,6 +88,36 @@ def test_a_reading_overtaken_by_a_newer_file_writes_nothing(researcher, idle_tas
     catalogs.read(stale.pk, stale.revision)
     assert State.objects.count() == count
     assert Catalog.objects.get().status == Catalog.Status.READY
+
+
+def test_a_file_whose_reading_keeps_failing_is_refused_in_the_end(researcher, idle_tasks, monkeypatch, caplog):
+    def fail(items, count):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(sampler.OBJECT_KINDS["texts"], "neighbours", fail)
+    make_draft(researcher)
+    for _ in range(4):
+        tasks.sweep()
+        idle_tasks()
+    catalog = Catalog.objects.get()
+    assert (catalog.status, catalog.attempts) == (Catalog.Status.REFUSED, 2)
+    assert "failed 2 times" in catalog.error
+    assert caplog.text.count("MemoryError: no room") == 2
+
+
+def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder):
+    pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
+    space = {"kind": "catalog", "objects": "images", "neighbours": 2}
+    draft = make_draft(researcher, file=pictures, filename="p.zip", recipe=make_recipe(space=space))
+    for neighbours in (1, 3):
+        setup.change(draft, recipe=make_recipe(space=space | {"neighbours": neighbours}))
+        idle_tasks()
+    setup.change(draft, file=ContentFile(pictures, "q.zip"))
+    idle_tasks()
+    assert len(list(data_folder.glob("media/pictures/*/*/*.png"))) == draft.states.count() == 4
+    assert len(list(data_folder.glob("media/uploads/*"))) == 1
+    lifecycle.discard(draft)
+    assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]
 
 
 def test_a_campaign_without_a_step_left_is_finished(researcher, idle_tasks):

@@ -106,8 +106,9 @@ def test_a_chain_that_a_crash_left_waiting_is_found_and_draws_the_same_uniform(c
 
 
 def test_steps_that_no_vote_can_change_are_decided_without_one(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(steps=100, kernel={"kind": "independent"}))
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=30, judges=[{"question": "Which?", "budget": 1}]))
     settled = Comparison.objects.filter(verdict__isnull=False)
+    assert {comparison.is_identity for comparison in settled} == {True, False}
     # Until each chain meets its first open question, every step was an identity or beyond the best tally.
     assert all(
         comparison.is_identity == (comparison.verdict == "accept")

@@ -1,11 +1,9 @@
 """The researcher's socket: for the owner only, and it sends the board again when something changes."""
 
-import pytest
 from django.test import Client
-from websockets.exceptions import ConnectionClosed
 
 from prefmh_web.campaigns import lifecycle
-from tests.support.sockets import open_socket
+from tests.support.sockets import closing_code, open_socket
 
 
 def cookies_of(user) -> str:
@@ -22,11 +20,17 @@ def test_the_owner_sees_the_board_and_its_changes(live_site, campaign, researche
             pass
 
 
+def test_signing_out_closes_the_board(live_site, campaign, researcher):
+    client = Client()
+    client.force_login(researcher)
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies) as socket:
+        socket.recv(timeout=10)
+        client.post("/accounts/sign-out/")
+        assert closing_code(socket) == 4401
+
+
 def test_nobody_else_sees_it(live_site, campaign, django_user_model):
     for cookies in ("", cookies_of(django_user_model.objects.create_user("colleague"))):
-        with (
-            open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies) as socket,
-            pytest.raises(ConnectionClosed) as closed,
-        ):
-            socket.recv(timeout=10)
-        assert closed.value.rcvd.code == 4401
+        with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies) as socket:
+            assert closing_code(socket) == 4401

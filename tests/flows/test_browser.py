@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.campaigns.models import Campaign, Comparison, Vote
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.models import Campaign, Comparison, Side, Vote
 from tests.support.record import assert_record_is_whole, assert_replay_passes, table
 from tests.support.stack import TEXTS, invitation_path, make_campaign, make_recipe
 
@@ -102,6 +103,16 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
 
 def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
     page = join(open_page, campaign)
+    lease = Lease.objects.get()
+    comparison = lease.comparison
+    shown = page.locator("#panel").inner_html()
+    # The same pair on the same sides, but with the proposal and the current object having changed places.
+    Comparison.objects.filter(pk=comparison.pk).update(current=comparison.proposal, proposal=comparison.current)
+    Lease.objects.filter(pk=lease.pk).update(proposal_side=Side(lease.proposal_side).other)
+    page.reload()
+    assert page.locator("#panel").inner_html() == shown
+    Comparison.objects.filter(pk=comparison.pk).update(current=comparison.current, proposal=comparison.proposal)
+    Lease.objects.filter(pk=lease.pk).update(proposal_side=lease.proposal_side)
     sides = set()
     for _ in range(8):
         vote_key = lease_on(page)

@@ -321,12 +321,37 @@ def test_a_row_of_the_weights_with_too_many_cells_is_refused():
     assert [refusal.source for refusal in reading.refusals] == ["weights.csv, row 4", "c.png"]
 
 
-@pytest.mark.parametrize("line", ["", "c.png,\n", "c.png,0\n"], ids=["not listed", "empty", "zero"])
-def test_a_picture_without_a_good_weight_is_refused(line):
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "weights.csv does not name it"),
+        ("c.png,\n", "there is no weight"),
+        ("c.png,0\n", "the weight “0” is not a positive number"),
+    ],
+    ids=["not listed", "empty", "zero"],
+)
+def test_a_picture_without_a_good_weight_is_refused(line, reason):
     files = TWO | {"c.png": picture("green"), "weights.csv": f"file,weight\na.png,1\nb.png,1\n{line}".encode()}
     reading = read("images", archive(files))
-    assert [refusal.source for refusal in reading.refusals] == ["c.png"]
-    assert "not a positive number" in reading.refusals[0].reason
+    assert [(refusal.source, refusal.reason) for refusal in reading.refusals] == [("c.png", reason)]
+
+
+@pytest.mark.parametrize("name", ["c.png", ".hidden.png", "more/", "weights.csv", ""])
+@pytest.mark.parametrize("folder", ["", "pics/"])
+def test_a_line_of_the_weights_that_names_no_picture_is_refused(folder, name):
+    weights = f"file,weight\na.png,1\n{name},1\nb.png,2\n".encode()
+    files = {folder + file: content for file, content in TWO.items()}
+    clutter = {f"{folder}.hidden.png": picture(), f"{folder}more/": b""}
+    reading = read("images", archive(files | clutter | {f"{folder}weights.csv": weights}))
+    assert [item.weight for item in reading.items] == [1.0, 2.0]
+    assert [(refusal.source, refusal.reason) for refusal in reading.refusals] == [
+        (f"{folder}weights.csv, row 3", f"the archive has no picture “{name}”")
+    ]
+
+
+def test_weights_may_have_decimal_commas():
+    items = images(TWO | {"weights.csv": b"file;weight\na.png;0,5\nb.png;1,25\n"})
+    assert [item.weight for item in items.values()] == [0.5, 1.25]
 
 
 def test_a_weights_file_without_its_columns_is_refused():

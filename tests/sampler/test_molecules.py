@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler import OBJECT_KINDS, Catalog, CatalogError, Item, draw_molecule
-from tests.support.files import read, table
+from tests.support.files import archive, read, table
 
 
 def column(*smiles):
@@ -59,6 +59,11 @@ def test_what_is_no_molecule_is_refused_with_its_row_in_silence(smiles, reason, 
 
 def test_a_bad_weight_is_refused_with_its_row():
     assert set(refusals(table([["smiles", "weight"], ["C", 1], ["N", 1], ["CO", -1]]))) == {"row 4"}
+
+
+def test_a_workbook_is_not_taken_for_a_csv():
+    with pytest.raises(CatalogError, match="looks like an Excel workbook"):
+        read("molecules", archive({"xl/workbook.xml": b"<workbook/>"}))
 
 
 def test_a_file_without_the_column_is_refused():

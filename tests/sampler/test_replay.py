@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import csv
 import io
+import json
 from collections import Counter
 
 import pytest
 
-from sampler import RecipeError, RecordError, replay
+from sampler import RecipeError, RecordError, read_record, replay
+from tests.support.files import archive, table
 from tests.support.records import make_record
 
 HONEST = make_record()
@@ -70,9 +72,57 @@ def test_late_votes_that_were_not_counted_are_left_aside(record):
     assert differences(record) == ()
 
 
+@pytest.mark.parametrize(
+    ("tampered", "what"),
+    [({"question": "Which?"}, "a late vote's question"), ({"for_proposal": "2"}, "a late vote's for_proposal")],
+    ids=["question", "for_proposal"],
+)
+def test_a_late_vote_that_contradicts_itself_is_reported(record, tampered, what):
+    record.votes.append(record.votes[-1] | {"number": "", "annotator": "late"} | tampered)
+    assert [each.what for each in differences(record)] == [what]
+
+
+def test_a_late_vote_of_no_step_is_reported(record):
+    record.votes.append(record.votes[-1] | {"number": "", "step": "26"})
+    assert [(each.step, each.recomputed) for each in differences(record)] == [(26, "of no step in steps.csv")]
+
+
+@pytest.mark.parametrize("judge", ["2", "-1"])
+def test_a_late_vote_of_no_judge_is_refused(record, judge):
+    record.votes.append(record.votes[-1] | {"number": "", "judge": judge})
+    with pytest.raises(RecordError, match=f"judge must be 0 to 1, not {judge}"):
+        differences(record)
+
+
 def test_a_sample_beyond_the_last_step_is_reported(record):
-    record.samples.append({"chain": "1", "step": "26", "state": "0"})
+    record.samples.append(record.samples[-1] | {"chain": "1", "step": "26"})
     assert [(each.chain, each.step, each.recomputed) for each in differences(record)] == [(1, 26, "not reached")]
+
+
+def test_a_sample_of_no_state_is_reported(record):
+    record.samples[3]["state"] = "9"
+    assert {(each.what, each.recomputed) for each in differences(record)} >= {("the sample's content", "of no state")}
+
+
+def test_another_content_of_a_state_is_reported_where_a_chain_visits_it(record):
+    record.states[0]["content"] = "another"
+    visits = [(int(row["chain"]), int(row["step"])) for row in record.samples if row["state"] == "0"]
+    assert [(each.chain, each.step) for each in differences(record)] == visits
+
+
+def test_another_question_of_the_recipe_is_reported_at_every_vote_on_it(record):
+    record.recipe["judges"][1]["question"] = "Which is older?"
+    assert len(differences(record)) == sum(vote["judge"] == "1" for vote in record.votes)
+
+
+def test_a_record_saved_by_a_spreadsheet_is_read(tmp_path, record):
+    path = tmp_path / "export.zip"
+    tables = {name: getattr(record, name) for name in READ}
+    files = {f"{name}.csv": table([list(rows[0]), *(row.values() for row in rows)]) for name, rows in tables.items()}
+    files["recipe.json"] = json.dumps(record.recipe).encode()
+    path.write_bytes(archive({name: b"\xef\xbb\xbf" + content for name, content in files.items()}))
+    found = read_record(path)
+    assert replay(found.recipe, found.states, found.steps, found.votes, found.samples).differences == ()
 
 
 @pytest.mark.parametrize("open_votes", [None, 1], ids=["decided", "open"])
@@ -115,12 +165,8 @@ def test_another_seed_is_noticed(record):
     assert differences(record.__class__(record.recipe | {"seed": 2027}, *record.tables()[1:]))
 
 
-READ = {
-    "states": ["state", "weight", "neighbours"],
-    "steps": ["chain", "step", "current", "proposal", "log_r0", "uniform", "budgets", "verdict"],
-    "votes": ["chain", "step", "number", "judge", "annotator", "proposal_side", "chosen_side", "for_proposal"],
-    "samples": ["chain", "step", "state"],
-}
+# All that the export writes, but for the times.
+READ = {table: list(getattr(HONEST, table)[0]) for table in ("states", "steps", "votes", "samples")}
 
 
 @pytest.mark.parametrize(("table", "column"), [(table, column) for table in READ for column in READ[table]])
@@ -148,7 +194,13 @@ def test_a_row_that_is_cut_short_is_refused(record, table, column):
         ("steps", "step", "one"),
         ("steps", "uniform", ""),
         ("steps", "budgets", "3,2"),
+        ("steps", "votes_cast", "3;2"),
+        ("steps", "votes_for", "1 one"),
+        ("steps", "votes_for", "1 1_0"),
         ("votes", "judge", "5"),
+        ("votes", "judge", "-1"),
+        ("votes", "proposal_side", "Left"),
+        ("votes", "chosen_side", "both"),
         ("votes", "number", "1st"),
         ("samples", "state", "0.5"),
     ],

@@ -67,6 +67,53 @@ def change_the_budgets(record, step):
     step["budgets"] = "3 3"
 
 
+def raise_the_votes_cast(record, step):
+    first, second = step["votes_cast"].split()
+    step["votes_cast"] = f"{int(first) + 1} {second}"
+
+
+def give_a_vote_to_the_other_judge(record, step):
+    first, second = step["votes_cast"].split()
+    step["votes_cast"] = f"{int(first) - 1} {int(second) + 1}"
+
+
+def forget_the_votes_cast(record, step):
+    step["votes_cast"] = ""
+
+
+def raise_the_votes_for(record, step):
+    first, second = step["votes_for"].split()
+    step["votes_for"] = f"{int(first) + 1} {second}"
+
+
+def name_one_judges_votes_for_only(record, step):
+    step["votes_for"] = step["votes_for"].split()[0]
+
+
+def ask_another_question(record, step):
+    of_step(record.votes, step)[0]["question"] = "Which one is more Gothic?"
+
+
+def ask_the_other_judges_question(record, step):
+    first, second = (next(v for v in of_step(record.votes, step) if v["judge"] == judge) for judge in "01")
+    first["question"] = second["question"]
+
+
+def answer_the_other_judge(record, step):
+    vote = of_step(record.votes, step)[0]
+    vote["judge"] = str(1 - int(vote["judge"]))
+
+
+def change_the_samples_content(record, step):
+    of_step(record.samples, step)[0]["content"] += " "
+
+
+def change_the_sample_and_its_content(record, step):
+    (sample,) = of_step(record.samples, step)
+    other = record.states[(int(sample["state"]) + 1) % 5]
+    sample.update(state=other["state"], content=other["content"])
+
+
 def drop_the_last_vote(record, step):
     record.votes.remove(of_step(record.votes, step)[-1])
 
@@ -135,6 +182,14 @@ def add_a_second_sample(record, step):
         change_the_uniform,
         change_the_base_ratio,
         change_the_budgets,
+        raise_the_votes_cast,
+        give_a_vote_to_the_other_judge,
+        forget_the_votes_cast,
+        raise_the_votes_for,
+        name_one_judges_votes_for_only,
+        ask_another_question,
+        ask_the_other_judges_question,
+        answer_the_other_judge,
         drop_the_last_vote,
         drop_the_first_vote,
         drop_all_votes,
@@ -146,6 +201,8 @@ def add_a_second_sample(record, step):
         add_many_votes_after_the_verdict,
         let_one_person_vote_twice,
         change_the_sample,
+        change_the_samples_content,
+        change_the_sample_and_its_content,
         remove_the_sample,
         add_a_second_sample,
     ],

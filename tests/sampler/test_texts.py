@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler import OBJECT_KINDS, Catalog, CatalogError, Item
-from tests.support.files import read, table
+from tests.support.files import archive, read, table
 
 
 def texts(data):
@@ -60,11 +60,30 @@ def test_rows_are_numbered_as_a_spreadsheet_shows_them():
     assert [item.source for item in read("texts", table(rows)).items] == ["row 2", "row 6"]
 
 
-@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "heavy", "", "1,5"])
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "heavy", "1,5"])
 def test_a_bad_weight_is_refused_with_its_row(weight):
     rows = [["text", "weight"], ["a", 1], ["b", weight], ["c", 3]]
     assert refusals(table(rows)) == {"row 3": f"the weight “{weight}” is not a positive number"}
     assert texts(table(rows)) == ["a", "c"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("weight", ["", " "])
+def test_an_empty_weight_is_refused_as_missing(delimiter, weight):
+    rows = [["text", "weight", "note"], ["a", 1], ["b", weight, "why not"], ["c", 3]]
+    assert refusals(table(rows, delimiter)) == {"row 3": "there is no weight"}
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_decimal_comma_is_read_where_commas_part_no_cells(delimiter):
+    rows = [["text", "weight"], ["a, b", "0,5"], ["c", " 12,25 "], ["d", "5,00E-04"], ["e", "1.5"], ["f", 2]]
+    assert [item.weight for item in read("texts", table(rows, delimiter)).items] == [0.5, 12.25, 0.0005, 1.5, 2.0]
+
+
+@pytest.mark.parametrize("weight", ["-0,5", "1.234,5", "1,234,5", "0,5 kg", "zero,5", ","])
+def test_a_bad_weight_with_a_comma_is_refused_as_it_stands(weight):
+    rows = [["text", "weight"], ["a", "1,0"], ["b", weight], ["c", 3]]
+    assert refusals(table(rows, ";")) == {"row 3": f"the weight “{weight}” is not a positive number"}
 
 
 @pytest.mark.parametrize(
@@ -123,6 +142,25 @@ def test_repeated_texts_become_one_with_the_sum_of_their_weights():
 def test_a_file_that_gives_no_catalog_says_what_to_change(data, reason):
     with pytest.raises(CatalogError, match=reason):
         read("texts", data)
+
+
+@pytest.mark.parametrize(
+    ("refused", "ending"),
+    [
+        (3, "row 4: the text is empty."),
+        (4, "row 4: the text is empty. There is 1 more reason."),
+        (1203, "row 4: the text is empty. There are 1,200 more reasons."),
+    ],
+)
+def test_a_file_that_gives_no_catalog_says_how_many_reasons_it_leaves_out(refused, ending):
+    with pytest.raises(CatalogError) as refusal:
+        read("texts", table([["text", "weight"], *([["", 1]] * refused)]))
+    assert str(refusal.value).endswith(ending)
+
+
+def test_a_workbook_is_not_taken_for_a_csv():
+    with pytest.raises(CatalogError, match=r"looks like an Excel workbook or a ZIP.*Save it as “CSV UTF-8”"):
+        read("texts", archive({"xl/workbook.xml": b"<workbook/>"}))
 
 
 def test_more_objects_than_a_catalog_holds_are_refused_as_a_whole():

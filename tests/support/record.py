@@ -14,15 +14,15 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Vote
 
 
 def assert_record_is_whole(campaign: Campaign) -> None:
-    """Nothing counted twice, nothing decided twice, no vote too late, every chain where its steps lead."""
-    comparisons = list(Comparison.objects.filter(chain__campaign=campaign).select_related("chain"))
-    assert max(Counter((c.chain_id, c.step) for c in comparisons).values(), default=1) == 1
-    for comparison in comparisons:
-        numbers = sorted(comparison.votes.filter(number__isnull=False).values_list("number", flat=True))
-        assert numbers == list(range(1, len(numbers) + 1)), comparison
+    """Votes numbered without a gap and within budgets, steps without a gap, every chain where its steps lead."""
+    for comparison in Comparison.objects.filter(chain__campaign=campaign):
+        counted = list(comparison.votes.filter(number__isnull=False).select_related("judge"))
+        assert sorted(vote.number for vote in counted) == list(range(1, len(counted) + 1)), comparison
+        spent = Counter(vote.judge for vote in counted)
+        assert all(votes <= judge.budget for judge, votes in spent.items()), comparison
     for chain in campaign.chains.all():
         decided = chain.comparisons.filter(verdict__isnull=False)
-        assert chain.step == decided.count()
+        assert sorted(decided.values_list("step", flat=True)) == list(range(1, chain.step + 1))
         last = decided.order_by("-step").first()
         if last:
             moved = last.verdict == Comparison.Verdict.ACCEPT

@@ -5,10 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sampler import BradleyTerry, Catalog, Purpose, Tally, Verdict, advance, ask, begin, parse_recipe, stream, tell
+from sampler import (
+    BradleyTerry,
+    Catalog,
+    Position,
+    Purpose,
+    Tally,
+    Verdict,
+    advance,
+    ask,
+    begin,
+    parse_recipe,
+    stream,
+    tell,
+)
 from tests.support.catalogs import LOPSIDED, two_scores
 
 Row = dict[str, str]
+
+CONTENTS = ("a castle", "a cat", "two\nlines", "42", "a crypt")
 
 RECIPE: dict[str, Any] = {
     "version": 1,
@@ -48,9 +63,18 @@ def _row(**cells: object) -> Row:
 
 def _states(catalog: Catalog) -> list[Row]:
     return [
-        _row(state=state, weight=float(weight), neighbours=" ".join(map(str, catalog.neighbours[state])))
+        _row(
+            state=state,
+            weight=float(weight),
+            neighbours=" ".join(map(str, catalog.neighbours[state])),
+            content=CONTENTS[state],
+        )
         for state, weight in enumerate(catalog.weights)
     ]
+
+
+def _sample(position: Position[int]) -> Row:
+    return _row(chain=position.chain, step=position.step, state=position.state, content=CONTENTS[position.state])
 
 
 def make_record(open_votes: int | None = None) -> Record:
@@ -65,7 +89,7 @@ def make_record(open_votes: int | None = None) -> Record:
     record = Record(recipe.model_dump(mode="json"), _states(LOPSIDED), [], [], [])
     for chain in range(recipe.chains):
         position = begin(plan, chain)
-        record.samples.append(_row(chain=chain, step=0, state=position.state))
+        record.samples.append(_sample(position))
         verdict = Verdict.ACCEPT
         while verdict is not Verdict.UNDECIDED:
             is_extra = position.step == RECIPE["steps"]
@@ -88,6 +112,7 @@ def make_record(open_votes: int | None = None) -> Record:
                         step=comparison.step,
                         number=number,
                         judge=judge,
+                        question=recipe.judges[judge].question,
                         annotator=f"person {number}",
                         proposal_side=side,
                         chosen_side=side if for_proposal else other,
@@ -103,10 +128,12 @@ def make_record(open_votes: int | None = None) -> Record:
                     log_r0=comparison.log_r0,
                     uniform=comparison.uniform,
                     budgets=" ".join(map(str, comparison.budgets)),
+                    votes_cast=" ".join(map(str, tally.votes_cast)),
+                    votes_for=" ".join(map(str, tally.votes_for)),
                     verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
                 )
             )
             if verdict is not Verdict.UNDECIDED:
                 position = advance(position, comparison, verdict)
-                record.samples.append(_row(chain=chain, step=position.step, state=position.state))
+                record.samples.append(_sample(position))
     return record

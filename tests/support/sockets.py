@@ -5,6 +5,7 @@ import urllib.parse
 import urllib.request
 from http.cookiejar import CookieJar
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 
@@ -24,6 +25,15 @@ def open_socket(site_url: str, path: str, cookies: str = "", origin: str | None 
     address = site_url.replace("http", "ws", 1) + path
     headers = {"Cookie": cookies} if cookies else {}
     return connect(address, origin=origin or site_url, additional_headers=headers, open_timeout=10)
+
+
+def closing_code(socket: ClientConnection) -> int:
+    """Read until the server closes the socket and return its code."""
+    try:
+        while True:
+            socket.recv(timeout=10)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code
 
 
 def send(socket: ClientConnection, **fields) -> None:

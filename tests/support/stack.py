@@ -100,6 +100,8 @@ def vote_until_finished(
 ) -> int:
     """Let people with hidden scores vote through their leases, in random order, until the campaign is finished.
 
+    Between two votes all tasks come to rest, so the same generator always gives the same campaign.
+
     Args:
         scores: for each judge's place, the hidden score of each state's place.
 
@@ -109,10 +111,10 @@ def vote_until_finished(
     judges = {place: sampler.BradleyTerry(score) for place, score in scores.items()}
     votes = 0
     while True:
+        wait_until_idle()
         annotator = annotators[int(rng.integers(len(annotators)))]
         lease = leases.take(annotator)
         if lease is None:
-            wait_until_idle()
             campaign.refresh_from_db()
             if campaign.status == Campaign.Status.FINISHED:
                 return votes

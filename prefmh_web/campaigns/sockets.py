@@ -1,0 +1,53 @@
+"""What the application's sockets share: work in the background that never dies unseen."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+logger = logging.getLogger(__name__)
+
+NOT_ALLOWED = 4401
+BAD_MESSAGE = 4400
+TRY_AGAIN = 1011
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    """A socket with groups and background tasks, all of which end with it.
+
+    When a background task fails, the failure is logged and the socket closed with a code on which pages reconnect:
+    a page that has silently stopped following is worse than one that starts again.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._joined: list[str] = []
+        self._background: list[asyncio.Task] = []
+
+    async def join(self, *groups: str) -> None:
+        """Receive the nudges of these groups."""
+        for group in groups:
+            await self.channel_layer.group_add(group, self.channel_name)
+            self._joined.append(group)
+
+    def in_background(self, work: Coroutine) -> None:
+        """Run `work` until it ends or the socket does."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._on_end)
+        self._background.append(task)
+
+    async def leave(self) -> None:
+        """Leave all groups and stop all background work."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        for group in self._joined:
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    def _on_end(self, task: asyncio.Task) -> None:
+        error = None if task.cancelled() else task.exception()
+        # An OSError is what ASGI servers raise on sending to a page that has gone, and no failure.
+        if error and not isinstance(error, OSError):
+            logger.error("a page stopped following and is asked to reconnect", exc_info=error)
+            self._closing = asyncio.ensure_future(self.close(TRY_AGAIN))

@@ -1,0 +1,163 @@
+"""Walk one chain of a record again, from the seed and the votes alone, and say where the record differs.
+
+Starting states, proposals, base ratios and uniforms are drawn again; every tally and verdict is recomputed from the
+votes in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sampler.acceptance import Verdict
+from sampler.chain import Comparison, Plan, Position, Tally, advance, ask, begin, tell
+
+Row = Mapping[str, str]
+Place = tuple[int, int]
+"""The chain and the step."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where the record does not say what the recomputation gives."""
+
+    chain: int
+    step: int
+    what: str
+    recorded: str
+    recomputed: str
+
+    def __str__(self) -> str:
+        return (
+            f"chain {self.chain}, step {self.step}: {self.what} is {self.recorded} in the record, "
+            f"{self.recomputed} recomputed"
+        )
+
+
+def retrace(
+    plan: Plan[int],
+    length: int,
+    chain: int,
+    rows: list[Row],
+    votes_of: dict[Place, list[Row]],
+    visits: dict[Place, int],
+) -> Iterator[Difference]:
+    """Yield where a chain's steps and samples differ from what its votes give.
+
+    Args:
+        length: how many steps the recipe asks for.
+        rows: the chain's steps in order.
+        votes_of: each step's counted votes in order.
+        visits: the sampled states; those that the chain reaches are taken out.
+
+    Raises:
+        KeyError: a row lacks a column.
+        ValueError: a cell is not what its column holds.
+    """
+    position = begin(plan, chain)
+    yield from _compare_sample(position, visits)
+    verdict = None
+    for row in rows:
+        if int(row["step"]) != position.step + 1 or verdict is Verdict.UNDECIDED:
+            expected = "no step after an open one" if verdict is Verdict.UNDECIDED else str(position.step + 1)
+            yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
+            return
+        if position.step == length:
+            yield Difference(chain, length + 1, "the step", "there", f"beyond the last, {length}")
+            return
+        comparison = ask(plan, position)
+        drawn_differently = list(_compare_draw(comparison, row))
+        yield from drawn_differently
+        if drawn_differently:
+            # Whatever follows in this chain rests on the draw that differs.
+            return
+        cast = votes_of.get((chain, comparison.step), [])
+        yield from _compare_voters(comparison, cast)
+        tally, verdict = yield from _count(comparison, cast)
+        yield from _compare_outcome(comparison, row, tally, verdict)
+        if verdict is not Verdict.UNDECIDED:
+            position = advance(position, comparison, verdict)
+            yield from _compare_sample(position, visits)
+
+
+def is_for_proposal(vote: Row) -> bool:
+    """Return what a vote's sides say.
+
+    Raises:
+        ValueError: a side is neither left nor right.
+    """
+    for column in ("proposal_side", "chosen_side"):
+        if vote[column] not in ("left", "right"):
+            raise ValueError(f"{column} must be left or right, not “{vote[column]}”")
+    return vote["chosen_side"] == vote["proposal_side"]
+
+
+def _compare_draw(comparison: Comparison[int], row: Row) -> Iterator[Difference]:
+    recomputed: dict[str, tuple[object, object]] = {
+        "current": (int(row["current"]), comparison.current),
+        "proposal": (int(row["proposal"]), comparison.proposal),
+        "log_r0": (float(row["log_r0"]), comparison.log_r0),
+        "uniform": (float(row["uniform"]), comparison.uniform),
+        "budgets": (_counts(row["budgets"]), comparison.budgets),
+    }
+    for what, (recorded, value) in recomputed.items():
+        close = what == "log_r0" and np.isclose(comparison.log_r0, float(row["log_r0"]), rtol=1e-12, atol=1e-12)
+        if recorded != value and not close:
+            yield Difference(comparison.chain, comparison.step, what, str(recorded), str(value))
+
+
+def _counts(cell: str) -> tuple[int, ...]:
+    if not all(number.isdecimal() for number in cell.split()):
+        raise ValueError(f"“{cell}” must be whole numbers separated by spaces")
+    return tuple(int(number) for number in cell.split())
+
+
+def _compare_voters(comparison: Comparison[int], cast: list[Row]) -> Iterator[Difference]:
+    differs = partial(Difference, comparison.chain, comparison.step)
+    answered: set[tuple[int, str]] = set()
+    for expected, vote in enumerate(cast, start=1):
+        name = f"vote {vote['number']}"
+        if int(vote["number"]) != expected:
+            yield differs(name, vote["number"], str(expected))
+        answer = int(vote["judge"]), vote["annotator"]
+        if answer in answered:
+            yield differs(name, "counted", f"a second vote of annotator {vote['annotator']}")
+        answered.add(answer)
+
+
+def _count(comparison: Comparison[int], cast: list[Row]) -> Generator[Difference, None, tuple[Tally, Verdict]]:
+    """Return the tally of the votes that count and the verdict it gives."""
+    tally = Tally.empty(len(comparison.budgets))
+    verdict = tell(comparison, tally)
+    for vote in cast:
+        judge = int(vote["judge"])
+        counted = tally.add(judge, is_for_proposal(vote))
+        if verdict is not Verdict.UNDECIDED:
+            problem = f"late: {verdict.value} was settled before it"
+        elif counted.votes_cast[judge] > comparison.budgets[judge]:
+            problem = f"beyond judge {judge}'s budget"
+        else:
+            tally, verdict = counted, tell(comparison, counted)
+            continue
+        yield Difference(comparison.chain, comparison.step, f"vote {vote['number']}", "counted", problem)
+    return tally, verdict
+
+
+def _compare_outcome(comparison: Comparison[int], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
+    differs = partial(Difference, comparison.chain, comparison.step)
+    for column, counts in {"votes_cast": tally.votes_cast, "votes_for": tally.votes_for}.items():
+        if _counts(row[column]) != counts:
+            yield differs(column, f"“{row[column]}”", f"“{' '.join(map(str, counts))}”")
+    recorded = row["verdict"] or Verdict.UNDECIDED.value
+    if recorded != verdict.value:
+        yield differs("the verdict", recorded, verdict.value)
+
+
+def _compare_sample(position: Position[int], visits: dict[Place, int]) -> Iterator[Difference]:
+    recorded = visits.pop((position.chain, position.step), None)
+    if recorded != position.state:
+        shown = "missing" if recorded is None else str(recorded)
+        yield Difference(position.chain, position.step, "the sample", shown, str(position.state))
