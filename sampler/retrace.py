@@ -100,9 +100,11 @@ def _compare_draw(comparison: Comparison[int], row: Row) -> Iterator[Difference]
         "current": (int(row["current"]), comparison.current),
         "proposal": (int(row["proposal"]), comparison.proposal),
         "log_r0": (float(row["log_r0"]), comparison.log_r0),
-        "uniform": (float(row["uniform"]), comparison.uniform),
         "budgets": (_counts(row["budgets"]), comparison.budgets),
     }
+    # The uniform of a step that is still open is kept from everybody, also from who reads the export.
+    if row["uniform"] or row["verdict"]:
+        recomputed["uniform"] = float(row["uniform"]), comparison.uniform
     for what, (recorded, value) in recomputed.items():
         close = what == "log_r0" and np.isclose(comparison.log_r0, float(row["log_r0"]), rtol=1e-12, atol=1e-12)
         if recorded != value and not close:

@@ -63,7 +63,7 @@ def states(cut: Cut) -> Iterator[Row]:
 
 
 def steps(cut: Cut) -> Iterator[Row]:
-    """Every comparison in order, with what the verdict was computed from; open ones have an empty verdict."""
+    """Every comparison in order, with what the verdict was computed from; open ones have no verdict and no uniform."""
     yield [
         "chain", "step", "current", "proposal", "log_r0", "uniform", "budgets", "votes_cast", "votes_for",
         "verdict", "opened_at", "decided_at",
@@ -75,7 +75,7 @@ def steps(cut: Cut) -> Iterator[Row]:
         tallies = _tallies(comparison, len(judges), None if decided else cut.open_votes[comparison.pk])
         yield [
             comparison.chain.place, comparison.step, comparison.current.place, comparison.proposal.place,
-            repr(comparison.log_r0), repr(comparison.uniform), budgets, *tallies,
+            repr(comparison.log_r0), repr(comparison.uniform) if decided else "", budgets, *tallies,
             comparison.verdict if decided else "", _time(comparison.opened_at),
             _time(comparison.decided_at) if decided else "",
         ]  # fmt: skip

@@ -107,6 +107,7 @@ def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
     leases.answer(lease.key, person, Side.LEFT, 800)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
+    assert {row["uniform"] for row in table(path, "steps.csv") if not row["verdict"]} == {""}
     [vote] = table(path, "votes.csv")
     assert (vote["number"], vote["elapsed_ms"], vote["chosen_side"]) == ("1", "800", "left")
 
