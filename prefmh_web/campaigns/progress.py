@@ -96,7 +96,7 @@ class Progress:
 
     @property
     def lacks_people(self) -> bool:
-        return self.campaign.is_running and self.people_needed > 1 and self.people_joined < self.people_needed
+        return self.campaign.is_running and self.people_needed > 1 and self.people_online < self.people_needed
 
 
 def progress_of(campaign: Campaign) -> Progress:
