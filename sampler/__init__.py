@@ -31,6 +31,7 @@ from sampler.exact import (
 )
 from sampler.judges.bradley_terry import BradleyTerry
 from sampler.kernels import Independent, Mixture, Neighbours
+from sampler.kernels.fragments import FragmentMoves
 from sampler.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
 from sampler.planning import (
     FewestVotes,
@@ -72,6 +73,8 @@ from sampler.spaces import (
     Refusal,
     draw_molecule,
 )
+from sampler.spaces.molecule_description import MoleculeDescription, describe_molecule
+from sampler.spaces.molecule_law import MoleculeLaw
 from sampler.streams import Purpose, stream
 from sampler.vectorised import (
     IndependentTable,
@@ -83,6 +86,7 @@ from sampler.vectorised import (
     Walk,
     Walker,
 )
+from sampler.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 
 __all__ = [
     "JUDGE_RULES",
@@ -97,6 +101,7 @@ __all__ = [
     "Comparison",
     "Difference",
     "FewestVotes",
+    "FragmentMoves",
     "Independent",
     "IndependentTable",
     "InvalidPlugIn",
@@ -109,6 +114,8 @@ __all__ = [
     "MatrixTable",
     "Mixture",
     "MixtureTable",
+    "MoleculeDescription",
+    "MoleculeLaw",
     "NVote",
     "NeighbourTable",
     "Neighbours",
@@ -140,6 +147,7 @@ __all__ = [
     "Tally",
     "TwoJudgeOrder",
     "Verdict",
+    "Vocabulary",
     "VotePlan",
     "VoteWalker",
     "Walk",
@@ -150,9 +158,12 @@ __all__ = [
     "askable",
     "autocorrelation_time",
     "begin",
+    "default_vocabulary",
+    "describe_molecule",
     "diagnostics",
     "draw_molecule",
     "expected_votes",
+    "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",
     "mean_votes",

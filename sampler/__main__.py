@@ -14,6 +14,10 @@ from sampler.diagnostics.extras import MissingExtra, analysis_library
 from sampler.replay import RecordError
 
 
+class _UnusableFileError(Exception):
+    """A file that can be read but does not hold what the command needs."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; return 0, or 2 with a message on stderr when it cannot be done."""
     parser = _parser()
@@ -25,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, `head` say, has seen enough. Nothing may be flushed into the broken pipe on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (MissingExtra, OSError, RecordError) as problem:
+    except (MissingExtra, OSError, RecordError, _UnusableFileError) as problem:
         print(f"{parser.prog} {options.command}: error: {problem}", file=sys.stderr)
         return 2
     return 0
@@ -39,6 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_synthetic(commands)
     _add_diagnose(commands)
+    _add_vocabulary(commands)
+    _add_pilot(commands)
     return parser
 
 
@@ -109,6 +115,61 @@ def _diagnose(options: argparse.Namespace) -> None:
     record = read_record(options.export)
     for line in diagnose(record, np.random.default_rng(options.seed), options.column, options.resamples):
         print(line)
+
+
+def _add_vocabulary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "a vocabulary for molecule chains, cut from molecules of your own"
+    details = (
+        "Cut molecules at acyclic single bonds to ring or functional atoms and list the arms of at most 10 heavy "
+        "atoms, most frequent first. Reads the first field of every line. Without files: the SMILES in RDKit's wheel, "
+        "which the package's own list was cut from."
+    )
+    command = commands.add_parser("vocabulary", help=about, description=details)
+    command.add_argument("molecules", type=Path, nargs="*", metavar="MOLECULES.smi", help=".smi, .csv or .tsv files")
+    command.add_argument(
+        "--most", type=_positive, default=1_000, metavar="N", help="how many arms to keep (default: %(default)s)"
+    )
+    command.add_argument(
+        "--out", type=Path, default=Path("arms.tsv"), metavar="FILE", help="written anew (default: %(default)s)"
+    )
+    command.set_defaults(run=_vocabulary)
+
+
+def _vocabulary(options: argparse.Namespace) -> None:
+    from sampler.vocabulary import write_vocabulary
+
+    try:
+        print(write_vocabulary(options.molecules, options.out, options.most))
+    except ValueError as problem:
+        raise _UnusableFileError(str(problem)) from problem
+
+
+def _add_pilot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "log-weights per molecule size, so that a chain without judges has a drug-like law of sizes"
+    details = (
+        "Learn how many molecules there are of each size by stochastic approximation (Wang-Landau), then set the "
+        "log-weights of p0 so that sizes follow a normal law cut off at the ends. The package's own were found so."
+    )
+    command = commands.add_parser("pilot", help=about, description=details)
+    command.add_argument("--arms", type=Path, metavar="FILE", help="vocabulary (default: the package's own)")
+    command.add_argument("--steps", type=_positive, default=1_200_000, metavar="N", help="(default: %(default)s)")
+    command.add_argument("--seed", type=_seed, default=0, metavar="S", help="(default: %(default)s)")
+    command.add_argument(
+        "--out", type=Path, default=Path("size_weights.tsv"), metavar="FILE", help="written anew (default: %(default)s)"
+    )
+    command.set_defaults(run=_pilot)
+
+
+def _pilot(options: argparse.Namespace) -> None:
+    from sampler.pilot import steps_in_all, write_pilot
+
+    tqdm = analysis_library("tqdm").tqdm
+    try:
+        with tqdm(total=steps_in_all(options.steps), unit=" steps", unit_scale=True) as bar:
+            outcome = write_pilot(options.arms, options.out, options.steps, options.seed, progress=bar.update)
+    except ValueError as problem:
+        raise _UnusableFileError(str(problem)) from problem
+    print(outcome)
 
 
 def _seed(text: str) -> int:

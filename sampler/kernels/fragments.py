@@ -1,0 +1,208 @@
+"""Moves by fragments: attach an arm of the vocabulary at an atom, or cut one off. The Hastings ratio is exact.
+
+An addition (probability P) draws an atom with a hydrogen, uniformly among n(x), and an arm f with its weight w_f. A
+deletion (1 - P) draws a directed cut uniformly among the 2 m(x) of the m(x) acyclic single bonds. The same molecule
+can come about in several ways: at any equivalent atom, with any of several arms, by any of several cuts. q sums over
+all of them. Additions only grow and deletions only shrink, so for lo → hi (lo the smaller)
+
+    q(hi|lo) = P / n(lo) · Σ_f w_f |A_f|        A_f: the atoms of lo where arm f gives hi
+    q(lo|hi) = (1 - P) |D| / 2m(hi)             D: the directed cuts of hi that keep lo and drop a known arm
+    log r0(lo, hi) = log p0(hi) - log p0(lo) + log q(lo|hi) - log q(hi|lo), and r0(hi, lo) = 1 / r0(lo, hi)
+
+An action that is impossible proposes the state itself and keeps its share of q: no atom with a hydrogen, no bond to
+cut, a product that is no molecule or too large or outside p0's filters, a dropped side that is not in the vocabulary.
+
+Both sums come from one list. Attaching and cutting are inverse (`molecule_graph`), so each (atom, arm) that makes
+hi is undone by a cut of hi, and each cut in D by an addition. Only cuts that drop as many atoms as the move itself
+are looked at, one for each class of equivalent ones.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from sampler.chain import Proposal
+from sampler.spaces.molecule_graph import Cut, MoleculeGraph, Pieces, attach, read_molecule
+from sampler.spaces.molecule_law import MoleculeLaw
+from sampler.vocabulary import Vocabulary
+
+# "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.
+Convention = Literal["exact", "paper"]
+_REMEMBERED_STATES = 512
+Thing = TypeVar("Thing")
+
+
+class FragmentMoves:
+    """Propose to add or to delete a fragment.
+
+    States are canonical SMILES as `canonical_state` returns them, inside the law's support.
+
+    Args:
+        vocabulary: the arms.
+        law: p0; also sets the largest molecule.
+        add: probability of an addition, inside (0, 1); otherwise a deletion.
+        convention: "exact", or "paper" for log r0 = 0, which samples another law than p0.
+
+    Raises:
+        ValueError: `add` or `convention` is neither.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, law: MoleculeLaw, add: float = 0.5, convention: Convention = "exact"
+    ) -> None:
+        if not 0 < add < 1:
+            raise ValueError(f"add must be a probability above 0 and below 1, not {add}")
+        if convention not in ("exact", "paper"):
+            raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
+        self._vocabulary, self._law, self._add = vocabulary, law, add
+        self._is_exact = convention == "exact"
+        self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_molecule)
+
+    def propose(self, rng: np.random.Generator, state: str) -> Proposal[str]:
+        """Draw x' ~ q(.|state).
+
+        Raises:
+            ValueError: the state is no molecule, or outside the support of p0.
+        """
+        graph = self._inside(state)
+        found = self._grow(rng, graph, state) if rng.random() < self._add else self._shrink(rng, graph)
+        if found is None:
+            return Proposal(state, 0.0)
+        product, log_p0, log_q_ratio = found
+        return Proposal(product, log_p0 - self._law.log_p0(graph.molecule) + log_q_ratio if self._is_exact else 0.0)
+
+    def log_r0(self, state: str, proposal: str) -> float:
+        """Return the log base ratio of a move, worked out from the two molecules; -inf if it cannot be proposed.
+
+        Raises:
+            ValueError: either is no molecule, or outside the support of p0.
+        """
+        one, other = self._inside(state), self._inside(proposal)
+        if state == proposal:
+            return 0.0
+        (low, kept), (high, _) = sorted(((one, state), (other, proposal)), key=_size)
+        for cut in high.cuts:
+            if cut.size != high.size - low.size:
+                continue
+            pieces = high.pieces(cut)
+            if pieces.kept == kept and pieces.arm in self._vocabulary:
+                add, delete = self._log_q(low, high, cut, pieces)
+                gain = delete - add if one is low else add - delete
+                return self._law.log_p0(other.molecule) - self._law.log_p0(one.molecule) + gain
+        return -math.inf
+
+    def forget(self) -> None:
+        """Drop the molecules kept to save reading them again. Proposals do not depend on them."""
+        self._graph.cache_clear()
+
+    def law(self, state: str) -> dict[str, float]:
+        """Return q(.|state) by trying every action, with none of the short cuts that `propose` takes.
+
+        Slow: one product for each atom and arm. Raises ValueError as `propose` does.
+        """
+        graph = self._inside(state)
+        shares: dict[str, list[float]] = {state: []}
+        if not graph.rooms:
+            shares[state].append(self._add)
+        for arm in self._vocabulary:
+            share = self._add * self._vocabulary.weights[arm.smiles] / max(len(graph.rooms), 1)
+            for atom in graph.rooms:
+                product = attach(graph, atom, arm)
+                reached = self._is_allowed(product)
+                shares.setdefault(product.smiles if product and reached else state, []).append(share)
+        if not graph.cuts:
+            shares[state].append(1 - self._add)
+        for cut in graph.cuts:
+            pieces = graph.pieces(cut)
+            reached = pieces.arm in self._vocabulary and self._is_allowed(self._kept(pieces))
+            shares.setdefault(pieces.kept if reached else state, []).append((1 - self._add) / len(graph.cuts))
+        return {reached: math.fsum(parts) for reached, parts in shares.items()}
+
+    def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
+        arm = self._vocabulary.draw(rng)
+        place = rng.random()
+        if not graph.rooms or graph.size + arm.size > self._law.largest:
+            return None
+        atom = _pick(graph.rooms, place)
+        product = attach(graph, atom, arm)
+        if product is None or (log_p0 := self._law.log_p0(product.molecule)) == -math.inf:
+            return None
+        undo = next(each for each in product.cuts if each.keep == atom and each.drop >= graph.size)
+        pieces = Pieces(state, arm.smiles, atom)
+        add, delete = self._log_q(graph, product, undo, pieces)
+        return product.smiles, log_p0, delete - add
+
+    def _shrink(self, rng: np.random.Generator, graph: MoleculeGraph) -> tuple[str, float, float] | None:
+        place = rng.random()
+        if not graph.cuts:
+            return None
+        cut = _pick(graph.cuts, place)
+        if cut.size > self._vocabulary.largest:
+            return None
+        pieces = graph.pieces(cut)
+        if pieces.arm not in self._vocabulary or (kept := self._kept(pieces)) is None:
+            return None
+        log_p0 = self._law.log_p0(kept.molecule)
+        if log_p0 == -math.inf:
+            return None
+        add, delete = self._log_q(kept, graph, cut, pieces)
+        return pieces.kept, log_p0, add - delete
+
+    def _log_q(self, low: MoleculeGraph, high: MoleculeGraph, made: Cut, pieces: Pieces) -> tuple[float, float]:
+        """Return log q(high|low) and log q(low|high), given one cut of `high` that keeps `low` and what it makes.
+
+        `low` is numbered as its SMILES is written, so `Pieces.atom` names its atoms.
+        """
+        directed = 0
+        sites: dict[str, set[int]] = {}
+        for same in _classes(high, made):
+            each = pieces if made in same else high.pieces(same[0])
+            if each.kept == pieces.kept and each.arm in self._vocabulary:
+                directed += len(same)
+                sites.setdefault(each.arm, set()).add(low.ranks[each.atom])
+        ways = math.fsum(
+            self._vocabulary.weights[arm] * sum(rank in ranks for rank in low.ranks) for arm, ranks in sites.items()
+        )
+        add = math.log(self._add) - math.log(len(low.rooms)) + math.log(ways)
+        return add, math.log(1 - self._add) + math.log(directed) - math.log(len(high.cuts))
+
+    def _inside(self, state: str) -> MoleculeGraph:
+        graph = self._graph(state)
+        if not self._is_allowed(graph):
+            raise ValueError(f"state must lie inside the law's support, and {state} does not")
+        return graph
+
+    def _kept(self, pieces: Pieces) -> MoleculeGraph | None:
+        try:
+            return self._graph(pieces.kept)
+        except ValueError:
+            return None
+
+    def _is_allowed(self, graph: MoleculeGraph | None) -> bool:
+        return graph is not None and self._law.log_p0(graph.molecule) > -math.inf
+
+
+def _pick(things: tuple[Thing, ...], place: float) -> Thing:
+    return things[min(int(place * len(things)), len(things) - 1)]
+
+
+def _size(one: tuple[MoleculeGraph, str]) -> int:
+    return one[0].size
+
+
+def _classes(graph: MoleculeGraph, made: Cut) -> list[list[Cut]]:
+    """Return the cuts that drop the same atoms as `made` would, hydrogens aside, equivalent ones together."""
+    rivals = [cut for cut in graph.cuts if cut.size == made.size]
+    if len(rivals) == 1:
+        return [rivals]
+    found: dict[tuple[int, int], list[Cut]] = {}
+    for cut in rivals:
+        found.setdefault((graph.ranks[cut.keep], graph.ranks[cut.drop]), []).append(cut)
+    if len(found) == 1:
+        return [rivals]
+    composition = graph.composition(made)
+    return [same for same in found.values() if graph.composition(same[0]) == composition]

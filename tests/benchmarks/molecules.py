@@ -1,0 +1,121 @@
+"""Molecule proposals against the RDKit calls they cannot do without, in one run.
+
+    python -m tests.benchmarks.molecules [--proposals 4000] [--moves 0]
+
+States are the molecules of 25 to 40 heavy atoms in RDKit's own list of screening compounds, the vocabulary is the
+default, p0 weighs all sizes alike up to 50 heavy atoms so that few additions are too large. The floor of a proposal
+is what any kernel must do: sanitise the product and write its canonical SMILES. Timed are
+
+    fresh state       the state is read from its SMILES too, as in the step after an acceptance
+    known state       the state was read before, as in the step after a rejection
+
+each over the proposals that lead to a new molecule, and over all of them (those that are impossible cost less).
+With --moves N, the fuzz: a chain without judges, every state checked and every move undone, N moves in all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+
+import numpy as np
+from rdkit import Chem
+
+from sampler import Purpose, stream
+from sampler.kernels.fragments import FragmentMoves
+from sampler.spaces.molecule_graph import canonical_state, heavy_atoms
+from sampler.spaces.molecule_law import MoleculeLaw, default_size_log_weights
+from sampler.vocabulary import default_vocabulary, rdkit_sources, read_smiles
+
+SMALLEST, LARGEST = 25, 40
+STATES = 400
+
+
+def states() -> list[str]:
+    """Return molecules of the sizes wanted, the first of the list that fit."""
+    found = []
+    for smiles in read_smiles(rdkit_sources()[1]):
+        try:
+            state = canonical_state(smiles)
+        except ValueError:
+            continue
+        if SMALLEST <= heavy_atoms(state) <= LARGEST:
+            found.append(state)
+        if len(found) == STATES:
+            break
+    return found
+
+
+def floor(product: str) -> float:
+    """Return the seconds that sanitising a product and writing its SMILES takes; the best of three."""
+    best = math.inf
+    for _ in range(3):
+        molecule = Chem.MolFromSmiles(product, sanitize=False)
+        begun = time.perf_counter()
+        Chem.SanitizeMol(molecule)
+        Chem.MolToSmiles(molecule)
+        best = min(best, time.perf_counter() - begun)
+    return best
+
+
+def proposals(pool: list[str], count: int, *, known: bool) -> list[tuple[float, str, str]]:
+    """Return seconds, state and proposal of `count` proposals; the best of three, always with the same draws."""
+    rounds = []
+    for _ in range(3):
+        kernel, timed = FragmentMoves(default_vocabulary(), MoleculeLaw((0.0,) * 50)), []
+        for step in range(count):
+            state = pool[step % len(pool)]
+            if step % len(pool) == 0:
+                kernel.forget()
+            if known:
+                kernel.propose(stream(2, 0, step, Purpose.PROPOSAL), state)
+            rng = stream(1, 0, step, Purpose.PROPOSAL)
+            begun = time.perf_counter()
+            proposal = kernel.propose(rng, state)
+            timed.append((time.perf_counter() - begun, state, proposal.state))
+        rounds.append(timed)
+    return [min(same) for same in zip(*rounds, strict=True)]
+
+
+def fuzz(moves: int) -> None:
+    """Make moves; raise AssertionError at the first state that is none, or move that cannot be undone."""
+    kernel = FragmentMoves(default_vocabulary(), MoleculeLaw(default_size_log_weights()))
+    state, moved, accepted, sizes = "CC", 0, 0, []
+    begun, step = time.perf_counter(), 0
+    while moved < moves:
+        step += 1
+        rng = stream(3, 0, step, Purpose.PROPOSAL)
+        proposal = kernel.propose(rng, state)
+        if proposal.state != state:
+            moved += 1
+            if canonical_state(proposal.state) != proposal.state or heavy_atoms(proposal.state) > LARGEST:
+                raise AssertionError(f"{proposal.state}, proposed from {state}, is no state")
+            if not abs(kernel.log_r0(proposal.state, state) + proposal.log_r0) < 1e-9:
+                raise AssertionError(f"from {state} to {proposal.state} and back: the ratios are not inverse")
+            if rng.random() < math.exp(min(0.0, proposal.log_r0)):
+                state, accepted = proposal.state, accepted + 1
+        sizes.append(heavy_atoms(state))
+    print(f"{moved:,} moves of {step:,} proposals, each checked and undone, in {time.perf_counter() - begun:.0f} s")
+    print(f"accepted {accepted / step:.1%}; sizes {np.mean(sizes):.1f} ± {np.std(sizes):.1f} heavy atoms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--proposals", type=int, default=4000)
+    parser.add_argument("--moves", type=int, default=0)
+    options = parser.parse_args()
+    pool = states()
+    print(f"{'':<14}{'proposals/s':>12}{'/ floor':>10}{'all/s':>12}{'new':>8}")
+    for name, known in (("fresh state", False), ("known state", True)):
+        timed = proposals(pool, options.proposals, known=known)
+        new = [(seconds, product) for seconds, state, product in timed if product != state]
+        ours, least = sum(seconds for seconds, _ in new), sum(floor(product) for _, product in new)
+        rate = len(timed) / sum(seconds for seconds, _, _ in timed)
+        print(f"{name:<14}{len(new) / ours:>12,.0f}{ours / least:>10.2f}{rate:>12,.0f}{len(new) / len(timed):>8.0%}")
+    if options.moves:
+        fuzz(options.moves)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Moves by fragments: q by three routes, the base ratio the kernel claims, the balance and the law that follow."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+from rdkit import Chem
+
+from sampler import Proposal, Purpose, stream
+from sampler.kernels.fragments import FragmentMoves
+from sampler.spaces.molecule_graph import canonical_state, heavy_atoms, read_molecule
+from sampler.spaces.molecule_law import MoleculeLaw, default_size_log_weights
+from sampler.vocabulary import Vocabulary, default_vocabulary
+from tests.support.exact import imbalance, log_base_ratio, target, transition_matrix, visits_p_value
+from tests.support.molecules import (
+    SMALL_SPACES,
+    proposal_matrix,
+    size_log_p0,
+    tried_add,
+    tried_delete,
+    written_out_law,
+)
+
+every_space = pytest.mark.parametrize("name", SMALL_SPACES)
+# Here no two actions lead to the same product, and a ratio of single paths is the exact one.
+WITHOUT_SYMMETRY = ("imidazole", "pyridone")
+LEAST_P_VALUE = 1e-4
+# 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/test_fragments.py
+FUZZ_MOVES = int(os.environ.get("MOLECULE_MOVES", "2500"))
+
+
+class Scripted:
+    """A generator whose numbers are given."""
+
+    def __init__(self, *numbers: float) -> None:
+        self._numbers = iter(numbers)
+
+    def random(self) -> float:
+        return next(self._numbers)
+
+
+class PathsOnly(FragmentMoves):
+    """A deliberately wrong kernel: it counts the one action and the one cut it took, not all that do the same."""
+
+    def _log_q(self, low, high, made, pieces):
+        add = self._add * self._vocabulary.weights[pieces.arm] / len(low.rooms)
+        return math.log(add), math.log((1 - self._add) / len(high.cuts))
+
+
+@cache
+def solved(name):
+    """Return the states of a small space, log p0 and q."""
+    space = SMALL_SPACES[name]
+    states = space.reachable()
+    return states, size_log_p0(space.law(), states), proposal_matrix(space.kernel(), states)
+
+
+def every_action(space, kernel, state):
+    """Yield (probability, proposal) for every action the kernel can take, driven by the numbers it draws."""
+    graph, vocabulary = read_molecule(state), Vocabulary(space.arms)
+    before = 0.0
+    for arm in vocabulary:
+        weight = vocabulary.weights[arm.smiles]
+        for place in range(max(len(graph.rooms), 1)):
+            share = 1 / max(len(graph.rooms), 1)
+            drawn = Scripted(space.add / 2, before + weight / 2, (place + 0.5) * share)
+            yield space.add * weight * share, kernel.propose(drawn, state)
+        before += weight
+    for place in range(max(len(graph.cuts), 1)):
+        share = 1 / max(len(graph.cuts), 1)
+        yield (1 - space.add) * share, kernel.propose(Scripted((1 + space.add) / 2, (place + 0.5) * share), state)
+
+
+def claimed(name, kernel):
+    """Return the log base ratios that the kernel claims for every move it can make, shape (n, n)."""
+    states, _, q = solved(name)
+    place = {state: i for i, state in enumerate(states)}
+    ratios = np.full(q.shape, -np.inf)
+    for state in states:
+        for _, proposal in every_action(SMALL_SPACES[name], kernel, state):
+            ratios[place[state], place[proposal.state]] = proposal.log_r0
+    return ratios
+
+
+def claimed_imbalance(name, kernel):
+    """Return the imbalance of the chain that q makes with the kernel's own ratios and two judges."""
+    states, log_p0, q = solved(name)
+    scores = np.random.default_rng(len(states)).normal(size=(2, len(states)))
+    chain = transition_matrix(log_p0, q, scores, (2, 3), log_r0=claimed(name, kernel))
+    return imbalance(target(log_p0, scores), chain)
+
+
+def run(kernel, state, steps, seed):
+    """Yield the states of a chain without judges."""
+    for step in range(steps):
+        rng = stream(seed, 0, step, Purpose.PROPOSAL)
+        proposal = kernel.propose(rng, state)
+        if rng.random() < math.exp(min(0.0, proposal.log_r0)):
+            state = proposal.state
+        yield state
+
+
+def chain_p_value(name, kernel, steps=8_000):
+    """Return the p-value of a chain's visits under the base law, the exact chain giving their covariance."""
+    states, log_p0, q = solved(name)
+    law = target(log_p0, np.zeros((1, len(states))))
+    exact = q * np.exp(np.minimum(0.0, log_base_ratio(log_p0, q)))
+    np.fill_diagonal(exact, 0.0)
+    np.fill_diagonal(exact, 1 - exact.sum(axis=1))
+    visits = Counter(run(kernel, SMALL_SPACES[name].start, steps, seed=5))
+    return visits_p_value([visits[state] for state in states], exact, law)
+
+
+@every_space
+def test_q_sums_to_one_and_a_move_is_possible_both_ways_or_neither(name):
+    _, _, q = solved(name)
+    assert np.abs(q.sum(axis=1) - 1).max() < 1e-12
+    assert np.array_equal(q > 0, q.T > 0)
+
+
+@every_space
+def test_q_is_what_moving_hydrogens_by_hand_gives(name):
+    states, _, _ = solved(name)
+    kernel = SMALL_SPACES[name].kernel()
+    for state in states[:: max(1, len(states) // 40)]:
+        ours = {reached: chance for reached, chance in kernel.law(state).items() if chance}
+        theirs = {reached: chance for reached, chance in written_out_law(SMALL_SPACES[name], state).items() if chance}
+        assert ours == pytest.approx(theirs, abs=1e-14)
+
+
+@every_space
+def test_proposals_follow_q(name):
+    space = SMALL_SPACES[name]
+    states, _, _ = solved(name)
+    kernel = space.kernel()
+    for state in states[:: max(1, len(states) // 40)]:
+        drawn = Counter()
+        for chance, proposal in every_action(space, kernel, state):
+            drawn[proposal.state] += chance
+        law = kernel.law(state)
+        assert {reached: drawn[reached] for reached in law | drawn} == pytest.approx(law, abs=1e-14)
+
+
+@every_space
+def test_the_claimed_base_ratios_are_exact(name):
+    _, log_p0, q = solved(name)
+    ours, exact = claimed(name, SMALL_SPACES[name].kernel()), log_base_ratio(log_p0, q)
+    moves = (q > 0) & ~np.eye(len(q), dtype=bool)
+    assert np.abs(ours[moves] - exact[moves]).max() < 1e-12
+
+
+@every_space
+def test_the_claimed_base_ratios_give_detailed_balance(name):
+    assert claimed_imbalance(name, SMALL_SPACES[name].kernel()) < 1e-12
+
+
+@every_space
+def test_the_ratio_of_the_paper_breaks_detailed_balance(name):
+    assert claimed_imbalance(name, SMALL_SPACES[name].kernel("paper")) > 1e-6
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL_SPACES if name not in WITHOUT_SYMMETRY])
+def test_a_ratio_of_single_paths_breaks_detailed_balance(name):
+    space = SMALL_SPACES[name]
+    assert claimed_imbalance(name, PathsOnly(Vocabulary(space.arms), space.law(), space.add)) > 1e-6
+
+
+@pytest.mark.parametrize("name", ["alkanes", "symmetric", "duplicates", "nitro", "imidazole"])
+def test_a_long_chain_visits_what_the_law_says(name):
+    assert chain_p_value(name, SMALL_SPACES[name].kernel()) > LEAST_P_VALUE
+
+
+@pytest.mark.parametrize("name", ["alkanes", "symmetric", "duplicates", "nitro", "imidazole"])
+def test_a_long_chain_with_the_ratio_of_the_paper_does_not(name):
+    assert chain_p_value(name, SMALL_SPACES[name].kernel("paper")) < LEAST_P_VALUE
+
+
+@pytest.mark.parametrize("name", ["symmetric", "duplicates"])
+def test_the_ratio_can_be_worked_out_from_two_molecules(name):
+    states, log_p0, q = solved(name)
+    kernel, exact = SMALL_SPACES[name].kernel(), log_base_ratio(log_p0, q)
+    for i, state in enumerate(states):
+        for j, other in enumerate(states):
+            expected = 0.0 if i == j else exact[i, j]
+            assert kernel.log_r0(state, other) == pytest.approx(expected, abs=1e-12)
+
+
+def test_filters_are_part_of_the_target():
+    arms = [("*C", 1.0), ("*F", 1.0), ("*C1CC1", 1.0), ("*Cl", 1.0), ("*c1ccccc1", 1.0)]
+    law = MoleculeLaw((0.0,) * 8, frozenset({"C", "Cl"}), frozenset({6}), ("BRENK",))
+    kernel = FragmentMoves(Vocabulary(arms), law)
+    reached = kernel.law("CC")
+    assert reached.keys() == {"C", "CC", "CCC", "CCc1ccccc1"}
+    assert math.fsum(reached.values()) == pytest.approx(1, abs=1e-15)
+    for state in ("CF", "C1CC1", "CCCl"):
+        with pytest.raises(ValueError, match="support"):
+            kernel.propose(Scripted(), state)
+
+
+def test_a_kernel_is_a_function_of_its_stream_and_state_alone():
+    law = MoleculeLaw((0.0,) * 40)
+    fresh, used = (FragmentMoves(default_vocabulary(), law) for _ in range(2))
+    state = "CC(=O)Nc1ccc(O)cc1"
+    for step in range(200):
+        used.propose(stream(1, 1, step, Purpose.PROPOSAL), state)
+    for step in range(30):
+        assert fresh.propose(stream(1, 2, step, Purpose.PROPOSAL), state) == used.propose(
+            stream(1, 2, step, Purpose.PROPOSAL), state
+        )
+
+
+@pytest.mark.parametrize("add", [0.0, 1.0, -0.1, math.nan])
+def test_additions_and_deletions_must_both_be_possible(add):
+    with pytest.raises(ValueError, match="add"):
+        FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), add)
+
+
+def test_an_unknown_convention_is_refused():
+    with pytest.raises(ValueError, match="convention"):
+        FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), 0.5, "almost")
+
+
+def test_random_moves_stay_molecules_and_can_be_undone():
+    vocabulary, law = default_vocabulary(), MoleculeLaw(default_size_log_weights())
+    kernel = FragmentMoves(vocabulary, law)
+    moved = 0
+    state = "CC"
+    for step in range(FUZZ_MOVES):
+        rng = stream(8, 0, step, Purpose.PROPOSAL)
+        proposal = kernel.propose(rng, state)
+        assert math.isfinite(proposal.log_r0)
+        if proposal.state == state:
+            assert proposal == Proposal(state, 0.0)
+            continue
+        moved += 1
+        assert canonical_state(proposal.state) == proposal.state
+        assert heavy_atoms(proposal.state) == Chem.MolFromSmiles(proposal.state).GetNumHeavyAtoms() <= law.largest
+        back = kernel.log_r0(proposal.state, state)
+        assert back == pytest.approx(-proposal.log_r0, abs=1e-9)
+        if moved % 25 == 0:
+            low, high = sorted((state, proposal.state), key=heavy_atoms)
+            ways = math.log(tried_delete(vocabulary, high, low)) - math.log(tried_add(vocabulary, low, high))
+            ways += law.size_log_weights[heavy_atoms(high) - 1] - law.size_log_weights[heavy_atoms(low) - 1]
+            assert proposal.log_r0 == pytest.approx(ways if high == proposal.state else -ways, abs=1e-9)
+        if rng.random() < math.exp(min(0.0, proposal.log_r0)):
+            state = proposal.state
+    assert moved > FUZZ_MOVES / 10

@@ -1,0 +1,135 @@
+"""p0 on molecules: sizes, filters, the frozen weights, the pilot that finds such; and what a chemist reads off."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from rdkit import Chem
+
+from sampler import Purpose, stream
+from sampler.__main__ import main
+from sampler.kernels.fragments import FragmentMoves
+from sampler.pilot import drug_like_sizes, pilot, sizes_visited
+from sampler.spaces.molecule_description import describe_molecule
+from sampler.spaces.molecule_law import MoleculeLaw, default_size_log_weights, parse_size_log_weights
+from sampler.vocabulary import Vocabulary, default_vocabulary
+
+THREE = (0.0, -1.0, -3.0)
+
+
+def log_p0(law, smiles):
+    return law.log_p0(Chem.MolFromSmiles(smiles))
+
+
+def test_sizes_have_their_weight_and_no_other_does():
+    law = MoleculeLaw(THREE)
+    assert [log_p0(law, smiles) for smiles in ("C", "CO", "CCO", "CCCO")] == [0.0, -1.0, -3.0, -math.inf]
+    assert law.largest == 3
+    assert log_p0(MoleculeLaw((-math.inf, 0.0)), "C") == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("filters", "inside", "outside"),
+    [
+        ({"elements": frozenset({"C", "O"})}, "CCO", "CCN"),
+        ({"ring_sizes": frozenset({5, 6})}, "C1CCCC1", "C1CC1"),
+        ({"ring_sizes": frozenset()}, "CC", "C1CCCC1"),
+        ({"alerts": ("BRENK",)}, "CCO", "CCCCl"),
+        ({"alerts": ("PAINS",)}, "c1ccccc1", "O=C1NC(=S)SC1=Cc1ccccc1"),
+    ],
+)
+def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
+    law = MoleculeLaw((0.0,) * 20, **filters)
+    assert log_p0(law, inside) == 0.0
+    assert log_p0(law, outside) == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((),), "finite"),
+        (((-math.inf,),), "finite"),
+        (((math.nan,),), "below infinity"),
+        (((math.inf,),), "below infinity"),
+        ((THREE, frozenset({"Xx"})), "Xx"),
+        ((THREE, None, None, ("NONE",)), "NONE"),
+    ],
+)
+def test_what_is_no_law_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MoleculeLaw(*arguments)
+
+
+def test_a_file_of_size_weights_lists_every_size_in_order():
+    assert parse_size_log_weights("# made here\n1\t0.5\n2\t-1\n") == (0.5, -1.0)
+    for wrong in ("2\t0\n", "1\t0\n3\t0\n", "1 0\n", "1\tmany\n"):
+        with pytest.raises(ValueError, match=r"size weights|could not convert"):
+            parse_size_log_weights(wrong)
+
+
+def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
+    weights = default_size_log_weights()
+    assert len(weights) == 40
+    kernel = FragmentMoves(default_vocabulary(), MoleculeLaw(weights))
+    chains = [sizes_visited(kernel, stream(seed, 0, 0, Purpose.PROPOSAL), 2_500) for seed in range(2)]
+    sizes = np.array([list(itertools.islice(chain, 700, None)) for chain in chains])
+    assert 15 < sizes.mean() < 32
+    assert sizes.max() <= 40
+
+
+def test_the_wanted_law_of_sizes_has_the_stated_mean_and_deviation():
+    law = np.exp(drug_like_sizes())
+    sizes = np.arange(1, 41)
+    mean = law @ sizes
+    assert law.sum() == pytest.approx(1)
+    assert mean == pytest.approx(24, abs=0.2)
+    assert math.sqrt(law @ (sizes - mean) ** 2) == pytest.approx(6, abs=0.3)
+
+
+def test_the_pilot_counts_molecules():
+    # Alkanes of 1 to 6 carbons: 1, 1, 1, 2, 3, 5 molecules.
+    law = MoleculeLaw((0.0,) * 6)
+    found = pilot(Vocabulary([("*C", 1.0)]), law, stream(2, 0, 0, Purpose.PROPOSAL), 12_000)
+    expected = drug_like_sizes(6) - np.log([1, 1, 1, 2, 3, 5])
+    assert found - found.mean() == pytest.approx(expected - expected.mean(), abs=0.3)
+
+
+def test_the_command_writes_weights_that_can_be_read(tmp_path, capsys):
+    arms, out = tmp_path / "arms.tsv", tmp_path / "sizes.tsv"
+    arms.write_text("*C\n*O\n*c1ccccc1\n", encoding="utf-8")
+    assert main(["pilot", "--arms", str(arms), "--steps", "500", "--out", str(out)]) == 0
+    assert "heavy atoms" in capsys.readouterr().out
+    assert len(parse_size_log_weights(out.read_text(encoding="utf-8"))) == 40
+
+
+def test_the_command_says_what_is_wrong_with_a_vocabulary(tmp_path, capsys):
+    (tmp_path / "arms.tsv").write_text("*C\nCC\n", encoding="utf-8")
+    assert main(["pilot", "--arms", str(tmp_path / "arms.tsv"), "--out", str(tmp_path / "sizes.tsv")]) == 2
+    assert "“CC” must have one dummy" in capsys.readouterr().err
+
+
+def test_aspirin_is_described_as_it_is_known():
+    aspirin = describe_molecule("CC(=O)Oc1ccccc1C(=O)O")
+    assert aspirin.qed == pytest.approx(0.550, abs=0.002)
+    assert aspirin.synthetic_accessibility == pytest.approx(1.58, abs=0.02)
+    assert aspirin.weight == pytest.approx(180.16, abs=0.01)
+    assert aspirin.log_p == pytest.approx(1.31, abs=0.01)
+    assert aspirin.tpsa == pytest.approx(63.6, abs=0.1)
+    assert (aspirin.donors, aspirin.acceptors, aspirin.rotatable_bonds, aspirin.rings) == (1, 3, 2, 1)
+    assert aspirin.heavy_atoms == 13
+    assert aspirin.alerts == ("phenol_ester",)
+
+
+@pytest.mark.parametrize("smiles", ["C", "CC", "O", "[NH4+]", "F", "C1CC1"])
+def test_the_smallest_molecules_have_a_description(smiles):
+    described = describe_molecule(smiles)
+    assert 0 <= described.qed <= 1
+    assert 1 <= described.synthetic_accessibility <= 10
+
+
+def test_what_is_no_molecule_has_none():
+    with pytest.raises(ValueError, match="C1CC"):
+        describe_molecule("C1CC")

@@ -1,0 +1,131 @@
+"""Vocabularies: cutting, counting and ranking arms, their files, and the package's own list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sampler import Purpose, stream
+from sampler.__main__ import main
+from sampler.spaces.molecule_graph import read_arm
+from sampler.vocabulary import (
+    ARM_ELEMENTS,
+    MAX_ARM_ATOMS,
+    Vocabulary,
+    default_vocabulary,
+    derive_vocabulary,
+    format_arms,
+    load_vocabulary,
+    parse_arms,
+    read_smiles,
+)
+
+
+def test_arms_are_cut_at_rings_and_functional_atoms_counted_and_ranked():
+    # Toluene gives both its halves; in butanone only the bonds at the carbonyl are cut.
+    assert derive_vocabulary(["Cc1ccccc1"]) == [("*C", 1), ("*c1ccccc1", 1)]
+    assert derive_vocabulary(["CCCC", "CCC(C)=O"]) == [("*C", 1), ("*C(=O)CC", 1), ("*C(C)=O", 1), ("*CC", 1)]
+    assert derive_vocabulary(["CC(C)=O"]) == [("*C", 2), ("*C(C)=O", 2)]
+
+
+def test_a_molecule_counts_once_by_its_largest_part_and_whatever_its_stereochemistry():
+    same = ["C[C@H](O)c1ccccc1", "C[C@@H](O)c1ccccc1", "OC(C)c1ccccc1.Cl"]
+    assert derive_vocabulary(same) == derive_vocabulary(same[:1])
+
+
+def test_arms_that_are_charged_too_large_or_of_rare_elements_are_left_out():
+    arms = dict(derive_vocabulary(["c1ccccc1[N+](=O)[O-]", "c1ccccc1[O-]", "c1ccccc1[SeH]", "Oc1ccc2cc3ccccc3cc2c1"]))
+    assert set(arms) == {"*[N+](=O)[O-]", "*c1ccccc1", "*O"}
+
+
+def test_what_is_no_molecule_is_passed_over():
+    assert derive_vocabulary(["smiles", "C1CC", "", "*C", "CO"]) == [("*C", 1), ("*O", 1)]
+
+
+def test_azoles_linked_by_nitrogen_and_sulfonyls_survive():
+    arms = dict(derive_vocabulary(["Cn1cccn1", "CS(=O)(=O)c1ccccc1"]))
+    assert {"*n1cccn1", "*S(C)(=O)=O"} <= arms.keys()
+
+
+def test_entries_that_are_one_arm_add_their_weights():
+    vocabulary = Vocabulary([("*CO", 1), ("OC*", 2), ("*C", 1), ("C[*]", 4)])
+    assert vocabulary.weights == {"*CO": 3 / 8, "*C": 5 / 8}
+    assert len(vocabulary) == 2
+    assert vocabulary.largest == 2
+    assert "*CO" in vocabulary
+    assert "OC*" not in vocabulary
+
+
+def test_arms_are_drawn_by_weight():
+    vocabulary = Vocabulary([("*C", 1), ("*O", 3)])
+    rng = stream(1, 0, 0, Purpose.PROPOSAL)
+    drawn = [vocabulary.draw(rng).smiles for _ in range(4_000)]
+    assert np.mean([arm == "*O" for arm in drawn]) == pytest.approx(0.75, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([], "at least one arm"),
+        ([("*C", 0.0)], "positive"),
+        ([("*C", float("nan"))], "positive"),
+        ([("CC", 1.0)], "one dummy"),
+        ([("*" + "C" * 11, 1.0)], "11 heavy atoms"),
+    ],
+)
+def test_what_is_no_vocabulary_is_refused(arms, message):
+    with pytest.raises(ValueError, match=message):
+        Vocabulary(arms)
+
+
+def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
+    arms, path = [("*C", 12), ("*O", 3), ("*C", 1)], tmp_path / "arms.tsv"
+    path.write_text(format_arms(arms, "made here\nfor a test"), encoding="utf-8")
+    assert path.read_text(encoding="utf-8").startswith("# made here\n# for a test\n*C\t12\n")
+    assert parse_arms(path.read_text(encoding="utf-8")) == arms
+    assert load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
+    assert load_vocabulary(path, by_count=True).weights == pytest.approx({"*C": 13 / 16, "*O": 3 / 16})
+
+
+def test_counts_may_be_left_out_but_not_be_wrong():
+    assert parse_arms("*C\n\n*O\t2\n") == [("*C", 1), ("*O", 2)]
+    for count in ("0", "-1", "many", "1.5"):
+        with pytest.raises(ValueError, match="line 2"):
+            parse_arms(f"*C\n*O\t{count}")
+
+
+def test_the_first_field_of_a_line_is_its_molecule(tmp_path):
+    path = tmp_path / "molecules.csv"
+    path.write_text('# comment\nCCO name\n"CCN","x"\nCCC\t1\n\nCCF,2\n', encoding="utf-8")
+    assert list(read_smiles(path)) == ["CCO", "CCN", "CCC", "CCF"]
+
+
+def test_the_default_vocabulary_has_a_thousand_usable_arms():
+    vocabulary = default_vocabulary()
+    assert len(vocabulary) == 1_000
+    assert set(vocabulary.weights.values()) == {1 / 1_000}
+    for arm in vocabulary:
+        assert 1 <= arm.size <= MAX_ARM_ATOMS
+        assert all(atom.GetSymbol() in ARM_ELEMENTS for atom in arm.molecule.GetAtoms())
+        assert read_arm(arm.smiles).smiles == arm.smiles
+
+
+def test_the_command_writes_a_vocabulary(tmp_path, capsys):
+    source, out = tmp_path / "molecules.smi", tmp_path / "arms.tsv"
+    source.write_text("CC(C)=O a\nCCO b\n", encoding="utf-8")
+    assert main(["vocabulary", str(source), "--most", "2", "--out", str(out)]) == 0
+    assert "2 arms" in capsys.readouterr().out
+    assert [arm for arm, _ in parse_arms(out.read_text(encoding="utf-8"))] == ["*C", "*C(C)=O"]
+
+
+def test_the_command_says_which_file_is_missing(tmp_path, capsys):
+    assert main(["vocabulary", str(tmp_path / "absent.smi"), "--out", str(tmp_path / "arms.tsv")]) == 2
+    assert "absent.smi" in capsys.readouterr().err
+    assert not (tmp_path / "arms.tsv").exists()
+
+
+def test_the_command_says_when_there_is_nothing_to_cut(tmp_path, capsys):
+    (tmp_path / "names.txt").write_text("aspirin\nibuprofen\n", encoding="utf-8")
+    assert main(["vocabulary", str(tmp_path / "names.txt"), "--out", str(tmp_path / "arms.tsv")]) == 2
+    assert "no line" in capsys.readouterr().err
+    assert not (tmp_path / "arms.tsv").exists()
