@@ -92,7 +92,8 @@ def _read(catalog: Catalog) -> None:
         if _finish(catalog, Catalog.Status.READY, refusals=refusals, rows_read=len(states)):
             State.objects.filter(campaign=catalog.campaign_id).delete()
             State.objects.bulk_create(states, batch_size=500)
-    current = Catalog.objects.values_list("revision", flat=True).get(pk=catalog.pk)
+    # None when the draft was deleted meanwhile: then no picture stays.
+    current = Catalog.objects.filter(pk=catalog.pk).values_list("revision", flat=True).first()
     files.remove_pictures(catalog.campaign_id, keep_revision=current)
 
 

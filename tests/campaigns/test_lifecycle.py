@@ -120,6 +120,27 @@ def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]
 
 
+def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
+    researcher, idle_tasks, data_folder, monkeypatch, caplog
+):
+    kind = sampler.OBJECT_KINDS["images"]
+    link = kind.neighbours
+
+    def delete_the_draft_and_link(items, count):
+        lifecycle.discard(Campaign.objects.get())
+        return link(items, count)
+
+    monkeypatch.setattr(kind, "neighbours", delete_the_draft_and_link)
+    pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
+    space = {"kind": "catalog", "objects": "images", "neighbours": 2}
+    recipe = make_recipe(space=space)
+    setup.create(owner=researcher, name="Gone", recipe=recipe, file=ContentFile(pictures, "p.zip"), filename="p.zip")
+    idle_tasks()
+    assert not State.objects.exists()
+    assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]
+    assert "Traceback" not in caplog.text
+
+
 def test_a_campaign_without_a_step_left_is_finished(researcher, idle_tasks):
     campaign = make_campaign(
         researcher, recipe=make_recipe(chains=1, steps=3, judges=[{"question": "Which?", "budget": 1}])
