@@ -8,14 +8,14 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
 http = get_asgi_application()
 
 # Consumers import models, which need the line above first.
-from channels.auth import AuthMiddlewareStack  # noqa: E402
-from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from django.urls import path  # noqa: E402
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.urls import path
 
-from prefmh_web.annotate.consumer import VotingConsumer  # noqa: E402
-from prefmh_web.body_limit import BodyLimit  # noqa: E402
-from prefmh_web.console.consumer import BoardConsumer  # noqa: E402
-from prefmh_web.origin import SameOriginValidator  # noqa: E402
+from prefmh_web.annotate.consumer import VotingConsumer
+from prefmh_web.body_limit import BodyLimit
+from prefmh_web.console.consumer import BoardConsumer
+from prefmh_web.origin import SameOriginValidator
 
 sockets = URLRouter(
     [
