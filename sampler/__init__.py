@@ -73,8 +73,9 @@ from sampler.spaces import (
     Refusal,
     draw_molecule,
 )
-from sampler.spaces.molecule_description import MoleculeDescription, describe_molecule
-from sampler.spaces.molecule_law import MoleculeLaw
+from sampler.spaces.molecules.description import MoleculeDescription, describe_molecule
+from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 from sampler.streams import Purpose, stream
 from sampler.vectorised import (
     IndependentTable,
@@ -86,7 +87,6 @@ from sampler.vectorised import (
     Walk,
     Walker,
 )
-from sampler.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 
 __all__ = [
     "JUDGE_RULES",

@@ -136,7 +136,7 @@ def _add_vocabulary(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _vocabulary(options: argparse.Namespace) -> None:
-    from sampler.vocabulary import write_vocabulary
+    from sampler.spaces.molecules.vocabulary import write_vocabulary
 
     try:
         print(write_vocabulary(options.molecules, options.out, options.most))
@@ -161,7 +161,7 @@ def _add_pilot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _pilot(options: argparse.Namespace) -> None:
-    from sampler.pilot import steps_in_all, write_pilot
+    from sampler.spaces.molecules.pilot import steps_in_all, write_pilot
 
     tqdm = analysis_library("tqdm").tqdm
     try:

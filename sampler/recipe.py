@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
 from sampler.kernels import IndependentRecipe, KernelRecipe, MixtureRecipe, NeighboursRecipe
-from sampler.spaces.catalog import Catalog, CatalogRecipe
+from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 

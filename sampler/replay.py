@@ -14,7 +14,7 @@ import numpy as np
 
 from sampler.recipe import Recipe, parse_recipe
 from sampler.retrace import Difference, Place, Row, is_for_proposal, retrace
-from sampler.spaces.catalog import Catalog
+from sampler.spaces.catalogs.catalog import Catalog
 
 __all__ = ["Difference", "RecordError", "Replay", "replay"]
 

@@ -26,9 +26,9 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from sampler.chain import Proposal
-from sampler.spaces.molecule_graph import Cut, MoleculeGraph, Pieces, attach, read_molecule
-from sampler.spaces.molecule_law import MoleculeLaw
-from sampler.vocabulary import Vocabulary
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_molecule
+from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.vocabulary import Vocabulary
 
 # "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.
 Convention = Literal["exact", "paper"]

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sampler.chain import Proposal
-from sampler.spaces.catalog import Catalog
+from sampler.spaces.catalogs.catalog import Catalog
 
 
 class IndependentRecipe(BaseModel):

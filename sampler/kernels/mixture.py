@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from sampler.chain import Kernel, Proposal, State
 from sampler.kernels.independent import IndependentRecipe
 from sampler.kernels.neighbours import NeighboursRecipe
-from sampler.spaces.catalog import Catalog
+from sampler.spaces.catalogs.catalog import Catalog
 
 ComponentRecipe = Annotated[IndependentRecipe | NeighboursRecipe, Field(discriminator="kind")]
 

@@ -24,9 +24,9 @@ from rdkit import Chem
 
 from sampler import Purpose, stream
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecule_graph import canonical_state, heavy_atoms
-from sampler.spaces.molecule_law import MoleculeLaw, default_size_log_weights
-from sampler.vocabulary import default_vocabulary, rdkit_sources, read_smiles
+from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
+from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.vocabulary import default_vocabulary, rdkit_sources, read_smiles
 
 SMALLEST, LARGEST = 25, 40
 STATES = 400

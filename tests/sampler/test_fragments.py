@@ -13,9 +13,9 @@ from rdkit import Chem
 
 from sampler import Proposal, Purpose, stream
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecule_graph import canonical_state, heavy_atoms, read_molecule
-from sampler.spaces.molecule_law import MoleculeLaw, default_size_log_weights
-from sampler.vocabulary import Vocabulary, default_vocabulary
+from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
+from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support.exact import imbalance, log_base_ratio, target, transition_matrix, visits_p_value
 from tests.support.molecules import (
     SMALL_SPACES,

@@ -7,8 +7,8 @@ import pytest
 
 from sampler import Purpose, stream
 from sampler.__main__ import main
-from sampler.spaces.molecule_graph import read_arm
-from sampler.vocabulary import (
+from sampler.spaces.molecules.graph import read_arm
+from sampler.spaces.molecules.vocabulary import (
     ARM_ELEMENTS,
     MAX_ARM_ATOMS,
     Vocabulary,

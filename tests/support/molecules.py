@@ -10,9 +10,9 @@ import numpy as np
 from rdkit import Chem
 
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecule_graph import attach, read_arm, read_molecule
-from sampler.spaces.molecule_law import MoleculeLaw
-from sampler.vocabulary import Vocabulary
+from sampler.spaces.molecules.graph import attach, read_arm, read_molecule
+from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.vocabulary import Vocabulary
 
 FLAT = (0.0, -1.0, 0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.3, 0.15, 0.4)
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
-from rdkit.Chem.Draw import rdMolDraw2D
 
-from sampler.spaces.objects import Item, Progress, Reading, read_table
-from sampler.spaces.proximity import symmetric
+from sampler.spaces.catalogs.objects import Item, Progress, Reading, read_table
+from sampler.spaces.catalogs.proximity import symmetric
 
 MAX_SMILES_CHARACTERS = 1_000
 MAX_HEAVY_ATOMS = 150
-_DRAWING = json.dumps({"clearBackground": False, "padding": 0.08, "fixedBondLength": 32})
 
 
 class Molecules:
@@ -66,20 +63,3 @@ def canonical_smiles(smiles: str) -> str:
             )
         # A second parse runs the stereochemistry perception that sanitising alone leaves out.
         return str(Chem.MolToSmiles(Chem.MolFromSmiles(smiles)))
-
-
-def draw_molecule(smiles: str, width: int = 420, height: int = 320) -> str:
-    """Return the molecule drawn as SVG, text as paths, on a transparent ground.
-
-    Raises:
-        ValueError: not a molecule.
-    """
-    with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
-    if molecule is None:
-        raise ValueError(f"“{smiles[:60]}” is not a molecule")
-    drawing = rdMolDraw2D.MolDraw2DSVG(width, height)
-    rdMolDraw2D.UpdateDrawerParamsFromJSON(drawing, _DRAWING)
-    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule)
-    drawing.FinishDrawing()
-    return str(drawing.GetDrawingText())

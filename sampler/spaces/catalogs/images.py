@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
-from sampler.spaces.objects import (
+from sampler.spaces.catalogs.objects import (
     MAX_ITEMS,
     CatalogError,
     Collector,
@@ -25,7 +25,7 @@ from sampler.spaces.objects import (
     parse_weight,
     table_rows,
 )
-from sampler.spaces.proximity import nearest_by_distance
+from sampler.spaces.catalogs.proximity import nearest_by_distance
 
 MAX_FILE_BYTES = 20 * 2**20
 MAX_PIXELS = 25_000_000

@@ -4,7 +4,7 @@
 
 n(x) is the number of heavy atoms, w the log-weight of that size. Among the molecules of one size p0 is uniform. The
 number of molecules grows by a factor of hundreds with each arm, so that w must fall steeply: with w constant a chain
-runs into the largest size and stays there. The default weights were found by `sampler.pilot` and are frozen.
+runs into the largest size and stays there. The default weights were found by `pilot.py` and are frozen.
 Filters are part of the target: a molecule that fails one has probability 0, and a chain never visits it.
 """
 

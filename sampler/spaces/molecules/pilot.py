@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecule_graph import heavy_atoms
-from sampler.spaces.molecule_law import MAX_HEAVY_ATOMS, MoleculeLaw
+from sampler.spaces.molecules.graph import heavy_atoms
+from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, MoleculeLaw
+from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 from sampler.streams import Purpose, stream
-from sampler.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 
 START = "CC"
 MEAN_SIZE, SIZE_DEVIATION = 24.0, 6.0

@@ -12,8 +12,8 @@ from typing import cast
 from rdkit import Chem, RDConfig
 from rdkit.Chem import QED, rdMolDescriptors
 
-from sampler.spaces.molecule_graph import read_molecule
-from sampler.spaces.molecule_law import alert_catalog
+from sampler.spaces.molecules.graph import read_molecule
+from sampler.spaces.molecules.law import alert_catalog
 
 _ALERTS = ("PAINS", "BRENK")
 

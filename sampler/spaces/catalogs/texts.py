@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sampler.spaces.objects import Item, Progress, Reading, read_table
-from sampler.spaces.proximity import nearest_by_distance
+from sampler.spaces.catalogs.objects import Item, Progress, Reading, read_table
+from sampler.spaces.catalogs.proximity import nearest_by_distance
 
 MAX_CHARACTERS = 20_000
 _LATENT_DIMENSIONS = 64

@@ -1,0 +1,56 @@
+"""What every space offers, whatever its objects are.
+
+A state is hashable and compares by value. The record keeps two texts of it: `encode`, from which `decode` makes the
+very same state again, and `content`, what a person reads or what names it. To add a space: copy one of the folders
+beside this file, and follow the list in `sampler.spaces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from sampler.chain import State
+
+
+class Space(Protocol[State]):
+    """The objects X with their base law p0, as far as the record and the pages need them."""
+
+    @property
+    def objects(self) -> str:
+        """How an object is shown: "texts", "molecules" or "images"."""
+        ...
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Draw x^(0) of chain number `chain`."""
+        ...
+
+    def encode(self, state: State) -> str:
+        """Return the state as text that `decode` reads; equal states give equal texts."""
+        ...
+
+    def decode(self, code: str) -> State:
+        """Return the state that `encode` wrote.
+
+        Raises:
+            ValueError: the text is none that `encode` writes for this space.
+        """
+        ...
+
+    def content(self, state: State) -> str:
+        """Return what a person reads: the text, the SMILES; of an image, a name."""
+        ...
+
+    def describe(self, state: State) -> Mapping[str, float | int | str]:
+        """Return the state's measured properties by name, units in the space's own docstring."""
+        ...
+
+
+class Refreshing(Protocol[State]):
+    """A space that can draw from p0: what the kernel `independent` needs."""
+
+    def refresh(self, rng: np.random.Generator, state: State) -> State:
+        """Draw x' ~ p0 whatever `state` is, but for what never changes along a chain (a text's prompt)."""
+        ...
