@@ -30,8 +30,9 @@ from sampler.exact import (
     votes_per_step,
 )
 from sampler.judges.bradley_terry import BradleyTerry
-from sampler.kernels import Independent, Mixture, Neighbours
-from sampler.kernels.fragments import FragmentMoves
+from sampler.kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix
+from sampler.kernels.crank_nicolson import PAPER_MIXTURE
+from sampler.ledger import state_number
 from sampler.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
 from sampler.planning import (
     FewestVotes,
@@ -71,11 +72,16 @@ from sampler.spaces import (
     ObjectKind,
     Reading,
     Refusal,
-    draw_molecule,
+    objects_of,
 )
+from sampler.spaces.images.description import ImageDescription, describe_image
+from sampler.spaces.images.encoding import png, preview
 from sampler.spaces.molecules.description import MoleculeDescription, describe_molecule
-from sampler.spaces.molecules.law import MoleculeLaw
-from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
+from sampler.spaces.molecules.drawing import draw_molecule, draw_pair
+from sampler.spaces.molecules.law import MoleculeLaw, parse_size_log_weights
+from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
+from sampler.spaces.texts.differences import compare_texts
+from sampler.spaces.texts.story_openings import SCENARIOS as STORY_SCENARIOS
 from sampler.streams import Purpose, stream
 from sampler.vectorised import (
     IndependentTable,
@@ -92,16 +98,20 @@ __all__ = [
     "JUDGE_RULES",
     "OBJECT_KINDS",
     "ORDERS",
+    "PAPER_MIXTURE",
     "SCORE_RULES",
+    "STORY_SCENARIOS",
     "BalancedOrder",
     "BradleyTerry",
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
     "Comparison",
+    "CrankNicolson",
     "Difference",
     "FewestVotes",
     "FragmentMoves",
+    "ImageDescription",
     "Independent",
     "IndependentTable",
     "InvalidPlugIn",
@@ -144,6 +154,7 @@ __all__ = [
     "Request",
     "RoundRobin",
     "ScoreRule",
+    "Suffix",
     "Tally",
     "TwoJudgeOrder",
     "Verdict",
@@ -158,21 +169,30 @@ __all__ = [
     "askable",
     "autocorrelation_time",
     "begin",
+    "compare_texts",
     "default_vocabulary",
+    "describe_image",
     "describe_molecule",
     "diagnostics",
     "draw_molecule",
+    "draw_pair",
     "expected_votes",
     "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",
     "mean_votes",
+    "objects_of",
+    "parse_arms",
     "parse_recipe",
+    "parse_size_log_weights",
+    "png",
     "preferences",
+    "preview",
     "read_record",
     "replay",
     "simulate",
     "spectral_gap",
+    "state_number",
     "stationary",
     "stream",
     "target",

@@ -34,7 +34,7 @@ from sampler.acceptance import Verdict
 from sampler.streams import Purpose, stream
 
 State = TypeVar("State", bound=Hashable)
-Drawn_co = TypeVar("Drawn_co", bound=Hashable, covariant=True)
+Started_co = TypeVar("Started_co", bound=Hashable, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Kernel(Protocol[State]):
         ...
 
 
-class StartLaw(Protocol[Drawn_co]):
-    """A law for the first state of a chain."""
+class StartingSpace(Protocol[Started_co]):
+    """A space, as far as a step needs it: a law for the first state of a chain. All of it: `sampler.spaces.space`."""
 
-    def draw(self, rng: np.random.Generator) -> Drawn_co:
-        """Draw x^(0)."""
+    def start(self, rng: np.random.Generator, chain: int) -> Started_co:
+        """Draw x^(0) of chain number `chain`."""
         ...
 
 
@@ -66,7 +66,7 @@ class Plan(Generic[State]):
     """What the sampler needs of a recipe: where chains start, how they move, and each judge's budget N_i."""
 
     seed: int
-    start: StartLaw[State]
+    space: StartingSpace[State]
     kernel: Kernel[State]
     budgets: tuple[int, ...]
 
@@ -125,8 +125,8 @@ class Tally:
 
 
 def begin(plan: Plan[State], chain: int) -> Position[State]:
-    """Return where chain number `chain` starts: x^(0), drawn from the plan's start law."""
-    return Position(chain, 0, plan.start.draw(stream(plan.seed, chain, 0, Purpose.START)))
+    """Return where chain number `chain` starts: x^(0), drawn from the space's start law."""
+    return Position(chain, 0, plan.space.start(stream(plan.seed, chain, 0, Purpose.START), chain))
 
 
 def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:

@@ -1,12 +1,12 @@
 """The recipe: everything that fixes a campaign, checked before anything runs.
 
 A recipe is plain JSON. `parse_recipe` refuses a bad one with every field's path and what would be accepted;
-`Recipe.build` joins it with the catalog it speaks of and returns the plan the chain follows.
+`Recipe.build` returns the plan the chain follows, joined with the catalog if the recipe speaks of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
-from sampler.kernels import IndependentRecipe, KernelRecipe, MixtureRecipe, NeighboursRecipe
+from sampler.kernels import MOVES_IN, KernelRecipe, MixtureRecipe
+from sampler.spaces import SpaceRecipe
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
@@ -27,12 +28,15 @@ class RecipeProblem:
     path: str
     message: str
 
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
 
 class RecipeError(ValueError):
     """A recipe that cannot be run; `problems` lists every reason."""
 
     def __init__(self, problems: list[RecipeProblem]) -> None:
-        super().__init__("; ".join(f"{p.path}: {p.message}" if p.path else p.message for p in problems))
+        super().__init__("; ".join(map(str, problems)))
         self.problems = problems
 
 
@@ -51,7 +55,7 @@ class Recipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Literal[1] = 1
-    space: CatalogRecipe
+    space: SpaceRecipe
     kernel: KernelRecipe
     judges: tuple[JudgeRecipe, ...] = Field(min_length=1, max_length=8)
     chains: int = Field(ge=1, le=1000)
@@ -60,31 +64,49 @@ class Recipe(BaseModel):
     seed: int = Field(ge=0, lt=2**53)
 
     @property
-    def uses_neighbours(self) -> bool:
-        """True when some move of the kernel follows the neighbour graph."""
-        return _moves_to_neighbours(self.kernel)
+    def generates(self) -> bool:
+        """True when the chains make their objects as they go; False when they pick from a catalog."""
+        return not isinstance(self.space, CatalogRecipe)
+
+    @property
+    def moves(self) -> frozenset[str]:
+        """The kinds of the kernel, or of a mixture's parts."""
+        kernel = self.kernel
+        parts = [part.kernel for part in kernel.parts] if isinstance(kernel, MixtureRecipe) else [kernel]
+        return frozenset(part.kind for part in parts)
 
     @property
     def budgets(self) -> tuple[int, ...]:
         """N_i of each judge, in order."""
         return tuple(judge.budget for judge in self.judges)
 
-    def build(self, catalog: Catalog) -> Plan[int]:
-        """Return the plan of this recipe on a catalog.
+    def build(self, catalog: Catalog | None = None) -> Plan[Any]:
+        """Return the plan of this recipe; states are places in the catalog, or what the space generates.
+
+        Args:
+            catalog: the objects, for a recipe whose space is a catalog.
 
         Raises:
             RecipeError: the catalog does not fit the kernel.
+            TypeError: there is a catalog and no use for it, or the other way round.
         """
-        if self.uses_neighbours and not catalog.neighbours:
+        if (catalog is None) != self.generates:
+            raise TypeError("a catalog must be given for a recipe of kind catalog, and for no other")
+        if catalog is not None:
+            self._check_catalog(catalog)
+        space: Any = catalog if isinstance(self.space, CatalogRecipe) else self.space.build()
+        return Plan(self.seed, space, self.kernel.build(space), self.budgets)
+
+    def _check_catalog(self, catalog: Catalog) -> None:
+        if "neighbours" in self.moves and not catalog.neighbours:
             message = "the catalog has no neighbour graph; it needs one, or the kernel must be 'independent'"
             raise RecipeError([RecipeProblem("space.neighbours", message)])
-        if not _draws_afresh(self.kernel) and (parts := catalog.components()) > 1:
+        if "independent" not in self.moves and (parts := catalog.components()) > 1:
             message = (
                 f"the neighbour graph falls into {parts} parts that no move connects; use a mixture with "
                 "independent draws, or more neighbours per item"
             )
             raise RecipeError([RecipeProblem("kernel", message)])
-        return Plan(self.seed, catalog, self.kernel.build(catalog), self.budgets)
 
 
 def parse_recipe(data: Mapping[str, Any]) -> Recipe:
@@ -98,10 +120,19 @@ def parse_recipe(data: Mapping[str, Any]) -> Recipe:
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         raise RecipeError([_problem(each, data) for each in details if not _is_only_echo(each, details)]) from error
-    if recipe.uses_neighbours and not recipe.space.neighbours:
-        message = "must be 1 or more for a kernel that moves to neighbours"
-        raise RecipeError([RecipeProblem("space.neighbours", message)])
+    if problems := list(_misfits(recipe)):
+        raise RecipeError(problems)
     return recipe
+
+
+def _misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
+    for move in sorted(recipe.moves):
+        if recipe.space.kind not in MOVES_IN[move]:
+            fitting = " or ".join(f"'{kind}'" for kind, spaces in MOVES_IN.items() if recipe.space.kind in spaces)
+            message = f"'{move}' does not move in a space of kind '{recipe.space.kind}'; use {fitting}, or a mixture"
+            yield RecipeProblem("kernel", message)
+    if "neighbours" in recipe.moves and isinstance(recipe.space, CatalogRecipe) and not recipe.space.neighbours:
+        yield RecipeProblem("space.neighbours", "must be 1 or more for a kernel that moves to neighbours")
 
 
 def _problem(found: ErrorDetails, data: object) -> RecipeProblem:
@@ -135,15 +166,3 @@ def _is_only_echo(found: ErrorDetails, details: list[ErrorDetails]) -> bool:
     return found["type"] == "too_short" and any(
         len(other["loc"]) > depth and other["loc"][:depth] == found["loc"] for other in details
     )
-
-
-def _draws_afresh(kernel: object) -> bool:
-    if isinstance(kernel, MixtureRecipe):
-        return any(_draws_afresh(part.kernel) for part in kernel.parts)
-    return isinstance(kernel, IndependentRecipe)
-
-
-def _moves_to_neighbours(kernel: object) -> bool:
-    if isinstance(kernel, MixtureRecipe):
-        return any(_moves_to_neighbours(part.kernel) for part in kernel.parts)
-    return isinstance(kernel, NeighboursRecipe)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from sampler.chain import Plan
+from sampler.ledger import CatalogLedger, GeneratedLedger, Ledger
 from sampler.recipe import Recipe, parse_recipe
 from sampler.retrace import Difference, Place, Row, is_for_proposal, retrace
 from sampler.spaces.catalogs.catalog import Catalog
+from sampler.spaces.space import Space
 
 __all__ = ["Difference", "RecordError", "Replay", "replay"]
 
@@ -88,6 +91,13 @@ def _place(row: Row) -> Place:
     return int(row["chain"]), int(row["step"])
 
 
+def _opened(recipe: Recipe, states: list[Row]) -> tuple[Plan[Any], Ledger]:
+    if not recipe.generates:
+        return recipe.build(_catalog(states)), CatalogLedger()
+    plan: Plan[Any] = recipe.build()
+    return plan, GeneratedLedger(cast(Space[Any], plan.space), recipe.chains, list(states))
+
+
 def _catalog(states: Sequence[Row]) -> Catalog:
     if [int(row["state"]) for row in states] != list(range(len(states))):
         raise ValueError("states must be numbered from 0 without a gap")
@@ -108,7 +118,7 @@ def _votes_by_step(votes: Iterable[Row]) -> dict[Place, list[Row]]:
 
 
 def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[Row]]) -> Iterator[Difference]:
-    plan = recipe.build(_catalog(tables.states))
+    plan, ledger = _opened(recipe, tables.states)
     visits: dict[Place, int] = {}
     for row in tables.samples:
         state = int(row["state"])
@@ -117,7 +127,7 @@ def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[
         visits[_place(row)] = state
     for chain in range(recipe.chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from retrace(plan, recipe.steps, chain, mine, votes_of, visits)
+        yield from retrace(plan, ledger, recipe.steps, chain, mine, votes_of, visits)
     yield from _compare_leftovers(recipe.chains, {_place(row) for row in tables.steps}, votes_of, visits)
 
 

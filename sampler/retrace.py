@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from sampler.acceptance import Verdict
-from sampler.chain import Comparison, Plan, Position, Tally, advance, ask, begin, tell
+from sampler.chain import Comparison, Plan, Tally, advance, ask, begin, tell
+from sampler.ledger import Ledger
 
 Row = Mapping[str, str]
 Place = tuple[int, int]
@@ -38,7 +40,8 @@ class Difference:
 
 
 def retrace(
-    plan: Plan[int],
+    plan: Plan[Any],
+    ledger: Ledger,
     length: int,
     chain: int,
     rows: list[Row],
@@ -48,6 +51,7 @@ def retrace(
     """Yield where a chain's steps and samples differ from what its votes give.
 
     Args:
+        ledger: the record's states.
         length: how many steps the recipe asks for.
         rows: the chain's steps in order.
         votes_of: each step's counted votes in order.
@@ -58,7 +62,9 @@ def retrace(
         ValueError: a cell is not what its column holds.
     """
     position = begin(plan, chain)
-    yield from _compare_sample(position, visits)
+    number = ledger.number(chain, 0, position.state)
+    yield from _compare_state(ledger, (chain, 0), number, position.state)
+    yield from _compare_sample((chain, 0), number, visits)
     verdict = None
     for row in rows:
         if int(row["step"]) != position.step + 1 or verdict is Verdict.UNDECIDED:
@@ -69,7 +75,11 @@ def retrace(
             yield Difference(chain, length + 1, "the step", "there", f"beyond the last, {length}")
             return
         comparison = ask(plan, position)
-        drawn_differently = list(_compare_draw(comparison, row))
+        new = number if comparison.is_identity else ledger.number(chain, comparison.step, comparison.proposal)
+        drawn_differently = [
+            *_compare_draw(comparison, number, new, row),
+            *_compare_state(ledger, (chain, comparison.step), new, comparison.proposal),
+        ]
         yield from drawn_differently
         if drawn_differently:
             # Whatever follows in this chain rests on the draw that differs.
@@ -80,7 +90,8 @@ def retrace(
         yield from _compare_outcome(comparison, row, tally, verdict)
         if verdict is not Verdict.UNDECIDED:
             position = advance(position, comparison, verdict)
-            yield from _compare_sample(position, visits)
+            number = new if verdict is Verdict.ACCEPT else number
+            yield from _compare_sample((chain, position.step), number, visits)
 
 
 def is_for_proposal(vote: Row) -> bool:
@@ -95,10 +106,15 @@ def is_for_proposal(vote: Row) -> bool:
     return vote["chosen_side"] == vote["proposal_side"]
 
 
-def _compare_draw(comparison: Comparison[int], row: Row) -> Iterator[Difference]:
+def _compare_state(ledger: Ledger, place: Place, number: int, state: Any) -> Iterator[Difference]:
+    for recorded, recomputed in ledger.compare(number, state):
+        yield Difference(*place, f"state {number}", recorded, recomputed)
+
+
+def _compare_draw(comparison: Comparison[Any], current: int, proposal: int, row: Row) -> Iterator[Difference]:
     recomputed: dict[str, tuple[object, object]] = {
-        "current": (int(row["current"]), comparison.current),
-        "proposal": (int(row["proposal"]), comparison.proposal),
+        "current": (int(row["current"]), current),
+        "proposal": (int(row["proposal"]), proposal),
         "log_r0": (float(row["log_r0"]), comparison.log_r0),
         "budgets": (_counts(row["budgets"]), comparison.budgets),
     }
@@ -117,7 +133,7 @@ def _counts(cell: str) -> tuple[int, ...]:
     return tuple(int(number) for number in cell.split())
 
 
-def _compare_voters(comparison: Comparison[int], cast: list[Row]) -> Iterator[Difference]:
+def _compare_voters(comparison: Comparison[Any], cast: list[Row]) -> Iterator[Difference]:
     differs = partial(Difference, comparison.chain, comparison.step)
     answered: set[tuple[int, str]] = set()
     for expected, vote in enumerate(cast, start=1):
@@ -130,7 +146,7 @@ def _compare_voters(comparison: Comparison[int], cast: list[Row]) -> Iterator[Di
         answered.add(answer)
 
 
-def _count(comparison: Comparison[int], cast: list[Row]) -> Generator[Difference, None, tuple[Tally, Verdict]]:
+def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference, None, tuple[Tally, Verdict]]:
     """Return the tally of the votes that count and the verdict it gives."""
     tally = Tally.empty(len(comparison.budgets))
     verdict = tell(comparison, tally)
@@ -148,7 +164,7 @@ def _count(comparison: Comparison[int], cast: list[Row]) -> Generator[Difference
     return tally, verdict
 
 
-def _compare_outcome(comparison: Comparison[int], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
+def _compare_outcome(comparison: Comparison[Any], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
     differs = partial(Difference, comparison.chain, comparison.step)
     for column, counts in {"votes_cast": tally.votes_cast, "votes_for": tally.votes_for}.items():
         if _counts(row[column]) != counts:
@@ -158,8 +174,8 @@ def _compare_outcome(comparison: Comparison[int], row: Row, tally: Tally, verdic
         yield differs("the verdict", recorded, verdict.value)
 
 
-def _compare_sample(position: Position[int], visits: dict[Place, int]) -> Iterator[Difference]:
-    recorded = visits.pop((position.chain, position.step), None)
-    if recorded != position.state:
+def _compare_sample(place: Place, number: int, visits: dict[Place, int]) -> Iterator[Difference]:
+    recorded = visits.pop(place, None)
+    if recorded != number:
         shown = "missing" if recorded is None else str(recorded)
-        yield Difference(position.chain, position.step, "the sample", shown, str(position.state))
+        yield Difference(*place, "the sample", shown, str(number))

@@ -7,10 +7,13 @@
     expire   ends the leases whose time is over
 
 A comparison never has more leases out than votes it can still use (`questions.has_room`), so nobody's vote comes
-too late. Locks are taken in one order: the comparison, then its leases.
+too late. Locks are taken in one order: the comparison, then its leases. Who looks for a question passes over the
+comparisons that others hold at that moment, and waits for one of those only when there is nothing else.
 """
 
 import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
@@ -18,6 +21,7 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 import sampler
+from prefmh_web.annotate.conflicts import retried_after_conflicts
 from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.questions import has_room, questions_for
 from prefmh_web.campaigns import live, loop, plans
@@ -27,19 +31,21 @@ from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Side, Vote
 ORPHAN_GRACE = timedelta(seconds=15)
 
 
+class _Busy(Exception):  # noqa: N818 - reads as the sentence it starts
+    """Somebody else holds the comparison at this moment."""
+
+
+@retried_after_conflicts
 def take(annotator: Annotator) -> Lease | None:
     """Return the annotator's live lease, or lease them a question; None when there is none for them now."""
     lease = live_lease_of(annotator)
     if lease or not annotator.campaign.is_running or annotator.resting:
         return lease
     try:
-        for comparison, judge in questions_for(annotator):
-            if lease := _lease(comparison.pk, judge, annotator):
-                return lease
+        return _first_lease(questions_for(annotator), annotator)
     except IntegrityError:
         # A second page of the same person took a lease in this very moment; both show that one.
         return live_lease_of(annotator)
-    return None
 
 
 def live_lease_of(annotator: Annotator) -> Lease | None:
@@ -48,6 +54,7 @@ def live_lease_of(annotator: Annotator) -> Lease | None:
     return whole.filter(annotator=annotator, ended_at__isnull=True).first()
 
 
+@retried_after_conflicts
 def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: int | None) -> Vote | None:
     """Cast the vote of a lease. The same key again returns the same vote; a skipped lease takes none.
 
@@ -77,6 +84,7 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     return vote
 
 
+@retried_after_conflicts
 def skip(key: uuid.UUID, annotator: Annotator) -> None:
     """Return a question to its judge. For a while it is asked of others only, and then of this person too.
 
@@ -134,8 +142,32 @@ def _end(leases, ending: Lease.Ending) -> bool:
     return bool(leases.update(ended_at=timezone.now(), ending=ending))
 
 
-def _lease(comparison_id: int, judge: Judge, annotator: Annotator) -> Lease | None:
-    with loop.locked(pk=comparison_id) as comparison:
+def _first_lease(questions: Iterable[tuple[Comparison, Judge]], annotator: Annotator) -> Lease | None:
+    busy = []
+    for comparison, judge in questions:
+        try:
+            if lease := _lease(comparison.pk, judge, annotator):
+                return lease
+        except _Busy:
+            busy.append((comparison.pk, judge))
+    # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
+    leases = (_lease(comparison_id, judge, annotator, patient=True) for comparison_id, judge in busy)
+    return next(filter(None, leases), None)
+
+
+@contextmanager
+def _locked_unless_busy(*, pk: int) -> Iterator[Comparison]:
+    """Do what `loop.locked` does, but raise `_Busy` instead of waiting for whoever holds the comparison."""
+    with transaction.atomic():
+        free = Comparison.objects.select_for_update(no_key=True, of=("self",), skip_locked=True).filter(pk=pk)
+        comparison = free.select_related("chain__campaign", "current", "proposal").first()
+        if comparison is None:
+            raise _Busy
+        yield comparison
+
+
+def _lease(comparison_id: int, judge: Judge, annotator: Annotator, patient: bool = False) -> Lease | None:
+    with (loop.locked if patient else _locked_unless_busy)(pk=comparison_id) as comparison:
         prefetch_related_objects([comparison], "votes", "leases")
         if not has_room(comparison, judge):
             return None

@@ -5,9 +5,22 @@ from dataclasses import dataclass
 from django.db.models import Sum
 from django.template.loader import render_to_string
 
+import sampler
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Side, State, Vote
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the two objects to choose from.
+
+    `pieces` are of a text: its words with what they are beside the other text's ("common", "same" or "changed").
+    """
+
+    side: Side
+    state: State
+    pieces: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,15 @@ class Panel:
     def percent(self) -> int:
         """How much of the campaign is decided."""
         return 100 * self.steps_decided // self.steps if self.steps else 0
+
+    @property
+    def options(self) -> list[Option]:
+        """The two objects of the pair, left and right."""
+        left, right = self.lease.left, self.lease.right
+        pieces = ((), ())
+        if self.campaign.objects_kind == "texts":
+            pieces = sampler.compare_texts(left.content, right.content)
+        return [Option(Side.LEFT, left, pieces[0]), Option(Side.RIGHT, right, pieces[1])]
 
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""

@@ -1,4 +1,4 @@
-from django.urls import path
+from django.urls import path, re_path
 
 from prefmh_web.annotate import views
 
@@ -6,5 +6,5 @@ app_name = "annotate"
 urlpatterns = [
     path("join/<str:token>/", views.welcome, name="welcome"),
     path("join/<str:token>/vote/", views.vote, name="vote"),
-    path("pairs/pictures/<int:state_id>/", views.picture, name="picture"),
+    re_path(r"^pairs/(?P<lease>[0-9a-f-]{36})/(?P<side>left|right)/$", views.picture, name="picture"),
 ]

@@ -1,5 +1,7 @@
 """The voter's pages: welcome, vote, and the pictures of the pair."""
 
+from uuid import UUID
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -7,9 +9,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from prefmh_web.annotate import leases, people
 from prefmh_web.annotate.ballot import Ballot, BallotError
+from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.panel import panel_for
-from prefmh_web.campaigns.models import Comparison, Invitation, State
-from prefmh_web.campaigns.pictures import picture_response
+from prefmh_web.campaigns.models import Comparison, Invitation, Side
+from prefmh_web.campaigns.pictures import Look, picture_response
 
 
 @require_http_methods(["GET", "POST"])
@@ -46,9 +49,15 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @require_GET
-def picture(request: HttpRequest, state_id: int) -> HttpResponse:
-    """Send an object's picture to its campaign's annotators."""
-    state = get_object_or_404(State.objects.select_related("campaign"), pk=state_id)
-    if people.annotator_in(request.session, state.campaign_id) is None:
+def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
+    """Send the picture of one side of a pair to the person it was leased to.
+
+    Named by the lease, because an object's own number would tell which of the two is the proposal.
+    """
+    found = Lease.objects.select_related("comparison__current__campaign", "comparison__proposal__campaign")
+    pair = get_object_or_404(found, key=lease)
+    joined = people.annotator_in(request.session, pair.comparison.current.campaign_id)
+    if joined is None or joined.pk != pair.annotator_id:
         raise PermissionDenied
-    return picture_response(state)
+    shown, beside = (pair.left, pair.right) if Side(side) == Side.LEFT else (pair.right, pair.left)
+    return picture_response(shown, Look.of(request), beside)

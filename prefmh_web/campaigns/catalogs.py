@@ -47,6 +47,16 @@ def read_again(catalog: Catalog) -> Catalog:
     return catalog
 
 
+def remove(campaign: Campaign) -> None:
+    """Remove a draft's file, if it has one, and the objects read from it."""
+    for catalog in Catalog.objects.filter(campaign=campaign):
+        name = catalog.file.name
+        catalog.delete()
+        campaign.states.all().delete()
+        transaction.on_commit(lambda name=name: files.remove_upload(name), robust=True)
+        transaction.on_commit(lambda: files.remove_pictures(campaign.pk), robust=True)
+
+
 def is_being_read(catalog_id: int) -> bool:
     """True while this process reads the catalog."""
     return catalog_id in _reading

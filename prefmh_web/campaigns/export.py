@@ -16,7 +16,7 @@ from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from prefmh_web.campaigns.cells import harmless
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, State, Vote
 
 Row = list[object]
 _ROWS_PER_CHUNK = 500
@@ -31,6 +31,8 @@ class Cut:
     """Decided steps by chain."""
     open_votes: dict[int, int]
     """Counted votes by open comparison."""
+    last_opened: dict[int, int]
+    """The last step opened by each chain's place."""
     last_vote: int
     """Late votes with a greater id came after the cut."""
 
@@ -38,14 +40,27 @@ class Cut:
     def now(cls, campaign: Campaign) -> "Cut":
         # Open comparisons first. One decided before the second query is exported as decided, with all its votes,
         # because its chain's step says so.
-        open_votes = dict(
-            Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-            .annotate(cast=Max("votes__number"))
-            .values_list("pk", "cast")
-        )
+        found = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+        opened = list(found.annotate(cast=Max("votes__number")).values_list("pk", "cast", "chain__place", "step"))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
-        steps = dict(campaign.chains.values_list("pk", "step"))
-        return cls(campaign, steps, {pk: cast or 0 for pk, cast in open_votes.items()}, last_vote)
+        chains = list(campaign.chains.values_list("pk", "place", "step"))
+        last_opened = {place: step for _, place, step in chains}
+        for _, _, place, step in opened:
+            last_opened[place] = max(step, last_opened[place])
+        return cls(
+            campaign=campaign,
+            steps={pk: step for pk, _, step in chains},
+            open_votes={pk: cast or 0 for pk, cast, _, _ in opened},
+            last_opened=last_opened,
+            last_vote=last_vote,
+        )
+
+    def has_state(self, state: State) -> bool:
+        """False for an object that a chain made after the cut."""
+        if self.campaign.has_catalog:
+            return True
+        step, chain = divmod(state.place, self.campaign.recipe["chains"])
+        return step <= self.last_opened[chain]
 
     def is_decided(self, comparison: Comparison) -> bool:
         return comparison.step <= self.steps[comparison.chain_id]
@@ -55,11 +70,13 @@ class Cut:
 
 
 def states(cut: Cut) -> Iterator[Row]:
-    """Every object of the space: its number, its weight in p0, its neighbours, itself."""
-    yield ["state", "weight", "neighbours", "content"]
+    """Every object: a catalog's with its weight in p0 and its neighbours, one that a chain made with its code."""
+    yield ["state", "weight", "neighbours", "content", "code"]
     for state in cut.campaign.states.iterator(_ROWS_PER_CHUNK):
-        neighbours = " ".join(str(place) for place in state.neighbours)
-        yield [state.place, repr(state.weight), neighbours, harmless(state.content)]
+        if cut.has_state(state):
+            weight = "" if state.weight is None else repr(state.weight)
+            neighbours = " ".join(str(place) for place in state.neighbours)
+            yield [state.place, weight, neighbours, harmless(state.content), harmless(state.code)]
 
 
 def steps(cut: Cut) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import files, hints, live, plans
+from prefmh_web.campaigns import files, hints, live, plans, states
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Invitation, Judge
 
 
@@ -29,10 +29,7 @@ def start(campaign: Campaign) -> None:
     revision, plan = _checked_plan(campaign)
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
-        is_same_file = Catalog.objects.filter(
-            campaign=campaign, revision=revision, status=Catalog.Status.READY
-        ).exists()
-        if campaign.recipe != recipe or not is_same_file:
+        if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise NotPossible("The setup was changed in this very moment. Look at it again.")
         _create_judges(campaign)
         for chain in _create_chains(campaign, plan):
@@ -46,12 +43,14 @@ def discard(campaign: Campaign) -> None:
     Raises:
         NotPossible: the campaign has started.
     """
-    campaign_id, upload = campaign.pk, campaign.catalog.file.name
+    campaign_id = campaign.pk
+    upload = campaign.catalog.file.name if campaign.has_catalog else None
     with transaction.atomic():
         _, deleted = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).delete()
         if not deleted.get(Campaign._meta.label):
             raise NotPossible("The campaign has started; its record stays.")
-    files.remove_upload(upload)
+    if upload:
+        files.remove_upload(upload)
     files.remove_pictures(campaign_id)
 
 
@@ -77,17 +76,23 @@ def resume(campaign: Campaign) -> None:
             hints.propose(chain_id)
 
 
-def _checked_plan(campaign: Campaign) -> tuple[int, sampler.Plan]:
+def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
-    catalog = Catalog.objects.get(campaign=campaign)
-    if catalog.status == Catalog.Status.REFUSED:
-        raise NotPossible("The file gave no objects. Correct it and upload it again.")
-    if catalog.status != Catalog.Status.READY:
+    revision = _ready_revision(campaign)
+    if campaign.has_catalog and revision is None:
+        if campaign.catalog.status == Catalog.Status.REFUSED:
+            raise NotPossible("The file gave no objects. Correct it and upload it again.")
         raise NotPossible("The file is still being read. Wait a moment.")
     try:
-        return catalog.revision, plans.plan_of(campaign)
+        return revision, plans.plan_of(campaign)
     except sampler.RecipeError as error:
         raise NotPossible(f"The setup does not fit the file: {error}.") from error
+
+
+def _ready_revision(campaign: Campaign) -> int | None:
+    """Return which reading of its file a campaign stands on; None while there is none, or where there is no file."""
+    ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY)
+    return ready.values_list("revision", flat=True).first() if campaign.has_catalog else None
 
 
 def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status, **fields) -> None:
@@ -107,10 +112,11 @@ def _create_judges(campaign: Campaign) -> None:
 
 
 def _create_chains(campaign: Campaign, plan: sampler.Plan) -> list[Chain]:
-    chains, length = campaign.recipe["chains"], campaign.recipe["steps"]
-    starts = [sampler.begin(plan, place).state for place in range(chains)]
-    states = {state.place: state for state in campaign.states.filter(place__in=set(starts))}
+    length = campaign.recipe["steps"]
+    starts = [
+        states.starting(campaign, place, sampler.begin(plan, place).state) for place in range(campaign.recipe["chains"])
+    ]
     return Chain.objects.bulk_create(
-        Chain(campaign=campaign, place=place, length=length, start=states[start], head=states[start])
+        Chain(campaign=campaign, place=place, length=length, start=start, head=start)
         for place, start in enumerate(starts)
     )

@@ -17,8 +17,8 @@ from django.db.models import F
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import hints, live, plans
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Side, State, Vote
+from prefmh_web.campaigns import hints, live, plans, states
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Side, Vote
 
 
 def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | None:
@@ -28,20 +28,19 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
         The comparison, or None when another process had opened this step already.
     """
     with transaction.atomic():
-        chain = Chain.objects.select_for_update(no_key=True, of=("self",)).select_related("campaign").get(pk=chain_id)
+        found = Chain.objects.select_for_update(no_key=True, of=("self",)).select_related("campaign", "head")
+        chain = found.get(pk=chain_id)
         if chain.step + 1 != drawn.step or chain.comparisons.filter(step=drawn.step).exists():
             return None
-        states = State.objects.filter(campaign=chain.campaign_id, place__in=(drawn.current, drawn.proposal))
-        by_place = {state.place: state for state in states}
         comparison = Comparison.objects.create(
             chain=chain,
             step=drawn.step,
-            current=by_place[drawn.current],
-            proposal=by_place[drawn.proposal],
+            current=chain.head,
+            proposal=states.proposed(chain, drawn),
             log_r0=drawn.log_r0,
             uniform=drawn.uniform,
         )
-        _decide_if_settled(comparison, sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets))))
+        _decide_if_settled(comparison, sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets))), votes=0)
         live.nudge(live.voters(chain.campaign_id), live.watchers(chain.campaign_id))
     return comparison
 
@@ -99,13 +98,14 @@ def cast_vote(
     vote.save(force_insert=True)
     if vote.counted:
         asked = plans.asked_in(comparison)
-        _decide_if_settled(comparison, sampler.tell(asked, tally.add(judge.place, vote.for_proposal)))
+        verdict = sampler.tell(asked, tally.add(judge.place, vote.for_proposal))
+        _decide_if_settled(comparison, verdict, votes=vote.number)
         # Waiting voters look again even without a verdict: this vote may have made room for another.
         live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))
     return vote
 
 
-def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict) -> None:
+def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: int) -> None:
     if verdict is sampler.Verdict.UNDECIDED:
         return
     chain = comparison.chain
@@ -113,7 +113,14 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict) -> None
     comparison.decided_at = timezone.now()
     comparison.save(update_fields=("verdict", "decided_at"))
     head = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
-    moved = Chain.objects.filter(pk=chain.pk, step=comparison.step - 1).update(head=head, step=comparison.step)
+    accepted = verdict is sampler.Verdict.ACCEPT and not comparison.is_identity
+    moved = Chain.objects.filter(pk=chain.pk, step=comparison.step - 1).update(
+        head=head,
+        step=comparison.step,
+        moves=F("moves") + (not comparison.is_identity),
+        accepted=F("accepted") + accepted,
+        votes=F("votes") + votes,
+    )
     if not moved:
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")

@@ -1,9 +1,9 @@
 """The record: what was asked, who answered what, and what was decided.
 
 State changes have one door each: `loop.py` for comparisons, votes and the chains' steps, `setup.py` for drafts,
-`lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and states;
-annotators are written by the annotation pages. What must never happen stands as a constraint here, whatever the
-code above does.
+`lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and their
+objects, `states.py` for the objects that chains make; annotators are written by the annotation pages. What must never
+happen stands as a constraint here, whatever the code above does.
 """
 
 import secrets
@@ -80,9 +80,19 @@ class Campaign(models.Model):
         return self.status == self.Status.RUNNING
 
     @property
+    def space_kind(self) -> str:
+        """catalog, or the kind of a space whose objects the chains make."""
+        return self.recipe["space"]["kind"]
+
+    @property
+    def has_catalog(self) -> bool:
+        """True when the objects come from a file."""
+        return self.space_kind == "catalog"
+
+    @property
     def objects_kind(self) -> str:
         """texts, molecules or images."""
-        return self.recipe["space"]["objects"]
+        return sampler.objects_of(self.recipe["space"])
 
 
 class Catalog(models.Model):
@@ -112,12 +122,15 @@ class Catalog(models.Model):
 
 
 class State(models.Model):
-    """One object of a campaign's space, by its place in the catalog."""
+    """One object of a campaign's space, by its number: the place in the catalog, or `sampler.state_number`."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="states")
     place = models.PositiveIntegerField()
     content = models.TextField()
-    weight = models.FloatField(validators=[MinValueValidator(0)])
+    # Of an object that a chain has made: what the space decodes the state from.
+    code = models.TextField(blank=True)
+    # Of a catalog's objects only, as all that follows.
+    weight = models.FloatField(null=True, validators=[MinValueValidator(0)])
     neighbours = models.JSONField(default=list)
     picture = models.FileField(upload_to="pictures/", blank=True)
     media_type = models.CharField(max_length=40, blank=True)
@@ -150,7 +163,11 @@ class Judge(models.Model):
 
 
 class Chain(models.Model):
-    """A Markov chain of `length` steps: its head is the state after `step` decided steps."""
+    """A Markov chain of `length` steps: its head is the state after `step` decided steps.
+
+    `moves`, `accepted` and `votes` count over the decided steps, so that watching needs no look at the whole history:
+    proposals that differed from the current state, how many of them were accepted, and the votes that counted.
+    """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chains")
     place = models.PositiveIntegerField()
@@ -158,6 +175,9 @@ class Chain(models.Model):
     head = models.ForeignKey(State, models.PROTECT, related_name="+")
     length = models.PositiveIntegerField()
     step = models.PositiveIntegerField(default=0)
+    moves = models.PositiveIntegerField(default=0)
+    accepted = models.PositiveIntegerField(default=0)
+    votes = models.PositiveIntegerField(default=0)
 
     class Meta:
         ordering = ("place",)

@@ -1,25 +1,69 @@
-"""The picture of an object that has one: a molecule drawn as SVG, an image as it was re-encoded."""
+"""The pictures of objects: molecules drawn as SVG, images as they were uploaded or as their decoder makes them."""
 
-from django.http import Http404, HttpResponse
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.http import Http404, HttpRequest, HttpResponse
 
 import sampler
+from prefmh_web.campaigns import plans
 from prefmh_web.campaigns.models import State
 
 # An object never changes once its campaign has started, so a browser may keep its picture.
 _KEEP = "private, max-age=86400, immutable"
+_PREVIEW_SIDE = 160
 
 
-def picture_response(state: State) -> HttpResponse:
-    """Return the picture as a response. Who may see it is the caller's to check.
+@dataclass(frozen=True)
+class Look:
+    """How a picture is wanted: for a dark ground, with what differs marked, or small."""
+
+    dark: bool = False
+    marked: bool = False
+    small: bool = False
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> "Look":
+        """Read the address's query: `dark`, `marked` and `small`, each present or not."""
+        return cls(**{name: name in request.GET for name in ("dark", "marked", "small")})
+
+
+def picture_response(state: State, look: Look, beside: State | None = None) -> HttpResponse:
+    """Return the picture as a response, drawn to be seen beside another object if there is one.
+
+    Who may see it is the caller's to check.
 
     Raises:
         Http404: texts have no picture.
     """
     if state.campaign.objects_kind == "molecules":
-        body, media_type = sampler.draw_molecule(state.content), "image/svg+xml"
-    elif state.picture:
+        body, media_type = _drawing(state.content, beside.content if beside else None, look), "image/svg+xml"
+    elif state.campaign.objects_kind == "texts":
+        raise Http404("This object has no picture.")
+    elif state.campaign.has_catalog:
         body, media_type = state.picture.read(), state.media_type
     else:
-        raise Http404("This object has no picture.")
+        body, media_type = _decoded(state.pk, look.small), "image/webp" if look.small else "image/png"
     headers = {"Cache-Control": _KEEP, "X-Content-Type-Options": "nosniff"}
     return HttpResponse(body, content_type=media_type, headers=headers)
+
+
+def _drawing(smiles: str, beside: str | None, look: Look) -> str:
+    if beside is None:
+        return sampler.draw_molecule(smiles, dark=look.dark)
+    # Taken in one order, so that both halves of a pair find the drawing that the first of them has made.
+    first, second = sorted((smiles, beside))
+    return _pair(first, second, look.marked, look.dark)[smiles != first]
+
+
+@lru_cache(maxsize=256)
+def _pair(first: str, second: str, marked: bool, dark: bool) -> tuple[str, str]:
+    return sampler.draw_pair(first, second, marked=marked, dark=dark)
+
+
+@lru_cache(maxsize=256)
+def _decoded(state_id: int, small: bool) -> bytes:
+    state = State.objects.select_related("campaign").get(pk=state_id)
+    space = plans.plan_of(state.campaign).space
+    pixels = space.pixels(space.decode(state.code))
+    return sampler.preview(pixels, _PREVIEW_SIDE) if small else sampler.png(pixels)

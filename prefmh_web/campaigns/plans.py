@@ -1,11 +1,11 @@
 """From the record to the sampler's values: plans, positions, comparisons, tallies."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from datetime import datetime
 from functools import lru_cache
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
 
 
 def plan_of(campaign: Campaign) -> sampler.Plan:
@@ -25,15 +25,26 @@ def _built(campaign_id: int, started_at: datetime) -> sampler.Plan:
 
 
 def _build(campaign: Campaign) -> sampler.Plan:
+    recipe = sampler.parse_recipe(campaign.recipe)
+    if recipe.generates:
+        return recipe.build()
     rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
     graph = tuple(tuple(neighbours) for _, neighbours in rows)
-    catalog = sampler.Catalog([weight for weight, _ in rows], graph if any(graph) else ())
-    return sampler.parse_recipe(campaign.recipe).build(catalog)
+    return recipe.build(sampler.Catalog([weight for weight, _ in rows], graph if any(graph) else ()))
 
 
 def position_of(chain: Chain) -> sampler.Position:
     """Return where a chain stands."""
-    return sampler.Position(chain.place, chain.step, chain.head.place)
+    return sampler.Position(chain.place, chain.step, state_of(chain.campaign, chain.head))
+
+
+def state_of(campaign: Campaign, row: State) -> Hashable:
+    """Return the sampler's value of a stored object: its place in the catalog, or what its code says.
+
+    Raises:
+        ValueError: the code is none that the space reads.
+    """
+    return row.place if campaign.has_catalog else plan_of(campaign).space.decode(row.code)
 
 
 def judges_of(campaign: Campaign) -> tuple[Judge, ...]:

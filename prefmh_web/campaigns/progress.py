@@ -32,8 +32,6 @@ class ChainProgress:
 
     chain: Chain
     head: State
-    accepted: int
-    moves: int
     votes_on_open: int
     is_open: bool
 
@@ -43,7 +41,7 @@ class ChainProgress:
 
     @property
     def acceptance_percent(self) -> int | None:
-        return round(100 * self.accepted / self.moves) if self.moves else None
+        return round(100 * self.chain.accepted / self.chain.moves) if self.chain.moves else None
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,6 @@ class Progress:
     judges: list[Judge]
     chains: list[ChainProgress]
     recent: list[RecentStep]
-    votes: int
     votes_per_minute: float
     people_online: int
     people_joined: int
@@ -80,14 +77,19 @@ class Progress:
         return sum(progress.chain.length for progress in self.chains)
 
     @property
+    def votes(self) -> int:
+        """Votes that counted, or count on the steps that are open."""
+        return sum(progress.chain.votes + progress.votes_on_open for progress in self.chains)
+
+    @property
     def percent(self) -> int:
         return 100 * self.steps_decided // self.steps if self.steps else 0
 
     @property
     def acceptance_percent(self) -> int | None:
         """Accepted among the proposals that differed from the state they were made in."""
-        moves = sum(progress.moves for progress in self.chains)
-        return round(100 * sum(progress.accepted for progress in self.chains) / moves) if moves else None
+        moves = sum(progress.chain.moves for progress in self.chains)
+        return round(100 * sum(progress.chain.accepted for progress in self.chains) / moves) if moves else None
 
     @property
     def people_needed(self) -> int:
@@ -103,37 +105,29 @@ def progress_of(campaign: Campaign) -> Progress:
     """Return what to show of a started campaign."""
     now = timezone.now()
     judges = list(campaign.judges.all())
-    counted = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
     since = max(now - RATE_WINDOW, campaign.started_at)
     minutes = max((now - since).total_seconds() / 60, 0.25)
+    lately = Vote.objects.filter(judge__campaign=campaign, number__isnull=False, cast_at__gte=since)
     return Progress(
         campaign=campaign,
         judges=judges,
         chains=_chains(campaign),
         recent=_recent(campaign, judges),
-        votes=counted.count(),
-        votes_per_minute=counted.filter(cast_at__gte=since).count() / minutes,
+        votes_per_minute=lately.count() / minutes,
         people_online=campaign.annotators.filter(online_until__gt=now).count(),
         people_joined=campaign.annotators.count(),
     )
 
 
 def _chains(campaign: Campaign) -> list[ChainProgress]:
-    moved = Q(comparisons__verdict__isnull=False) & ~Q(comparisons__current=F("comparisons__proposal"))
-    chains = campaign.chains.select_related("head").annotate(
-        moves=Count("comparisons", filter=moved),
-        accepted=Count("comparisons", filter=moved & Q(comparisons__verdict=Comparison.Verdict.ACCEPT)),
-    )
     open_votes = dict(
         Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
         .annotate(cast=Count("votes", filter=Q(votes__number__isnull=False)))
         .values_list("chain_id", "cast")
     )
     return [
-        ChainProgress(
-            chain, chain.head, chain.accepted, chain.moves, open_votes.get(chain.pk, 0), chain.pk in open_votes
-        )
-        for chain in chains
+        ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes)
+        for chain in campaign.chains.select_related("head")
     ]
 
 

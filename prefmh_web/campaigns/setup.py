@@ -8,16 +8,19 @@ from prefmh_web.campaigns.lifecycle import NotPossible
 from prefmh_web.campaigns.models import Campaign
 
 
-def create(*, owner, file: File, filename: str, **fields) -> Campaign:
-    """Create a draft from a checked recipe and an uploaded file, and queue the reading of the file."""
+def create(*, owner, file: File | None = None, filename: str = "", **fields) -> Campaign:
+    """Create a draft from a checked recipe; queue the reading of the file whose objects it speaks of, if any."""
     with transaction.atomic():
         campaign = Campaign.objects.create(owner=owner, **fields)
-        catalogs.upload(campaign, file, filename)
+        if campaign.has_catalog:
+            catalogs.upload(campaign, file, filename)
     return campaign
 
 
 def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
     """Change a draft; read its file again if the file, the kind of object or the neighbours changed.
+
+    A file that a changed recipe has no more use for goes, with what was read from it.
 
     Raises:
         NotPossible: the campaign has started.
@@ -28,7 +31,9 @@ def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
         if not drafts.update(status=Campaign.Status.DRAFT, **fields):
             raise NotPossible("The campaign has started; its setup is frozen.")
         campaign.refresh_from_db()
-        if file:
+        if not campaign.has_catalog:
+            catalogs.remove(campaign)
+        elif file:
             catalogs.upload(campaign, file, file.name)
         elif campaign.recipe["space"] != space_before:
             catalogs.read_again(campaign.catalog)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from django.template.loader import render_to_string
 
-from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.progress import Progress, progress_of
-from prefmh_web.console.forms import MOVES
+from prefmh_web.console.spaces import SPACE_FORMS
 
 _PREVIEW = 6
 
@@ -21,18 +21,18 @@ class Board:
     objects: int
 
     @property
+    def is_ready(self) -> bool:
+        """True when nothing stands in the way of starting: there is no file to be read, or it has been."""
+        return not self.campaign.has_catalog or self.campaign.catalog.status == Catalog.Status.READY
+
+    @property
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
         recipe = self.campaign.recipe
         judges = [f"{judge['question']} (N = {judge['budget']})" for judge in recipe["judges"]]
-        move = MOVES[recipe["kernel"]["kind"]]
-        if recipe["kernel"]["kind"] == "mixture":
-            move += f"; {recipe['kernel']['parts'][0]['weight']:.0%} fresh draws"
         return [
-            ("Objects", f"{self.objects} {self.campaign.objects_kind} from {self.campaign.catalog.filename}"),
+            *SPACE_FORMS[self.campaign.space_kind].summary(self.campaign),
             ("Questions", "\n".join(judges)),
-            ("Proposals", move),
-            ("Similar objects per object", str(recipe["space"]["neighbours"] or "not used")),
             ("Chains", f"{recipe['chains']} of {recipe['steps']} steps"),
             ("Seconds to answer", str(self.campaign.lease_seconds)),
             ("Seed", str(recipe["seed"])),

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from prefmh_web.campaigns import lifecycle, setup
 from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.campaigns.pictures import picture_response
+from prefmh_web.campaigns.pictures import Look, picture_response
 from prefmh_web.console.board import board_for
-from prefmh_web.console.forms import CampaignForm, QuestionFormSet, questions_of
+from prefmh_web.console.forms import SetupForms
 
 
 def own_campaign(request: HttpRequest, campaign_id: int) -> Campaign:
@@ -31,14 +31,13 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """Set up a new campaign from a file."""
-    form = CampaignForm(request.POST or None, request.FILES or None)
-    questions = QuestionFormSet(request.POST or None, prefix="questions")
-    if request.method == "POST" and (fields := _checked(form, questions)) is not None:
-        file = form.cleaned_data["file"]
-        campaign = setup.create(owner=request.user, file=file, filename=file.name, **fields)
+    """Set up a new campaign."""
+    forms = SetupForms(request)
+    if request.method == "POST" and (fields := forms.checked()) is not None:
+        file = forms.space.upload
+        campaign = setup.create(owner=request.user, file=file, filename=file.name if file else "", **fields)
         return redirect(campaign)
-    return render(request, "console/setup.html", {"form": form, "questions": questions})
+    return render(request, "console/setup.html", {"forms": forms})
 
 
 @login_required
@@ -46,15 +45,14 @@ def create(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft."""
     campaign = own_campaign(request, campaign_id)
-    form = CampaignForm(request.POST or None, request.FILES or None, campaign=campaign)
-    questions = QuestionFormSet(request.POST or None, prefix="questions", initial=questions_of(campaign))
-    if request.method == "POST" and (fields := _checked(form, questions)) is not None:
+    forms = SetupForms(request, campaign)
+    if request.method == "POST" and (fields := forms.checked()) is not None:
         try:
-            setup.change(campaign, file=form.cleaned_data["file"], **fields)
+            setup.change(campaign, file=forms.space.upload, **fields)
         except lifecycle.NotPossible as reason:
             messages.error(request, str(reason))
         return redirect(campaign)
-    return render(request, "console/setup.html", {"form": form, "questions": questions, "campaign": campaign})
+    return render(request, "console/setup.html", {"forms": forms, "campaign": campaign})
 
 
 @login_required
@@ -98,15 +96,4 @@ def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
 def picture(request: HttpRequest, state_id: int) -> HttpResponse:
     """Send an object's picture to the campaign's owner."""
     state = get_object_or_404(State.objects.select_related("campaign"), pk=state_id, campaign__owner=request.user)
-    return picture_response(state)
-
-
-def _checked(form: CampaignForm, questions: QuestionFormSet) -> dict | None:
-    """Return a campaign's fields from valid forms, or None with the reasons in the forms."""
-    # Both are checked before either answers, so that all reasons show at once.
-    if not all([form.is_valid(), questions.is_valid()]):
-        return None
-    recipe = form.recipe(questions)
-    if recipe is None:
-        return None
-    return {"recipe": recipe, **{name: form.cleaned_data[name] for name in ("name", "instructions", "lease_seconds")}}
+    return picture_response(state, Look.of(request))

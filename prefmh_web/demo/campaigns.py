@@ -1,96 +1,122 @@
 """The three ready campaigns of `manage.py demo`, made through the same doors as a researcher's own."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from django.core.files.base import ContentFile
-
-from prefmh_web.campaigns import lifecycle, setup
+import sampler
+from prefmh_web.campaigns import lifecycle, plans, setup
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.demo.catalogs import DEMO_CATALOGS, DemoCatalog
+from prefmh_web.demo import tastes
 from prefmh_web.demo.voters import Score
-from prefmh_web.embedded.tasks import wait_until_idle
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, how many votes it may cost, and what simulated people feel about an object's text or pixels."""
+
+    question: str
+    budget: int
+    taste: Callable[[Any], float]
 
 
 @dataclass(frozen=True)
 class DemoCampaign:
-    """A campaign of the demo: its name and what is asked. Each question goes with one hidden score."""
+    """A campaign of the demo: a space, a kernel, steps for each chain, and the questions."""
 
     name: str
     instructions: str
-    questions: tuple[tuple[str, int], ...]
+    space: dict
+    kernel: dict
+    steps: int
+    questions: tuple[Question, ...]
 
 
-DEMO_CAMPAIGNS = {
-    "texts": DemoCampaign(
+DEMO_CAMPAIGNS = (
+    DemoCampaign(
         "Story openings",
         "You will read two openings of a story. Choose by feeling; most people need less than half a minute.",
-        (("Which opening is more gothic?", 2), ("Which opening is better written?", 1)),
+        {"kind": "texts"},
+        {
+            "kind": "mixture",
+            "parts": [
+                {"weight": 0.1, "kernel": {"kind": "independent"}},
+                {"weight": 0.9, "kernel": {"kind": "suffix"}},
+            ],
+        },
+        200,
+        (
+            Question("Which opening is more gothic?", 2, tastes.gothic_mood),
+            Question("Which opening is better written?", 1, tastes.good_writing),
+        ),
     ),
-    "molecules": DemoCampaign(
+    DemoCampaign(
         "Molecules to follow up",
         "You are choosing compounds for the next round of a drug discovery project.",
-        (("Which molecule would you rather follow up?", 1),),
+        {"kind": "molecules"},
+        {"kind": "fragments"},
+        # Of its proposals about one in ten is worth a vote; p0 rejects the others by itself.
+        3_000,
+        (Question("Which molecule would you rather follow up?", 1, tastes.drug_likeness),),
     ),
-    "images": DemoCampaign(
+    DemoCampaign(
         "Patterns",
         "",
-        (("Which picture would you rather hang on your wall?", 2),),
+        {"kind": "images"},
+        sampler.PAPER_MIXTURE,
+        200,
+        (Question("Which picture would you rather hang on your wall?", 2, tastes.colourfulness),),
     ),
-}
-_KERNEL = {
-    "kind": "mixture",
-    "parts": [
-        {"weight": 0.4, "kernel": {"kind": "independent"}},
-        {"weight": 0.6, "kernel": {"kind": "neighbours"}},
-    ],
-}
-_CHAINS, _STEPS, _NEIGHBOURS = 6, 200, 6
+)
+_CHAINS = 6
 
 
-def ensure_demo_campaigns(owner) -> dict[str, Campaign]:
-    """Return the owner's demo campaigns by kind of object, making and starting those that are missing."""
-    return {catalog.objects: _find(owner, catalog) or _make(owner, catalog) for catalog in DEMO_CATALOGS}
+def ensure_demo_campaigns(owner) -> list[Campaign]:
+    """Return the owner's demo campaigns, making and starting those that are missing."""
+    return [_find(owner, demo) or _make(owner, demo) for demo in DEMO_CAMPAIGNS]
 
 
 def hidden_scores(campaign: Campaign) -> dict[str, Score]:
-    """Return, for each question of a demo campaign, what a simulated voter feels about each object's place."""
-    catalog = next(catalog for catalog in DEMO_CATALOGS if catalog.objects == campaign.objects_kind)
-    contents = dict(campaign.states.values_list("place", "content"))
-    questions = [judge["question"] for judge in campaign.recipe["judges"]]
-    return {
-        question: {place: score(content) for place, content in contents.items()}.__getitem__
-        for question, score in zip(questions, catalog.scores, strict=True)
-    }
+    """Return, for each question of a demo campaign, what a simulated voter feels about an object, by its content."""
+    demo = next(demo for demo in DEMO_CAMPAIGNS if demo.name == campaign.name)
+    seen = _pixels_in(campaign) if campaign.objects_kind == "images" else str
+    return {asked.question: _score(asked.taste, seen) for asked in demo.questions}
 
 
-def _find(owner, catalog: DemoCatalog) -> Campaign | None:
-    name = DEMO_CAMPAIGNS[catalog.objects].name
-    return Campaign.objects.filter(owner=owner, name=name).exclude(status=Campaign.Status.DRAFT).first()
+def _score(taste: Callable[[Any], float], seen: Callable[[str], Any]) -> Score:
+    return cache(lambda content: taste(seen(content)))
 
 
-def _make(owner, catalog: DemoCatalog) -> Campaign:
-    demo = DEMO_CAMPAIGNS[catalog.objects]
-    recipe = {
+def _pixels_in(campaign: Campaign) -> Callable[[str], Any]:
+    """Return what shows a voter the picture that the page names."""
+    space = plans.plan_of(campaign).space
+
+    def pixels(name: str):
+        return space.pixels(space.decode(campaign.states.filter(content=name).first().code))
+
+    return pixels
+
+
+def _find(owner, demo: DemoCampaign) -> Campaign | None:
+    mine = Campaign.objects.filter(owner=owner, name=demo.name).exclude(status=Campaign.Status.DRAFT)
+    # A campaign of that name from before the objects were generated is somebody's record, not this one.
+    return next((campaign for campaign in mine if campaign.space_kind == demo.space["kind"]), None)
+
+
+def _make(owner, demo: DemoCampaign) -> Campaign:
+    described = {
         "version": 1,
-        "space": {"kind": "catalog", "objects": catalog.objects, "neighbours": _NEIGHBOURS},
-        "kernel": _KERNEL,
-        "judges": [{"question": question, "budget": budget} for question, budget in demo.questions],
+        "space": demo.space,
+        "kernel": demo.kernel,
+        "judges": [{"question": asked.question, "budget": asked.budget} for asked in demo.questions],
         "chains": _CHAINS,
-        "steps": _STEPS,
+        "steps": demo.steps,
         # Drawn afresh: a voter who knew the seed would know the uniforms.
         "seed": random.SystemRandom().randrange(2**53),
     }
-    campaign = setup.create(
-        owner=owner,
-        name=demo.name,
-        instructions=demo.instructions,
-        recipe=recipe,
-        file=ContentFile(catalog.write(), catalog.filename),
-        filename=catalog.filename,
-    )
-    # `create` has queued the reading of the file.
-    wait_until_idle()
-    lifecycle.start(Campaign.objects.get(pk=campaign.pk))
-    campaign.refresh_from_db()
+    recipe = sampler.parse_recipe(described).model_dump(mode="json")
+    campaign = setup.create(owner=owner, name=demo.name, instructions=demo.instructions, recipe=recipe)
+    lifecycle.start(campaign)
     return campaign

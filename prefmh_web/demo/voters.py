@@ -18,7 +18,7 @@ import sampler
 
 logger = logging.getLogger(__name__)
 
-Score = Callable[[int], float]
+Score = Callable[[str], float]
 RECONNECT_S = 1.0
 
 
@@ -33,7 +33,7 @@ class Voter:
 
     Args:
         link: the invitation's full address.
-        scores: for each question, the hidden score of each object by its place in the catalog.
+        scores: for each question, the hidden score of each object, by what the page reads out for it.
         rng: this voter's own generator.
         pace: draws the seconds a choice takes.
     """
@@ -94,7 +94,9 @@ class Voter:
         await asyncio.sleep(seconds)
         left, right = panel.objects
         judge = sampler.BradleyTerry(self.scores[panel.question])
-        choice = "right" if judge.vote(self.rng, left, right) else "left"
+        # Looking at a picture means decoding it, which may ask the database.
+        prefers_right = await asyncio.to_thread(judge.vote, self.rng, left, right)
+        choice = "right" if prefers_right else "left"
         self.sent.append(lease)
         return {"lease": lease, "choice": choice, "elapsed_ms": str(round(1000 * seconds))}
 
@@ -105,7 +107,7 @@ class _Fields(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.values: dict[str, str] = {}
-        self.objects: list[int] = []
+        self.objects: list[str] = []
         self.question = ""
         self.standing = ""
         self._in_question = False
@@ -122,8 +124,9 @@ class _Fields(HTMLParser):
             self.values[found["name"]] = found.get("value", "")
         if found.get("id") == "panel":
             self.standing = found["class"].split()[-1]
-        if "data-object" in found:
-            self.objects.append(int(found["data-object"]))
+        if found.get("class") == "option":
+            # "Left: ..."
+            self.objects.append(found["aria-label"].partition(": ")[2])
         self._in_question = self._in_question or found.get("id") == "question"
 
     def handle_data(self, data):

@@ -24,16 +24,38 @@ from functools import lru_cache
 from typing import Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from sampler.chain import Proposal
-from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_molecule
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_state
 from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.space import GeneratedMolecules
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 # "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.
 Convention = Literal["exact", "paper"]
 _REMEMBERED_STATES = 512
+_REMEMBERED_KERNELS = 16
 Thing = TypeVar("Thing")
+
+
+class FragmentsRecipe(BaseModel):
+    """The part of a recipe that says: add a fragment, or delete one.
+
+    Args:
+        add: probability of an addition.
+        convention: "paper" reproduces the published experiment and is inexact.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["fragments"] = "fragments"
+    add: float = Field(default=0.5, gt=0, lt=1)
+    convention: Convention = "exact"
+
+    def build(self, space: GeneratedMolecules) -> FragmentMoves:
+        """Return the kernel on this space; the same one for the same space, with the molecules it has read."""
+        return _build(self, space)
 
 
 class FragmentMoves:
@@ -60,7 +82,7 @@ class FragmentMoves:
             raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
         self._vocabulary, self._law, self._add = vocabulary, law, add
         self._is_exact = convention == "exact"
-        self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_molecule)
+        self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_state)
 
     def propose(self, rng: np.random.Generator, state: str) -> Proposal[str]:
         """Draw x' ~ q(.|state).
@@ -184,6 +206,11 @@ class FragmentMoves:
 
     def _is_allowed(self, graph: MoleculeGraph | None) -> bool:
         return graph is not None and self._law.log_p0(graph.molecule) > -math.inf
+
+
+@lru_cache(maxsize=_REMEMBERED_KERNELS)
+def _build(recipe: FragmentsRecipe, space: GeneratedMolecules) -> FragmentMoves:
+    return FragmentMoves(space.vocabulary, space.law, recipe.add, recipe.convention)
 
 
 def _pick(things: tuple[Thing, ...], place: float) -> Thing:

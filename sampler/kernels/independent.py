@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Generic, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from sampler.chain import Proposal
-from sampler.spaces.catalogs.catalog import Catalog
+from sampler.chain import Proposal, State
+from sampler.spaces.space import Refreshing
 
 
 class IndependentRecipe(BaseModel):
@@ -18,17 +18,17 @@ class IndependentRecipe(BaseModel):
 
     kind: Literal["independent"] = "independent"
 
-    def build(self, catalog: Catalog) -> Independent:
-        """Return the kernel on this catalog."""
-        return Independent(catalog)
+    def build(self, space: Refreshing[State]) -> Independent[State]:
+        """Return the kernel on this space."""
+        return Independent(space)
 
 
-class Independent:
+class Independent(Generic[State]):
     """Propose x' ~ p0 whatever x is; log r0 = 0."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, space: Refreshing[State]) -> None:
+        self._space = space
 
-    def propose(self, rng: np.random.Generator, state: int) -> Proposal[int]:
+    def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Draw x' ~ p0. It may be `state` itself."""
-        return Proposal(self._catalog.draw(rng), 0.0)
+        return Proposal(self._space.refresh(rng, state), 0.0)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Generic, Literal
+from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sampler.chain import Kernel, Proposal, State
+from sampler.kernels.crank_nicolson import CrankNicolsonRecipe
+from sampler.kernels.fragments import FragmentsRecipe
 from sampler.kernels.independent import IndependentRecipe
 from sampler.kernels.neighbours import NeighboursRecipe
-from sampler.spaces.catalogs.catalog import Catalog
+from sampler.kernels.suffix import SuffixRecipe
 
-ComponentRecipe = Annotated[IndependentRecipe | NeighboursRecipe, Field(discriminator="kind")]
+ComponentRecipe = IndependentRecipe | NeighboursRecipe | FragmentsRecipe | SuffixRecipe | CrankNicolsonRecipe
 
 
 class MixturePart(BaseModel):
@@ -27,7 +29,7 @@ class MixturePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     weight: float = Field(gt=0, le=1)
-    kernel: ComponentRecipe
+    kernel: Annotated[ComponentRecipe, Field(discriminator="kind")]
 
 
 class MixtureRecipe(BaseModel):
@@ -46,9 +48,9 @@ class MixtureRecipe(BaseModel):
             raise ValueError(f"the parts' weights must sum to 1, not {total:g}")
         return parts
 
-    def build(self, catalog: Catalog) -> Mixture[int]:
-        """Return the kernel on this catalog."""
-        return Mixture([part.weight for part in self.parts], [part.kernel.build(catalog) for part in self.parts])
+    def build(self, space: Any) -> Mixture[Any]:
+        """Return the kernel on this space, which every part must move in."""
+        return Mixture([part.weight for part in self.parts], [part.kernel.build(space) for part in self.parts])
 
 
 class Mixture(Generic[State]):

@@ -1,16 +1,37 @@
-"""Spaces: what chains move in. Today a catalog, of texts, molecules or images.
+"""Spaces: what chains move in. One folder each: `catalogs` (a list that is brought), `molecules`, `texts`, `images`.
 
-To add a kind of object: copy one of the three files and add its class to `OBJECT_KINDS`.
+To add a space that generates its objects:
+
+1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a recipe with a new `kind`;
+2. add the recipe to `SpaceRecipe` below, and how its objects are shown to `SHOWN_AS`;
+3. give it a kernel (`sampler.kernels` says how), and say there in `MOVES_IN` that it moves here.
+
+Nothing else is needed to simulate, record and replay. To offer it when a campaign is set up in the browser, copy one of
+the forms in `prefmh_web/console/spaces`.
+
+To add a kind of object to catalogs: copy one of the three files in `catalogs` and add its class to `OBJECT_KINDS`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 from sampler.spaces.catalogs.images import Images
 from sampler.spaces.catalogs.molecules import Molecules
 from sampler.spaces.catalogs.objects import CatalogError, Item, ObjectKind, Reading, Refusal
 from sampler.spaces.catalogs.texts import Texts
-from sampler.spaces.molecules.drawing import draw_molecule
+from sampler.spaces.images.space import ImagesRecipe
+from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.texts.space import TextsRecipe
+
+SpaceRecipe = Annotated[CatalogRecipe | MoleculesRecipe | TextsRecipe | ImagesRecipe, Field(discriminator="kind")]
+
+# How the objects of a space are shown; a catalog says so itself.
+SHOWN_AS = {"molecules": "molecules", "texts": "texts", "images": "images"}
 
 OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
 
@@ -23,5 +44,15 @@ __all__ = [
     "ObjectKind",
     "Reading",
     "Refusal",
-    "draw_molecule",
+    "SpaceRecipe",
+    "objects_of",
 ]
+
+
+def objects_of(space: Mapping[str, Any]) -> str:
+    """Return "texts", "molecules" or "images": how the objects of a recipe's space are shown.
+
+    Raises:
+        KeyError: `space` is no space of a recipe.
+    """
+    return str(space["objects"] if space["kind"] == "catalog" else SHOWN_AS[space["kind"]])

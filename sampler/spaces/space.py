@@ -39,6 +39,10 @@ class Space(Protocol[State]):
         """
         ...
 
+    def is_close(self, one: State, other: State) -> bool:
+        """True when two states are the same but for what another machine may round otherwise."""
+        ...
+
     def content(self, state: State) -> str:
         """Return what a person reads: the text, the SMILES; of an image, a name."""
         ...

@@ -1,4 +1,4 @@
-// The setup form: one more question on a click; fields that the chosen move does not use are put aside.
+// The setup form: one more question on a click; what the chosen space and move do not use is put aside.
 "use strict";
 
 const questions = document.getElementById("questions");
@@ -15,11 +15,21 @@ add.addEventListener("click", () => {
   document.getElementById(`id_questions-${index}-question`).focus();
 });
 
-function putAside() {
-  const move = document.querySelector("input[name=move]:checked")?.value;
-  document.getElementById("id_fresh_share").closest(".field").hidden = move !== "mixture";
-  document.getElementById("id_neighbours").closest(".field").hidden = move === "independent";
+function chosen(name) {
+  return document.querySelector(`input[name="${name}"]:checked`)?.value;
 }
 
-document.querySelectorAll("input[name=move]").forEach((radio) => radio.addEventListener("change", putAside));
+function putAside() {
+  const space = chosen("space");
+  document.querySelectorAll(".space").forEach((section) => {
+    section.hidden = section.dataset.space !== space;
+    // A field that is put aside must not stop the form from being sent because it is empty.
+    section.querySelectorAll("input, select, textarea").forEach((field) => { field.disabled = section.hidden; });
+  });
+  const move = chosen("catalog-move");
+  document.getElementById("id_catalog-fresh_share").closest(".field").hidden = move !== "mixture";
+  document.getElementById("id_catalog-neighbours").closest(".field").hidden = move === "independent";
+}
+
+document.querySelectorAll("input[type=radio]").forEach((radio) => radio.addEventListener("change", putAside));
 putAside();

@@ -1,12 +1,17 @@
 """The voter's pages over HTTP: joining, voting by form post, pictures, and messages no page of ours sends."""
 
+import re
 import uuid
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.annotate.ballot import Ballot, BallotError
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns import lifecycle, setup
 from prefmh_web.campaigns.models import Annotator, Side, Vote
+from sampler import PAPER_MIXTURE
 from tests.support.stack import invitation_path, make_campaign, make_recipe
 
 
@@ -81,12 +86,32 @@ def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
     campaign = make_campaign(
         researcher, file="smiles\nCCO\nCCN\nCCC\nCCCl\n", filename="m.csv", recipe=make_recipe(space=space)
     )
-    url = reverse("annotate:picture", args=[campaign.states.first().pk])
-    assert client.get(url).status_code == 403
     client.post(invitation_path(campaign))
+    page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
+    lease = Lease.objects.get()
+    url = reverse("annotate:picture", args=[lease.key, "left"])
+    assert f'src="{url}"' in page
     drawing = client.get(url)
     assert drawing.status_code == 200
     assert "immutable" in drawing["Cache-Control"]
+    assert client.get(f"{url}?marked&dark").content != drawing.content
+    stranger = Client()
+    assert stranger.get(url).status_code == 403
+    stranger.post(invitation_path(campaign))
+    assert stranger.get(url).status_code == 403
+
+
+def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, researcher, idle_tasks):
+    recipe = make_recipe(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
+    campaign = setup.create(owner=researcher, name="Patterns", recipe=recipe)
+    lifecycle.start(campaign)
+    idle_tasks()
+    client.post(invitation_path(campaign))
+    page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
+    lease = Lease.objects.select_related("comparison__current", "comparison__proposal").get()
+    # Rows are numbered as they are made: a number on the page would tell the new object from the old one.
+    numbers = {str(number) for s in (lease.left, lease.right) for number in (s.pk, s.place) if number > 9}
+    assert not numbers & set(re.findall(r"\d+", re.sub(r"[0-9a-f-]{36}", "", page.split('id="panel"')[1])))
 
 
 def test_texts_are_escaped_in_the_pair(client, researcher, idle_tasks):

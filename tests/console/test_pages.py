@@ -19,12 +19,13 @@ def form(**changes) -> dict:
     """Return what a browser sends for a good setup, with changes."""
     return {
         "name": "Mine",
-        "objects": "texts",
-        "file": SimpleUploadedFile("t.csv", TEXTS.encode()),
+        "space": "catalog",
+        "catalog-objects": "texts",
+        "catalog-file": SimpleUploadedFile("t.csv", TEXTS.encode()),
         "instructions": "",
-        "move": "mixture",
-        "fresh_share": "0.3",
-        "neighbours": "4",
+        "catalog-move": "mixture",
+        "catalog-fresh_share": "0.3",
+        "catalog-neighbours": "4",
         "chains": "2",
         "steps": "10",
         "lease_seconds": "60",
@@ -53,14 +54,14 @@ def test_a_good_form_makes_a_draft_with_a_drawn_seed(signed_in, idle_tasks):
     ("changes", "message"),
     [
         ({"name": ""}, "This field is required"),
-        ({"file": ""}, "This field is required"),
+        ({"catalog-file": ""}, "This field is required"),
         ({"chains": "0"}, "greater than or equal to 1"),
         ({"seed": "-1"}, "greater than or equal to 0"),
         ({"questions-0-budget": "0"}, "greater than or equal to 1"),
         ({"questions-0-question": ""}, "This field is required"),
-        ({"fresh_share": "1.5"}, "less than or equal to 0.99"),
+        ({"catalog-fresh_share": "1.5"}, "less than or equal to 0.99"),
         ({"lease_seconds": "3"}, "greater than or equal to 10"),
-        ({"objects": "songs"}, "not one of the available choices"),
+        ({"catalog-objects": "songs"}, "not one of the available choices"),
         ({"questions-TOTAL_FORMS": "0"}, "at least 1 form"),
         ({"steps": "many"}, "whole number"),
     ],
@@ -77,7 +78,7 @@ def test_a_draft_can_be_edited_and_keeps_its_file(signed_in, researcher, idle_ta
     url = reverse("console:edit", args=[draft.pk])
     page = signed_in.get(url).content.decode()
     assert "keep texts.csv" in page
-    signed_in.post(url, form(file="", chains="7", move="independent"))
+    signed_in.post(url, form(**{"catalog-file": "", "chains": "7", "catalog-move": "independent"}))
     idle_tasks()
     draft.refresh_from_db()
     assert (draft.recipe["chains"], draft.recipe["kernel"], draft.states.count()) == (7, {"kind": "independent"}, 12)

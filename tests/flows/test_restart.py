@@ -142,7 +142,7 @@ def uniforms(installation: Installation) -> dict:
 
 
 class AnyScore(dict):
-    """Hidden scores for whatever is asked: later objects are liked a little more."""
+    """Hidden scores for whatever is asked: what takes longer to say is liked a little more."""
 
     def __missing__(self, question: str):
-        return lambda place: place / 20
+        return lambda content: len(content) / 50

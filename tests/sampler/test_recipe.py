@@ -30,6 +30,7 @@ GOOD = {
     "steps": 100,
     "seed": 2**53 - 1,
 }
+COMPONENTS = ["independent", "neighbours", "fragments", "suffix", "crank-nicolson"]
 APART = Catalog(np.ones(4), ((1,), (0,), (3,), (2,)))
 
 
@@ -56,7 +57,7 @@ def test_good_recipes_parse_and_build(kernel, expected):
     recipe = parse_recipe(changed(["kernel"], kernel))
     plan = recipe.build(PATH)
     assert isinstance(plan.kernel, expected)
-    assert (plan.seed, plan.budgets, plan.start) == (2**53 - 1, (3, 1), PATH)
+    assert (plan.seed, plan.budgets, plan.space) == (2**53 - 1, (3, 1), PATH)
 
 
 def test_a_recipe_survives_json():
@@ -111,8 +112,8 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
 @pytest.mark.parametrize(
     ("kernel", "path", "accepted"),
     [
-        ({"kind": "teleport"}, "kernel.kind", ["independent", "neighbours", "mixture"]),
-        (mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind", ["independent", "neighbours"]),
+        ({"kind": "teleport"}, "kernel.kind", [*COMPONENTS, "mixture"]),
+        (mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind", COMPONENTS),
     ],
 )
 def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):

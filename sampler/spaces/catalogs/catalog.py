@@ -67,6 +67,14 @@ class Catalog:
         place = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
         return min(place, len(self) - 1)
 
+    def start(self, rng: np.random.Generator, chain: int) -> int:
+        """Draw x^(0) from p0, for every chain alike."""
+        return self.draw(rng)
+
+    def refresh(self, rng: np.random.Generator, state: int) -> int:
+        """Draw x' ~ p0 whatever `state` is."""
+        return self.draw(rng)
+
     def components(self) -> int:
         """Return into how many parts the neighbour graph falls; 1 means every item can reach every other."""
         unseen = set(range(len(self)))

@@ -53,9 +53,10 @@ def describe_molecule(smiles: str) -> MoleculeDescription:
         ValueError: not a molecule that can be a state.
     """
     molecule = read_molecule(smiles).molecule
+    qed, synthetic_accessibility = rate_molecule(smiles)
     return MoleculeDescription(
-        qed=float(QED.qed(molecule)),  # type: ignore[no-untyped-call]
-        synthetic_accessibility=_sa_score()(molecule),
+        qed=qed,
+        synthetic_accessibility=synthetic_accessibility,
         weight=_average_weight(molecule),
         log_p=float(rdMolDescriptors.CalcCrippenDescriptors(molecule)[0]),
         tpsa=float(rdMolDescriptors.CalcTPSA(molecule)),
@@ -66,6 +67,16 @@ def describe_molecule(smiles: str) -> MoleculeDescription:
         heavy_atoms=int(molecule.GetNumHeavyAtoms()),
         alerts=_alerts(molecule),
     )
+
+
+def rate_molecule(smiles: str) -> tuple[float, float]:
+    """Return the two properties that a search for drugs is often driven by: QED, and the SA score from 1 to 10.
+
+    Raises:
+        ValueError: not a molecule that can be a state.
+    """
+    molecule = read_molecule(smiles).molecule
+    return float(QED.qed(molecule)), _sa_score()(molecule)  # type: ignore[no-untyped-call]
 
 
 def _average_weight(molecule: Chem.Mol) -> float:

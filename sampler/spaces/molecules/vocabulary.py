@@ -136,12 +136,8 @@ def derive_vocabulary(molecules: Iterable[str], most: int | None = DEFAULT_ARMS)
         most: how many arms to keep; None keeps all.
     """
     counts: Counter[str] = Counter()
-    seen: set[str] = set()
-    for smiles in molecules:
-        state = _parent(smiles)
-        if state and state not in seen:
-            seen.add(state)
-            counts.update(_arms_of(read_molecule(state)))
+    for state in _parents_of(molecules):
+        counts.update(_arms_of(read_molecule(state)))
     usable = ((arm, count) for arm, count in counts.items() if _is_usable(arm))
     return list(itertools.islice(sorted(usable, key=_by_rank), most))
 
@@ -184,6 +180,20 @@ def rdkit_sources() -> list[Path]:
     """Return the SMILES files in RDKit's wheel that the package's own list is cut from."""
     folders = {"Data": Path(RDConfig.RDDataDir), "Contrib": Path(RDConfig.RDContribDir)}
     return [folders[folder] / name for folder, name in _SOURCES]
+
+
+def parents() -> Iterator[str]:
+    """Yield the molecules that the package's own arms were cut from, as states."""
+    return _parents_of(smiles for path in rdkit_sources() for smiles in read_smiles(path))
+
+
+def _parents_of(molecules: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for smiles in molecules:
+        state = _parent(smiles)
+        if state and state not in seen:
+            seen.add(state)
+            yield state
 
 
 def _parent(smiles: str) -> str:

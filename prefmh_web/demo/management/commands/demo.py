@@ -45,10 +45,10 @@ class Command(BaseCommand):
         self.stdout.flush()
         serving.serve(address, port)
 
-    def _print_links(self, site: str, campaigns: dict[str, Campaign]) -> None:
+    def _print_links(self, site: str, campaigns: list[Campaign]) -> None:
         self.stdout.write(f"\nResearcher, signed in by this link (valid for a day):\n  {_link(site)}")
         self.stdout.write("\nPeople who vote (send them one of these):")
-        for campaign in campaigns.values():
+        for campaign in campaigns:
             self.stdout.write(f"  {campaign.name:<24} {site}{campaign.invitations.first().get_absolute_url()}")
         self.stdout.write("")
 
@@ -57,11 +57,11 @@ def _link(site: str) -> str | None:
     return serving.sign_in_link(site, "researcher")
 
 
-def _start_voters(site: str, campaigns: dict[str, Campaign], count: int) -> None:
+def _start_voters(site: str, campaigns: list[Campaign], count: int) -> None:
     seeds = np.random.SeedSequence().spawn(count * len(campaigns))
     voters = [
         Voter(f"{site}{campaign.invitations.first().get_absolute_url()}", hidden_scores(campaign), rng)
-        for campaign in campaigns.values()
+        for campaign in campaigns
         for rng in (np.random.default_rng(seeds.pop()) for _ in range(count))
     ]
 

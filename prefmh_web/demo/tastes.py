@@ -1,17 +1,15 @@
-"""The demo's texts: openings of stories, and two simulated readers' taste in them."""
+"""What the demo's simulated people like: hidden Bradley-Terry scores s(x), about -2 to 2 nats over the usual objects."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import statistics
 
-from prefmh_web.demo.catalogs.text_openings import OPENINGS, STYLES
+import numpy as np
+import numpy.typing as npt
 
-# The base distribution leans to the plain styles, so that a taste for the gothic has something to pull against.
-_STYLE_WEIGHTS = {"plain": 3, "cheerful": 2, "uneasy": 2, "gothic": 1, "haunted": 1}
+import sampler
 
 # Stems of words; 2 for the furniture of a gothic tale, 1 for what often stands beside it.
 _GOTHIC_STEMS = {
@@ -37,22 +35,6 @@ _FILLERS = frozenset(
 )
 
 
-def write() -> bytes:
-    """Return the catalog as CSV: text, weight."""
-    table = io.StringIO(newline="")
-    rows = csv.writer(table)
-    rows.writerow(("text", "weight"))
-    for openings in OPENINGS.values():
-        for style, opening in zip(STYLES, openings, strict=True):
-            rows.writerow((opening, _STYLE_WEIGHTS[style]))
-    return table.getvalue().encode()
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of `text`."""
-    return _SENTENCE_END.split(text)
-
-
 def gothic_mood(text: str) -> float:
     """Return how gothic the mood is: -2 with no word of the kind, rising towards 2 as they gather."""
     found = sum(_STEM_WEIGHTS[stem] for stem in _GOTHIC_WORD.findall(text.lower()))
@@ -63,9 +45,24 @@ def gothic_mood(text: str) -> float:
 def good_writing(text: str) -> float:
     """Return how well written it is: a short sentence among long ones, speech, few repeated or empty words."""
     words = [word.lower() for word in _WORD.findall(text)]
-    lengths = [len(_WORD.findall(sentence)) for sentence in sentences(text)]
+    lengths = [len(_WORD.findall(sentence)) for sentence in _SENTENCE_END.split(text)]
     rhythm = statistics.pstdev(lengths) / statistics.fmean(lengths)
     variety = len(set(words)) / len(words)
     fillers = sum(word in _FILLERS for word in words)
     speech = "“" in text
     return 3 * (rhythm - 0.5) + 7 * (variety - 0.75) + 0.6 * (speech - 0.4) - 0.3 * (fillers - 1)
+
+
+def drug_likeness(smiles: str) -> float:
+    """Return the quantitative estimate of drug-likeness (QED, 0 to 1), stretched to about -2..2.
+
+    Raises:
+        ValueError: not a molecule.
+    """
+    return 5 * (sampler.describe_molecule(smiles).qed - 0.6)
+
+
+def colourfulness(pixels: npt.NDArray[np.uint8]) -> float:
+    """Return how colourful a picture is, after Hasler and Süsstrunk (2003), stretched to about -2..2."""
+    # The square root, because a grey picture gains more from a little colour than a gaudy one from a little more.
+    return (math.sqrt(sampler.describe_image(pixels).colourfulness) - 6.7) / 2.3

@@ -1,0 +1,5 @@
+"""The forms behind a campaign's setup: fields in, a checked recipe out."""
+
+from prefmh_web.console.forms.setup import SetupForms
+
+__all__ = ["SetupForms"]

@@ -1,0 +1,62 @@
+"""What every campaign has, whatever its objects are."""
+
+import secrets
+
+from django import forms
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.spaces import SPACE_FORMS
+
+_SEEDS = 2**53
+
+
+class CampaignForm(forms.Form):
+    """Everything about a campaign but its objects and its questions."""
+
+    name = forms.CharField(max_length=120, help_text="Only you see it.")
+    space = forms.ChoiceField(
+        choices=[(kind, form.title) for kind, form in SPACE_FORMS.items()],
+        widget=forms.RadioSelect,
+        label="What do people compare?",
+        initial="catalog",
+    )
+    instructions = forms.CharField(
+        max_length=4000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        label="Instructions for the people who vote",
+        help_text="Shown once, before the first pair.",
+    )
+    chains = forms.IntegerField(
+        min_value=1, max_value=1000, initial=4, help_text="More chains let more people vote at once."
+    )
+    steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
+    lease_seconds = forms.IntegerField(
+        min_value=10,
+        max_value=3600,
+        initial=120,
+        label="Seconds to answer",
+        help_text="After that a pair goes to somebody else.",
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=_SEEDS - 1,
+        required=False,
+        help_text="Empty: one is drawn. Keep it from voters; with it and the setup anybody can redraw the chain.",
+    )
+
+    def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
+        if campaign is not None:
+            kwargs["initial"] = _fields_of(campaign)
+        super().__init__(*args, **kwargs)
+
+    def clean_seed(self) -> int:
+        seed = self.cleaned_data["seed"]
+        return secrets.randbelow(_SEEDS) if seed is None else seed
+
+
+def _fields_of(campaign: Campaign) -> dict:
+    fields = {name: getattr(campaign, name) for name in ("name", "instructions", "lease_seconds")}
+    return (
+        fields | {"space": campaign.space_kind} | {name: campaign.recipe[name] for name in ("chains", "steps", "seed")}
+    )

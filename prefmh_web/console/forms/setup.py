@@ -1,0 +1,68 @@
+"""All forms of a campaign's setup together: they are checked at once, and make one recipe."""
+
+from django.http import HttpRequest
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.campaign import CampaignForm
+from prefmh_web.console.forms.questions import QuestionFormSet, questions_of
+from prefmh_web.console.spaces import SPACE_FORMS, SpaceForm
+
+
+class SetupForms:
+    """The form of the campaign, one for each space of which one is chosen, and the questions.
+
+    Args:
+        request: its fields fill the forms if it is a POST.
+        campaign: the draft that is changed, if it is one.
+    """
+
+    def __init__(self, request: HttpRequest, campaign: Campaign | None = None):
+        data = (request.POST, request.FILES) if request.method == "POST" else ()
+        self.campaign = CampaignForm(*data[:1], campaign=campaign)
+        chosen = self.campaign["space"].value()
+        # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
+        self.spaces = [form(*(data if kind == chosen else ()), campaign=campaign) for kind, form in SPACE_FORMS.items()]
+        self.questions = QuestionFormSet(
+            *data[:1], prefix="questions", initial=questions_of(campaign) if campaign else None
+        )
+
+    @property
+    def space(self) -> SpaceForm:
+        """The form of the space that was chosen."""
+        return next(form for form in self.spaces if form.kind == self.campaign["space"].value())
+
+    @property
+    def has_errors(self) -> bool:
+        """True once something was refused."""
+        forms = (self.campaign, *self.spaces)
+        return any(form.is_bound and form.errors for form in forms) or self.questions.total_error_count() > 0
+
+    def checked(self) -> dict | None:
+        """Return a campaign's fields; None after adding every reason to the forms where something is refused."""
+        if not self.campaign.is_valid():
+            # So that the other forms' reasons show at once, too.
+            _ = [form.errors for form in self.spaces if form.is_bound], self.questions.is_valid()
+            return None
+        if not all([self.space.is_valid(), self.questions.is_valid()]):
+            return None
+        recipe = self._recipe()
+        names = ("name", "instructions", "lease_seconds")
+        return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in names}}
+
+    def _recipe(self) -> dict | None:
+        described = {
+            "version": 1,
+            "space": self.space.space(),
+            "kernel": self.space.kernel(),
+            "judges": self.questions.judges(),
+            **{name: self.campaign.cleaned_data[name] for name in ("chains", "steps", "seed")},
+        }
+        try:
+            return sampler.parse_recipe(described).model_dump(mode="json")
+        except sampler.RecipeError as error:
+            for problem in error.problems:
+                if not self.space.place(problem):
+                    field = problem.path if problem.path in self.campaign.fields else None
+                    self.campaign.add_error(field, problem.message if field else str(problem))
+            return None

@@ -1,0 +1,77 @@
+"""What the form of every space offers: its fields, the recipe they make, and the fields a recipe would fill."""
+
+from typing import ClassVar
+
+from django import forms
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+
+
+class SpaceForm(forms.Form):
+    """How the objects of a campaign come about and how the chain moves among them.
+
+    Args:
+        campaign: the draft that is changed; its values are shown if it is of this space.
+    """
+
+    kind: ClassVar[str]
+    """The recipe's name of the space."""
+    title: ClassVar[str]
+    """How a researcher chooses it."""
+    field_of: ClassVar[dict[str, str]] = {}
+    """Where the recipe's paths have their place in the form."""
+
+    def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
+        self.before = campaign if campaign and campaign.space_kind == self.kind else None
+        if self.before:
+            kwargs["initial"] = self.initial_of(self.before.recipe)
+        super().__init__(*args, prefix=self.kind, **kwargs)
+
+    @property
+    def upload(self):
+        """The uploaded file that the campaign keeps, if this space has one."""
+        return None
+
+    def space(self) -> dict:
+        """Return the recipe's space."""
+        raise NotImplementedError
+
+    def kernel(self) -> dict:
+        """Return the recipe's kernel."""
+        raise NotImplementedError
+
+    @classmethod
+    def initial_of(cls, recipe: dict) -> dict:
+        """Return the fields' values that make this recipe."""
+        raise NotImplementedError
+
+    @classmethod
+    def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
+        """Return what starting freezes of this space, in the researcher's words."""
+        raise NotImplementedError
+
+    def place(self, problem: sampler.RecipeProblem) -> bool:
+        """Show a problem with the recipe at its field; False if it has none here."""
+        path = next((path for path in self.field_of if problem.path == path or problem.path.startswith(f"{path}.")), "")
+        if path:
+            self.add_error(self.field_of[path], problem.message)
+        return bool(path)
+
+
+def mixture(*parts: tuple[float, dict]) -> dict:
+    """Return a mixture of the kernels whose weight is not zero; the kernel itself if only one is left."""
+    used = [{"weight": weight, "kernel": kernel} for weight, kernel in parts if weight > 0]
+    return used[0]["kernel"] if len(used) == 1 else {"kind": "mixture", "parts": used}
+
+
+def parts_of(kernel: dict) -> list[tuple[float, dict]]:
+    """Return the parts `mixture` was given, but for those of weight zero."""
+    if kernel["kind"] != "mixture":
+        return [(1.0, kernel)]
+    return [(part["weight"], part["kernel"]) for part in kernel["parts"]]
+
+
+def fresh_share_of(kernel: dict) -> float:
+    """Return how often the kernel draws afresh from p0."""
+    return sum(weight for weight, part in parts_of(kernel) if part["kind"] == "independent")

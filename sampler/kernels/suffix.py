@@ -1,0 +1,100 @@
+"""Suffix moves: keep the first tokens of a text, let the language model write the rest again. log r0 is exact.
+
+x has n tokens, x' has n', and they share exactly their first k. Both are whole sequences, none the beginning of the
+other (`language_model`), so for x' ≠ x we have k < min(n, n'), and a cut after i tokens can lead from x to x' if and
+only if i <= k: and just so from x' to x. Given such a cut, x' comes about with probability p0(x') / p0(x_1 .. x_i),
+where p0 of a beginning is the probability that a text begins so. The beginnings up to k are the same for both.
+
+cut "limit": i uniform on 0 .. T-1, T the most tokens of any text, the same for all; with i >= n the proposal is x.
+
+    p0(x) q(x'|x) = (1/T) sum_{i <= k} p0(x) p0(x') / p0(x_1 .. x_i)
+
+is symmetric in x and x'. Hence log r0 = 0.
+
+cut "length": i uniform on 0 .. n-1, as in QUEST (Faria et al. 2024).
+
+    p0(x) q(x'|x) = (1/n) sum_{i <= k} p0(x) p0(x') / p0(x_1 .. x_i)
+
+is symmetric but for 1/n. Hence log r0 = log n - log n', which leans towards short texts to make up for q, which
+changes them more readily.
+
+Both hold for each cut taken alone too, and neither needs p0 of any text: a model that cannot score will do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from sampler.chain import Proposal
+from sampler.spaces.texts.space import Writing, WrittenTexts
+
+Cut = Literal["limit", "length"]
+
+
+class SuffixRecipe(BaseModel):
+    """The part of a recipe that says: write the end of the text again, from a cut drawn by this law."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["suffix"] = "suffix"
+    cut: Cut = "limit"
+
+    def build(self, space: WrittenTexts) -> Suffix:
+        """Return the kernel on this space."""
+        return Suffix(space, self.cut)
+
+
+class Suffix:
+    """Propose the same beginning with another end.
+
+    Args:
+        space: the texts and what writes them.
+        cut: "limit", the cut uniform on 0 .. T-1, or "length", uniform on 0 .. n-1.
+
+    Raises:
+        ValueError: `cut` is neither.
+    """
+
+    def __init__(self, space: WrittenTexts, cut: Cut = "limit") -> None:
+        if cut not in ("limit", "length"):
+            raise ValueError(f"cut must be 'limit' or 'length', not {cut!r}")
+        self._space, self._cut = space, cut
+
+    def propose(self, rng: np.random.Generator, state: Writing) -> Proposal[Writing]:
+        """Draw x' ~ q(.|state). It may be `state` itself."""
+        return self.propose_batch([rng], [state])[0]
+
+    def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[Writing]) -> list[Proposal[Writing]]:
+        """Return what `propose` gives for each row, by one call of the language model for all of them.
+
+        Raises:
+            ValueError: there is not one generator for each state.
+        """
+        cuts = [self._draw_cut(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        moving = [row for row, state in enumerate(states) if cuts[row] < len(state.tokens)]
+        proposals = [Proposal(state, 0.0) for state in states]
+        if not moving:
+            return proposals
+        written = self._space.write(
+            [rngs[row] for row in moving],
+            [states[row].prompt for row in moving],
+            [states[row].tokens[: cuts[row]] for row in moving],
+        )
+        for row, writing in zip(moving, written, strict=True):
+            proposals[row] = Proposal(writing, self._log_r0(states[row], writing))
+        return proposals
+
+    def _draw_cut(self, rng: np.random.Generator, state: Writing) -> int:
+        most = self._space.model.limit if self._cut == "limit" else len(state.tokens)
+        # A draw just below 1 may make the product round up to `most`.
+        return min(int(rng.random() * most), most - 1)
+
+    def _log_r0(self, state: Writing, proposal: Writing) -> float:
+        if self._cut == "limit":
+            return 0.0
+        return math.log(len(state.tokens)) - math.log(len(proposal.tokens))

@@ -1,0 +1,96 @@
+"""How a record names states: by number.
+
+A catalog's state is its item's number already. A state that is generated gets one from the step that proposed it,
+
+    number = step * chains + chain        (step 0: where the chain starts),
+
+so that numbers need no counter, are the same whichever process writes them, and can be worked out again. A proposal
+equal to the current state keeps the number the state has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from sampler.spaces.space import Space
+
+Row = Mapping[str, str]
+_SHOWN = 60
+
+
+def state_number(chain: int, step: int, chains: int) -> int:
+    """Return the number of the state that step `step` of a chain proposes, one of `chains` chains."""
+    return step * chains + chain
+
+
+class Ledger(Protocol):
+    """The states of a record, looked up by a replay that has drawn them again."""
+
+    def number(self, chain: int, step: int, state: Any) -> int:
+        """Return the number under which the record should hold the state that this step proposed."""
+        ...
+
+    def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
+        """Yield what the record says and what it should say, where the state of this number is another one.
+
+        Raises:
+            KeyError: the record lacks a column.
+        """
+        ...
+
+
+class CatalogLedger:
+    """A catalog's states: their content is the researcher's, and nothing else says what it should be."""
+
+    def number(self, chain: int, step: int, state: int) -> int:
+        """Return the item's place in the catalog."""
+        return state
+
+    def compare(self, number: int, state: int) -> Iterator[tuple[str, str]]:
+        """Yield nothing."""
+        yield from ()
+
+
+class GeneratedLedger:
+    """States made as the chains went, each with the code that `Space.encode` wrote.
+
+    Args:
+        space: what reads the codes.
+        chains: how many chains the recipe has.
+        rows: the rows of states.csv.
+
+    Raises:
+        KeyError: a row lacks a column.
+        ValueError: a number is none, or stands twice.
+    """
+
+    def __init__(self, space: Space[Any], chains: int, rows: list[Row]) -> None:
+        self._space, self._chains = space, chains
+        self._rows = {int(row["state"]): row for row in rows}
+        if len(self._rows) != len(rows):
+            raise ValueError("states must be listed once each")
+
+    def number(self, chain: int, step: int, state: Any) -> int:
+        """Return the number that the step gives."""
+        return state_number(chain, step, self._chains)
+
+    def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
+        """Yield where code or content differ. What another machine may round otherwise is no difference."""
+        row = self._rows.get(number)
+        if row is None:
+            yield "missing", _short(self._space.content(state))
+            return
+        try:
+            recorded = self._space.decode(row["code"])
+        except ValueError as error:
+            yield _short(row["code"]), f"a state that can be read: {error}"
+            return
+        if not self._space.is_close(recorded, state):
+            yield _short(row["content"]), _short(self._space.content(state))
+        elif row["content"] != (content := self._space.content(recorded)):
+            yield _short(row["content"]), _short(content)
+
+
+def _short(text: str) -> str:
+    return f"“{text[:_SHOWN]}”"

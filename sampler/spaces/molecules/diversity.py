@@ -1,0 +1,71 @@
+"""How varied a set of molecules is, and how new: metrics of the whole set, none of single molecules.
+
+Fingerprints are Morgan's of radius 2, 2048 bits (Rogers and Hahn, J. Chem. Inf. Model. 50, 2010), also called ECFP4.
+Uniqueness and novelty are those of GuacaMol (Brown et al., J. Chem. Inf. Model. 59, 2019).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+
+from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem import rdFingerprintGenerator
+
+_MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+
+
+def diversity(smiles: Sequence[str]) -> float:
+    """Return 1 minus the mean Tanimoto similarity of all pairs, from 0 (all alike) to 1.
+
+    Pairs are of different places in the list, as in MARS (Xie et al., ICLR 2021); a molecule listed twice
+    makes a pair of similarity 1. One row of similarities is kept at a time, so memory grows with the length of the
+    list and time with its square.
+
+    Raises:
+        ValueError: fewer than two molecules, or one that is none.
+    """
+    if len(smiles) < 2:
+        raise ValueError("diversity takes two molecules or more")
+    prints = [_fingerprint(each) for each in smiles]
+    rows = (math.fsum(DataStructs.BulkTanimotoSimilarity(prints[i], prints[:i])) for i in range(1, len(prints)))
+    return 1 - math.fsum(rows) / math.comb(len(prints), 2)
+
+
+def uniqueness(states: Collection[str]) -> float:
+    """Return how many different molecules there are, as a share of all.
+
+    Args:
+        states: canonical SMILES.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not states:
+        raise ValueError("uniqueness takes one molecule or more")
+    return len(set(states)) / len(states)
+
+
+def novelty(states: Iterable[str], reference: Iterable[str]) -> float:
+    """Return the share of the different molecules that the reference does not hold.
+
+    Args:
+        states: canonical SMILES.
+        reference: canonical SMILES, read once.
+
+    Raises:
+        ValueError: `states` is empty.
+    """
+    distinct = set(states)
+    if not distinct:
+        raise ValueError("novelty takes one molecule or more")
+    return 1 - len(distinct.intersection(reference)) / len(distinct)
+
+
+def _fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise ValueError(f"“{smiles[:60]}” is not a molecule")
+    found: DataStructs.ExplicitBitVect = _MORGAN.GetFingerprint(molecule)
+    return found

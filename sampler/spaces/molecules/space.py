@@ -1,0 +1,197 @@
+"""Molecules that are generated: the space a recipe names, and the part of the recipe that names it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from sampler.spaces.molecules.description import describe_molecule
+from sampler.spaces.molecules.graph import canonical_state, read_molecule
+from sampler.spaces.molecules.law import AlertName, MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+
+START = "CC"
+MAX_SIZES, MAX_ARMS = 100, 5_000
+_REMEMBERED_SPACES = 16
+
+LogWeight = Annotated[float, Field(allow_inf_nan=False)]
+RingSize = Annotated[int, Field(ge=3, le=MAX_SIZES)]
+
+
+@dataclass(frozen=True)
+class GeneratedMolecules:
+    """Molecules within the support of a law, grown by the arms of a vocabulary. States are canonical SMILES.
+
+    There is no drawing from p0 itself: nobody can count the molecules of each size.
+
+    Args:
+        law: p0.
+        vocabulary: the arms that moves add and delete.
+        first: where every chain starts, as `canonical_state` returns it and inside the law's support.
+
+    Raises:
+        ValueError: `first` is no such state.
+    """
+
+    law: MoleculeLaw
+    vocabulary: Vocabulary
+    first: str = START
+
+    def __post_init__(self) -> None:
+        _check_state("first", self.first, self.law)
+
+    @property
+    def objects(self) -> str:
+        """How an object is shown."""
+        return "molecules"
+
+    def start(self, rng: np.random.Generator, chain: int) -> str:
+        """Return the same molecule for every chain; nothing is drawn."""
+        return self.first
+
+    def encode(self, state: str) -> str:
+        """Return the canonical SMILES."""
+        return state
+
+    def decode(self, code: str) -> str:
+        """Return the state that `encode` wrote.
+
+        Raises:
+            ValueError: not a canonical SMILES, or a molecule outside the law's support.
+        """
+        _check_state("state", code, self.law)
+        return code
+
+    def is_close(self, one: str, other: str) -> bool:
+        """True when the two are the same molecule."""
+        return one == other
+
+    def content(self, state: str) -> str:
+        """Return the canonical SMILES."""
+        return state
+
+    def describe(self, state: str) -> Mapping[str, float | int | str]:
+        """Return the properties that `MoleculeDescription` lists, in its units; alerts in one text, split by "; "."""
+        described = describe_molecule(state)
+        return asdict(described) | {"alerts": "; ".join(described.alerts)}
+
+
+class MoleculesRecipe(BaseModel):
+    """The part of a recipe that says: molecules, this p0, these arms. Nothing outside the package adds to it.
+
+    Args:
+        size_log_weights: log-weight in p0 of 1, 2, ... heavy atoms, null for a size that is forbidden; null instead
+            of the list for the package's own (1 to 40 heavy atoms).
+        elements, ring_sizes, alerts: filters of p0, as in `MoleculeLaw`.
+        vocabulary: "default" for the package's own arms, or SMILES with one dummy `*` each; an arm listed twice is
+            drawn twice as often.
+        start: SMILES of the molecule that every chain starts at; made canonical, stereochemistry removed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["molecules"] = "molecules"
+    size_log_weights: tuple[LogWeight | None, ...] | None = Field(default=None, min_length=1, max_length=MAX_SIZES)
+    elements: tuple[str, ...] | None = Field(default=None, min_length=1)
+    ring_sizes: tuple[RingSize, ...] | None = None
+    alerts: tuple[AlertName, ...] = ()
+    vocabulary: Literal["default"] | tuple[str, ...] = "default"
+    # Last, because it must fit what stands above.
+    start: str = Field(default=START, validate_default=True)
+
+    @property
+    def objects(self) -> str:
+        """How an object is shown."""
+        return "molecules"
+
+    @property
+    def law(self) -> MoleculeLaw:
+        """p0."""
+        return _law(self.size_log_weights, self.elements, self.ring_sizes, self.alerts)
+
+    def build(self) -> GeneratedMolecules:
+        """Return the space; equal recipes get the same one, so that no vocabulary is read twice."""
+        return _build(self)
+
+    @field_validator("size_log_weights")
+    @classmethod
+    def _some_size_has_weight(cls, weights: tuple[float | None, ...] | None) -> tuple[float | None, ...] | None:
+        _law(weights, None, None, ())
+        return weights
+
+    @field_validator("elements")
+    @classmethod
+    def _elements_are_known(cls, elements: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        _law(None, elements, None, ())
+        return elements
+
+    # Before the union is tried, so that a bad arm is not also reported as not being the word "default".
+    @field_validator("vocabulary", mode="before")
+    @classmethod
+    def _arms_can_be_read(cls, given: object) -> Literal["default"] | tuple[str, ...]:
+        if given == "default":
+            return "default"
+        if not isinstance(given, (list, tuple)) or not all(isinstance(arm, str) for arm in given):
+            raise ValueError('vocabulary must be "default" or a list of arms as SMILES')
+        if not 1 <= len(given) <= MAX_ARMS:
+            raise ValueError(f"vocabulary must list 1 to {MAX_ARMS:,} arms, not {len(given):,}")
+        arms = tuple(given)
+        _vocabulary(arms)
+        return arms
+
+    @field_validator("start")
+    @classmethod
+    def _start_lies_inside(cls, start: str, info: ValidationInfo) -> str:
+        try:
+            state = canonical_state(start)
+        except ValueError as error:
+            raise ValueError(f"start: {error}") from error
+        filters = ("size_log_weights", "elements", "ring_sizes", "alerts")
+        # A filter that is refused is reported itself; the start cannot be tried on it.
+        if all(name in info.data for name in filters):
+            _check_state("start", state, _law(*(info.data[name] for name in filters)))
+        return state
+
+
+def _check_state(name: str, smiles: str, law: MoleculeLaw) -> None:
+    if canonical_state(smiles) != smiles:
+        raise ValueError(f"{name} must be a canonical SMILES without stereochemistry, and “{smiles[:60]}” is not")
+    if law.log_p0(read_molecule(smiles).molecule) == -math.inf:
+        raise ValueError(
+            f"{name} must be a molecule that p0 allows (size, elements, rings, alerts), and “{smiles[:60]}” is not"
+        )
+
+
+def _law(
+    weights: tuple[float | None, ...] | None,
+    elements: tuple[str, ...] | None,
+    ring_sizes: tuple[int, ...] | None,
+    alerts: tuple[AlertName, ...],
+) -> MoleculeLaw:
+    return MoleculeLaw(
+        default_size_log_weights()
+        if weights is None
+        else tuple(-math.inf if weight is None else weight for weight in weights),
+        None if elements is None else frozenset(elements),
+        None if ring_sizes is None else frozenset(ring_sizes),
+        alerts,
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED_SPACES)
+def _build(recipe: MoleculesRecipe) -> GeneratedMolecules:
+    return GeneratedMolecules(recipe.law, _vocabulary(recipe.vocabulary), recipe.start)
+
+
+@lru_cache(maxsize=_REMEMBERED_SPACES)
+def _vocabulary(arms: Literal["default"] | tuple[str, ...]) -> Vocabulary:
+    try:
+        return default_vocabulary() if arms == "default" else Vocabulary((arm, 1.0) for arm in arms)
+    except ValueError as error:
+        raise ValueError(f"vocabulary: {error}") from error

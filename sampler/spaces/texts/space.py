@@ -1,0 +1,165 @@
+"""The space of texts that a language model writes: p0 is the model's law, given the chain's prompt.
+
+A chain keeps its prompt from first to last. The record keeps the tokens beside the text, because the suffix kernel
+cuts between tokens and no tokeniser gives back the tokens that a text was made of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from sampler.spaces.texts.description import describe_text
+from sampler.spaces.texts.language_model import LanguageModel, Tokens
+from sampler.spaces.texts.story_openings import SCENARIOS, story_openings
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A text, the tokens it was written in, and the prompt it answers."""
+
+    prompt: str
+    tokens: Tokens
+    text: str
+
+
+class WrittenTexts:
+    """Texts of one language model under the prompts chosen.
+
+    Args:
+        model: p0.
+        prompts: those that chains answer, in this order; none for all that the model has.
+
+    Raises:
+        ValueError: there is no prompt, or the model does not know one of them.
+    """
+
+    objects = "texts"
+
+    def __init__(self, model: LanguageModel, prompts: Sequence[str] = ()) -> None:
+        chosen = tuple(prompts) or model.prompts
+        if not chosen:
+            raise ValueError("prompts must name at least one, for this model takes any")
+        if unknown := [prompt for prompt in chosen if model.prompts and prompt not in model.prompts]:
+            raise ValueError(f"prompts must be among the model's own; it does not know {unknown}")
+        self._model, self._prompts = model, chosen
+
+    @property
+    def model(self) -> LanguageModel:
+        """What writes the texts."""
+        return self._model
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts that chains answer, in order."""
+        return self._prompts
+
+    def start(self, rng: np.random.Generator, chain: int) -> Writing:
+        """Draw x^(0) ~ p0 under prompt number `chain` modulo the number of prompts."""
+        return self.write([rng], [self._prompts[chain % len(self._prompts)]], [()])[0]
+
+    def refresh(self, rng: np.random.Generator, state: Writing) -> Writing:
+        """Draw x' ~ p0 under the state's prompt."""
+        return self.write([rng], [state.prompt], [()])[0]
+
+    def write(
+        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
+    ) -> list[Writing]:
+        """Return whole texts that begin with these tokens, in one call of the model; see `LanguageModel`.
+
+        Raises:
+            ValueError: as `LanguageModel.continue_batch` does.
+        """
+        written = self._model.continue_batch(rngs, prompts, prefixes)
+        return [
+            Writing(prompt, tokens, self._model.text(prompt, tokens))
+            for prompt, tokens in zip(prompts, written, strict=True)
+        ]
+
+    def encode(self, state: Writing) -> str:
+        """Return the state as JSON: prompt, tokens, text."""
+        return json.dumps(dataclasses.asdict(state), ensure_ascii=False, separators=(",", ":"))
+
+    def decode(self, code: str) -> Writing:
+        """Return the state that `encode` wrote.
+
+        The text is worked out from the tokens again: tokens of another model, or of another version of the grammar,
+        would otherwise pass for a state and move along a chain that is not theirs.
+
+        Raises:
+            ValueError: the code is no state of this space.
+        """
+        prompt, tokens, text = _fields(code)
+        if prompt not in self._prompts:
+            raise ValueError(f"prompt must be one of the {len(self._prompts)} of this space, not {prompt!r}")
+        if self._model.text(prompt, tokens) != text:
+            raise ValueError("text must be what the tokens say; they were written by another model or version")
+        return Writing(prompt, tokens, text)
+
+    def is_close(self, one: Writing, other: Writing) -> bool:
+        """True when the two are the same tokens under the same prompt."""
+        return one == other
+
+    def content(self, state: Writing) -> str:
+        """Return the text."""
+        return state.text
+
+    def describe(self, state: Writing) -> dict[str, float | int | str]:
+        """Return the measures of `TextDescription` by name."""
+        return dataclasses.asdict(describe_text(state.text))
+
+
+class TextsRecipe(BaseModel):
+    """The part of a recipe that says: texts, written by a model that comes with the package.
+
+    `scenarios` are numbers of the model's scenarios, each at most once; none for all of them. Chain c answers number
+    c modulo how many there are. The temperature sharpens (below 1) or evens out (above 1) every choice, and is part
+    of p0.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["texts"] = "texts"
+    model: Literal["story-openings"] = "story-openings"
+    temperature: float = Field(default=1.0, ge=0.1, le=10)
+    scenarios: tuple[int, ...] = ()
+
+    @property
+    def objects(self) -> str:
+        """How an object is shown."""
+        return WrittenTexts.objects
+
+    @field_validator("scenarios")
+    @classmethod
+    def _are_distinct_numbers(cls, scenarios: tuple[int, ...]) -> tuple[int, ...]:
+        if unknown := [number for number in scenarios if not 0 <= number < len(SCENARIOS)]:
+            raise ValueError(f"scenarios are numbered 0 to {len(SCENARIOS) - 1}; there is no {unknown[0]}")
+        if len(set(scenarios)) < len(scenarios):
+            raise ValueError("scenarios must not name one twice")
+        return scenarios
+
+    def build(self) -> WrittenTexts:
+        """Return the space."""
+        return WrittenTexts(story_openings(self.temperature), [SCENARIOS[number].prompt for number in self.scenarios])
+
+
+def _fields(code: str) -> tuple[str, Tokens, str]:
+    try:
+        read: Any = json.loads(code)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"a text's code must be JSON: {error}") from error
+    if not isinstance(read, dict) or set(read) != {"prompt", "tokens", "text"}:
+        raise ValueError("a text's code must be a JSON object of prompt, tokens and text")
+    prompt, tokens, text = read["prompt"], read["tokens"], read["text"]
+    if not isinstance(prompt, str) or not isinstance(text, str):
+        raise ValueError("prompt and text must be strings")
+    # In Python True is an int; in a record it is a mistake.
+    if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
+        raise ValueError("tokens must be a list of whole numbers")
+    return prompt, tuple(tokens), text

@@ -1,0 +1,69 @@
+"""Campaigns whose chains make their objects: from the setup form's recipe to a replay that draws everything again."""
+
+import csv
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+import sampler
+from prefmh_web.campaigns import lifecycle, setup
+from prefmh_web.campaigns.models import Annotator, Campaign
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.stack import make_recipe, vote_until_finished
+
+SUFFIX = {"kind": "suffix", "cut": "length"}
+SPACES = {
+    "texts": ({"kind": "texts", "scenarios": [3, 14]}, SUFFIX),
+    "molecules": ({"kind": "molecules"}, {"kind": "fragments"}),
+    "images": ({"kind": "images"}, sampler.PAPER_MIXTURE),
+}
+
+
+def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
+    """Return a campaign that four people have voted to its end."""
+    recipe = make_recipe(space=space, kernel=kernel, steps=steps)
+    campaign = setup.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    lifecycle.start(campaign)
+    annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
+    rng = np.random.default_rng(5)
+    vote_until_finished(campaign, annotators, dict.fromkeys((0, 1), lambda place: (place * 7 % 5) / 2), rng)
+    return campaign
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_tasks, tmp_path, kind):
+    campaign = run(researcher, *SPACES[kind])
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert "36 verdicts" in assert_replay_passes(path)
+    contents = {row["state"]: row["content"] for row in table(path, "states.csv")}
+    assert len(set(contents.values())) > 6
+    assert {row["content"] for row in table(path, "samples.csv")} <= set(contents.values())
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_a_record_with_another_object_in_it_does_not_replay(researcher, idle_tasks, tmp_path, kind):
+    campaign = run(researcher, *SPACES[kind], steps=4)
+    record = sampler.read_record(export_to(campaign, tmp_path))
+    codes = [row["code"] for row in record.states]
+    other = next(code for code in codes if code != codes[-1])
+    record.states[-1]["code"] = other
+    found = sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
+    assert any(f"state {record.states[-1]['state']}" in str(difference) for difference in found.differences)
+
+
+def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
+    space, kernel = SPACES["images"]
+    recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel)).model_dump(mode="json")
+    campaign = setup.create(owner=researcher, name="Open", recipe=recipe)
+    lifecycle.start(campaign)
+    idle_tasks()
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    with zipfile.ZipFile(path) as archive:
+        named = {row["state"] for row in csv.DictReader(io.StringIO(archive.read("states.csv").decode()))}
+    steps = table(path, "steps.csv")
+    starts = {row["state"] for row in table(path, "samples.csv")}
+    assert named == starts | {row["current"] for row in steps} | {row["proposal"] for row in steps}

@@ -1,0 +1,177 @@
+"""Crank-Nicolson moves against what N(0, I) demands, and against kernels with the wrong scale, which must fail.
+
+The space is continuous, so nothing can be enumerated. Under z ~ N(0, I) the pair (z, z') of an affine Gaussian move
+is Gaussian; the law of the pair is known once its covariance is, and that is worked out here from what the kernel
+itself returns. Reversibility is exchangeability of the pair.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from sampler.chain import Proposal
+from sampler.kernels.crank_nicolson import PAPER_MIXTURE, CrankNicolson, CrankNicolsonRecipe
+from sampler.spaces.images.latent import Latent, standard_normals
+from sampler.spaces.images.space import ImagesRecipe
+from sampler.streams import Purpose, stream
+from tests.support.kernels import LEAST_P_VALUE, walk
+
+BETAS = (0.08, 0.25, 0.7, 1.0)
+
+
+class Affine:
+    """A move z' = keep z + spread ξ that claims log r0 = 0, right or wrong."""
+
+    def __init__(self, keep, spread):
+        self.keep, self.spread = keep, spread
+
+    def propose(self, rng, state):
+        vector = state.vector
+        return Proposal(Latent.of(self.keep * vector + self.spread * standard_normals(rng, len(vector))), 0.0)
+
+
+def right(beta):
+    return CrankNicolson(beta)
+
+
+def scale_without_root(beta):
+    """z' = (1 - β) z + β ξ."""
+    return Affine(1 - beta, beta)
+
+
+def square_without_root(beta):
+    """z' = (1 - β²) z + β ξ: the square root forgotten."""
+    return Affine(1 - beta * beta, beta)
+
+
+def random_walk(beta):
+    """z' = z + β ξ, symmetric, yet with a ratio of p0 that is left out."""
+    return Affine(1.0, beta)
+
+
+WRONG = (scale_without_root, square_without_root, random_walk)
+
+
+def moved(kernel, start, seed=0):
+    """Return z' as the kernel makes it of `start` with one fixed ξ."""
+    return kernel.propose(stream(5, seed, 1, Purpose.PROPOSAL), Latent.of(start)).state.vector
+
+
+def affine_parts(kernel, dimension):
+    """Return the matrix A and the noise's factor B of z' = A z + B ξ, read off what the kernel returns.
+
+    With one ξ held fixed, the differences between the images of the unit vectors and of 0 are the columns of A.
+    """
+    origin = moved(kernel, np.zeros(dimension))
+    matrix = np.column_stack([moved(kernel, unit) - origin for unit in np.eye(dimension)])
+    noise = standard_normals(stream(5, 0, 1, Purpose.PROPOSAL), dimension)
+    return matrix, np.diag(origin / noise)
+
+
+def departure_from_exchangeability(kernel, dimension):
+    """Return how far Cov(z, z') is from symmetric and Cov(z') from I, under z ~ N(0, I)."""
+    matrix, factor = affine_parts(kernel, dimension)
+    marginal = matrix @ matrix.T + factor @ factor.T
+    return max(np.abs(matrix - matrix.T).max(), np.abs(marginal - np.eye(dimension)).max())
+
+
+def density_imbalance(kernel, dimension):
+    """Return the largest |log p0(z) q(z'|z) - log p0(z') q(z|z')| - log r0's claim, over random pairs.
+
+    With what the kernel claims: log p0(z) + log q(z'|z) + log r0(z, z') = log p0(z') + log q(z|z').
+    """
+    matrix, factor = affine_parts(kernel, dimension)
+    worst = 0.0
+    for pair in range(50):
+        rng = stream(6, pair, 0, Purpose.START)
+        one, other = standard_normals(rng, dimension), 1.5 * standard_normals(rng, dimension)
+        claimed = kernel.propose(rng, Latent.of(one)).log_r0
+        there = log_normal(one) + log_normal((other - matrix @ one) / np.diag(factor))
+        back = log_normal(other) + log_normal((one - matrix @ other) / np.diag(factor))
+        # The densities of small steps are large; rounding grows with them.
+        worst = max(worst, abs(back - there - claimed) / max(1.0, abs(there)))
+    return worst
+
+
+def log_normal(vector):
+    return -0.5 * math.fsum(vector * vector)
+
+
+def p_value(kernel, beta, dimension=3):
+    """Return the Kolmogorov-Smirnov p-value of a chain's thinned draws, accepted with min(1, r0), of 1,500 numbers."""
+    # Corr(z_0, z_t) = (1 - β²)^(t/2) is below 0.01 after this many steps: the draws are as good as independent.
+    thin = 1 if beta == 1 else math.ceil(2 * math.log(0.01) / math.log1p(-beta * beta))
+    start = Latent.of(standard_normals(stream(7, 0, 0, Purpose.START), dimension))
+    steps = walk(stream(7, 0, 1, Purpose.PROPOSAL), kernel, start, 500 * thin)
+    draws = np.concatenate([state.vector for state in itertools.islice(steps, thin - 1, None, thin)])
+    return stats.kstest(draws, "norm").pvalue
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_the_pair_is_exchangeable_under_the_prior(beta, dimension):
+    assert departure_from_exchangeability(right(beta), dimension) < 1e-12
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_the_densities_balance_with_the_kernels_own_ratio(beta, dimension):
+    assert density_imbalance(right(beta), dimension) < 1e-12
+
+
+@pytest.mark.parametrize("beta", [0.25, 0.7, 1.0])
+def test_a_long_run_has_the_priors_marginals(beta):
+    assert p_value(right(beta), beta) > LEAST_P_VALUE
+
+
+@pytest.mark.parametrize("beta", [0.25, 0.7])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_scales_fail_every_one_of_these(wrong, beta):
+    assert departure_from_exchangeability(wrong(beta), 2) > 1e-3
+    assert density_imbalance(wrong(beta), 2) > 1e-3
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_long_runs_of_wrong_scales_have_other_marginals(wrong):
+    assert p_value(wrong(0.7), 0.7) < LEAST_P_VALUE
+
+
+def test_a_proposal_is_a_function_of_the_stream_and_keeps_the_correlation():
+    space = ImagesRecipe().build()
+    start = space.start(stream(8, 0, 0, Purpose.START), 0)
+    one, same = (CrankNicolson(0.25).propose(stream(8, 0, 1, Purpose.PROPOSAL), start) for _ in range(2))
+    assert one == same
+    assert one.log_r0 == 0
+    # Under p0, z·z'/d is sqrt(1 - β²) on average; |z|²/d and z·ξ/d each stray by at most 5 sqrt(2/d).
+    overlap = float(np.mean(start.vector * one.state.vector))
+    assert abs(overlap - math.sqrt(1 - 0.25**2)) < 5 * math.sqrt(2 / space.dimension)
+
+
+def test_a_step_of_size_one_is_a_fresh_draw():
+    space = ImagesRecipe().build()
+    for chain in (0, 1):
+        start = space.start(stream(9, chain, 0, Purpose.START), chain)
+        moved_to = CrankNicolson(1.0).propose(stream(9, 0, 1, Purpose.PROPOSAL), start).state
+        assert moved_to == space.refresh(stream(9, 0, 1, Purpose.PROPOSAL), start)
+
+
+@pytest.mark.parametrize("beta", [0, -0.1, 1.01, math.nan])
+def test_other_step_sizes_are_refused(beta):
+    with pytest.raises(ValueError, match="beta must be above 0 and at most 1"):
+        CrankNicolson(beta)
+    with pytest.raises(ValidationError, match="beta"):
+        CrankNicolsonRecipe(beta=beta)
+
+
+def test_the_papers_mixture_holds_its_two_step_sizes_and_a_fresh_draw():
+    parts = PAPER_MIXTURE["parts"]
+    assert [part["weight"] for part in parts] == [0.6, 0.3, 0.1]
+    moves = [CrankNicolsonRecipe.model_validate(part["kernel"]) for part in parts[:2]]
+    assert [move.beta for move in moves] == [0.08, 0.25]
+    assert parts[2]["kernel"] == {"kind": "independent"}

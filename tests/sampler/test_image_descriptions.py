@@ -1,0 +1,67 @@
+"""What is measured of a picture, on pictures whose measures follow from their definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sampler.spaces.images.description import describe_image
+
+SIDE = 64
+
+
+def flat(*colour):
+    return np.full((SIDE, SIDE, 3), colour, dtype=np.uint8)
+
+
+def halves(left, right):
+    picture = flat(*left)
+    picture[:, SIDE // 2 :] = right
+    return picture
+
+
+BLACK, WHITE, RED, BLUE = (0, 0, 0), (255, 255, 255), (255, 0, 0), (0, 0, 255)
+
+
+def test_grey_has_no_colour_no_contrast_no_edge_and_is_symmetric():
+    described = describe_image(flat(90, 90, 90))
+    assert described.colourfulness == pytest.approx(0)
+    assert described.contrast == pytest.approx(0)
+    assert described.edge_density == 0
+    assert described.symmetry == 1
+
+
+def test_colourfulness_follows_the_published_formula():
+    """Red: rg = 255, yb = 127.5, no spread. Red and blue halves: rg 255 and 0, yb 127.5 and -255."""
+    assert describe_image(flat(*RED)).colourfulness == pytest.approx(0.3 * np.hypot(255, 127.5))
+    spread, centre = np.hypot(127.5, 191.25), np.hypot(127.5, -63.75)
+    assert describe_image(halves(RED, BLUE)).colourfulness == pytest.approx(spread + 0.3 * centre)
+
+
+def test_black_and_white_halves_have_the_largest_contrast_and_one_edge():
+    described = describe_image(halves(BLACK, WHITE))
+    assert described.contrast == pytest.approx(0.5)
+    # The step lies between two columns; the centred difference sees it from both.
+    assert described.edge_density == pytest.approx(2 / SIDE)
+    assert described.symmetry == pytest.approx(-1)
+
+
+def test_a_mirrored_picture_is_symmetric_and_noise_is_not():
+    noise = np.random.default_rng(4).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+    mirrored = np.concatenate([noise, noise[:, ::-1]], axis=1)
+    assert describe_image(mirrored).symmetry == pytest.approx(1)
+    # A correlation of SIDE²/2 independent pairs, each counted twice: standard deviation sqrt(2)/SIDE; five of them.
+    assert abs(describe_image(noise).symmetry) < 5 * np.sqrt(2) / SIDE
+    assert describe_image(np.swapaxes(mirrored, 0, 1)).symmetry < 0.5
+
+
+def test_edges_are_counted_in_every_direction():
+    upright = halves(BLACK, WHITE)
+    lying = np.swapaxes(upright, 0, 1)
+    assert describe_image(lying).edge_density == describe_image(upright).edge_density
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (8, 8, 4), (1, 8, 3)], ids=["grey", "transparent", "one row"])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match="pixels must have the shape"):
+        describe_image(np.zeros(shape, dtype=np.uint8))

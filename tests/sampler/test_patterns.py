@@ -1,0 +1,252 @@
+"""Generated images: the decoder's pictures, the latents that are their states, the files made of them."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from pydantic import ValidationError
+from scipy import stats
+
+from sampler.kernels.crank_nicolson import CrankNicolson
+from sampler.spaces.images.encoding import png, preview
+from sampler.spaces.images.fields import cosine, sine
+from sampler.spaces.images.latent import Latent, normals_of, standard_normals
+from sampler.spaces.images.patterns import DIMENSION, SIDE
+from sampler.spaces.images.space import ImagesRecipe
+from sampler.streams import Purpose, stream
+
+SPACE = ImagesRecipe().build()
+CHAINS = range(24)
+
+
+def latent(chain):
+    return SPACE.start(stream(31, chain, 0, Purpose.START), chain)
+
+
+def far_apart(one, other):
+    """Return the mean difference of two pictures' pixels, in levels of 256."""
+    return float(np.mean(np.abs(one.astype(float) - other)))
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return [SPACE.pixels(latent(chain)) for chain in CHAINS]
+
+
+def test_a_picture_is_256_pixels_square(pictures):
+    assert {(picture.shape, picture.dtype) for picture in pictures} == {((SIDE, SIDE, 3), np.dtype(np.uint8))}
+
+
+def test_the_same_latent_gives_the_same_picture(pictures):
+    assert all(np.array_equal(SPACE.pixels(latent(chain)), pictures[chain]) for chain in CHAINS)
+
+
+def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
+    program = (
+        "import sys; from sampler.spaces.images.space import ImagesRecipe; space = ImagesRecipe().build(); "
+        "sys.stdout.buffer.write(space.pixels(space.decode(sys.stdin.read())).tobytes())"
+    )
+    for threads in ("1", "3"):
+        made = subprocess.run(
+            [sys.executable, "-c", program],
+            input=SPACE.encode(latent(0)).encode(),
+            env={"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONHASHSEED": threads},
+            capture_output=True,
+            check=True,
+        )
+        assert made.stdout == pictures[0].tobytes()
+
+
+def test_the_chance_that_a_picture_is_grey_or_flat_is_small(pictures):
+    described = [SPACE.describe(latent(chain)) for chain in CHAINS]
+    assert np.median([each["colourfulness"] for each in described]) > 33
+    assert np.median([each["contrast"] for each in described]) > 0.15
+    assert min(each["contrast"] for each in described) > 0.02
+
+
+def test_pictures_differ_in_what_is_measured_of_them():
+    described = [SPACE.describe(latent(chain)) for chain in CHAINS]
+    for name in ("colourfulness", "contrast", "edge_density", "symmetry"):
+        low, high = np.quantile([each[name] for each in described], [0.1, 0.9])
+        assert high > 1.4 * low or high - low > 0.3
+
+
+def test_smaller_steps_make_pictures_that_are_more_alike(pictures):
+    """Distances at step sizes a factor of about three apart must rise, each from the one before."""
+    distances = []
+    for beta in (1e-5, 0.003, 0.08, 0.25, 1.0):
+        moves = [
+            CrankNicolson(beta).propose(stream(31, chain, 1, Purpose.PROPOSAL), latent(chain)).state for chain in CHAINS
+        ]
+        pairs = zip(pictures, map(SPACE.pixels, moves), strict=True)
+        distances.append(np.median([far_apart(*pair) for pair in pairs]))
+    assert distances == sorted(distances)
+    # The limit of ever smaller steps is the same picture: less than a tenth of a level away.
+    assert distances[0] < 0.1
+    assert distances[2] < 0.6 * distances[4]
+
+
+@pytest.mark.parametrize("size", [0.0, 3.0, 8.3, -8.3, 1e6])
+def test_every_latent_has_a_picture(size):
+    assert SPACE.pixels(Latent.of(np.full(DIMENSION, size))).shape == (SIDE, SIDE, 3)
+
+
+def test_every_number_of_the_latent_is_read():
+    """Each number must change some picture, else part of the state would be invisible."""
+    unread = set(range(DIMENSION))
+    for chain in range(60):
+        if not unread:
+            break
+        vector, seen = latent(chain).vector, SPACE.pixels(latent(chain))
+        for place in sorted(unread):
+            changed = vector.copy()
+            changed[place] = -changed[place] - 0.5
+            if not np.array_equal(SPACE.pixels(Latent.of(changed)), seen):
+                unread.discard(place)
+    assert not unread
+
+
+def test_the_quick_sine_is_a_sine_to_a_thousandth():
+    phases = np.linspace(-50, 50, 100_001)
+    assert np.abs(sine(phases) - np.sin(phases)).max() < 0.0011
+    assert np.abs(cosine(phases) - np.cos(phases)).max() < 0.0011
+
+
+def test_latents_compare_by_value():
+    one, same, other = latent(0), Latent.of(latent(0).vector), latent(1)
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert SPACE.content(one) == SPACE.content(same) != SPACE.content(other)
+
+
+def test_a_latents_numbers_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        latent(0).vector[0] = 0
+
+
+def test_rounding_apart_latents_are_close_and_others_are_not():
+    vector = latent(0).vector
+    assert SPACE.is_close(latent(0), Latent.of(np.nextafter(vector, 9)))
+    assert not SPACE.is_close(latent(0), Latent.of(vector + 1e-6))
+    assert not SPACE.is_close(latent(0), latent(1))
+    assert not SPACE.is_close(latent(0), Latent.of(vector[1:]))
+
+
+def test_a_state_survives_its_code_bit_by_bit():
+    for chain in CHAINS:
+        assert SPACE.decode(SPACE.encode(latent(chain))) == latent(chain)
+
+
+def code_of(vector):
+    return SPACE.encode(Latent(np.asarray(vector, dtype="<f8").tobytes()))
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("", f"must hold {DIMENSION} numbers of 8 bytes each, not 0 bytes"),
+        ("not base64!", "must be base64"),
+        ("é", "must be base64"),
+        (code_of(np.zeros(DIMENSION - 1)), f"must hold {DIMENSION} numbers"),
+        (code_of(np.zeros(DIMENSION)) + "\n", "must be base64"),
+        (code_of([*np.zeros(DIMENSION - 1), np.nan]), "no NaN and no infinity"),
+        (code_of([-np.inf, *np.zeros(DIMENSION - 1)]), "no NaN and no infinity"),
+    ],
+    ids=["empty", "not base64", "not ascii", "too short", "a line more", "nan", "infinity"],
+)
+def test_other_texts_are_no_states(code, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        SPACE.decode(code)
+
+
+def test_a_latent_of_another_space_has_no_picture():
+    with pytest.raises(ValueError, match=f"must hold {DIMENSION} numbers, not 3"):
+        SPACE.pixels(Latent.of([1, 2, 3]))
+
+
+@pytest.mark.parametrize("numbers", [[], [[1.0]], 1.0], ids=["none", "table", "one number"])
+def test_a_latent_is_one_row_of_numbers(numbers):
+    with pytest.raises(ValueError, match="must be one row of numbers"):
+        Latent.of(numbers)
+
+
+def test_normals_of_every_uniform_are_finite_and_symmetric():
+    ends = np.array([0, 1, 2**52 - 1, 2**52, 2**53 - 2, 2**53 - 1]) * 2.0**-53
+    normals = normals_of(ends)
+    assert np.all(np.abs(normals) < 8.3)
+    assert np.array_equal(normals, -normals[::-1])
+    assert np.all(np.diff(normals) > 0)
+
+
+def test_normals_are_standard_normal_and_a_function_of_the_stream():
+    drawn = standard_normals(stream(3, 0, 0, Purpose.START), 20_000)
+    # Kolmogorov-Smirnov; under the null it falls below this in one seed of 10,000. The seed is fixed.
+    assert stats.kstest(drawn, "norm").pvalue > 1e-4
+    assert np.array_equal(drawn, standard_normals(stream(3, 0, 0, Purpose.START), 20_000))
+    # The negative control: a tenth too wide.
+    assert stats.kstest(1.1 * drawn, "norm").pvalue < 1e-4
+
+
+def test_starts_and_refreshes_are_draws_from_the_prior():
+    rng = stream(3, 0, 1, Purpose.PROPOSAL)
+    drawn = [SPACE.start(rng, 0).vector for _ in range(60)] + [SPACE.refresh(rng, latent(0)).vector for _ in range(60)]
+    assert stats.kstest(np.concatenate(drawn), "norm").pvalue > 1e-4
+
+
+def test_log_p0_is_that_of_the_standard_normal():
+    gained = SPACE.log_p0(latent(0)) - SPACE.log_p0(latent(1))
+    exact = [float(stats.norm.logpdf(latent(chain).vector).sum()) for chain in (0, 1)]
+    assert gained == pytest.approx(exact[0] - exact[1], rel=1e-12)
+
+
+def test_another_prior_is_refused_and_the_reason_given():
+    with pytest.raises(ValidationError, match=r"must be 'standard-normal'.*reversible for N\(0, I\)"):
+        ImagesRecipe.model_validate({"kind": "images", "prior": "uniform"})
+
+
+def test_the_recipe_names_its_objects_and_survives_json():
+    recipe = ImagesRecipe()
+    assert recipe.objects == SPACE.objects == "images"
+    assert ImagesRecipe.model_validate_json(recipe.model_dump_json()) == recipe
+
+
+def test_the_original_is_lossless(pictures):
+    with Image.open(io.BytesIO(png(pictures[0]))) as image:
+        assert image.format == "PNG"
+        assert np.array_equal(np.asarray(image), pictures[0])
+
+
+@pytest.mark.parametrize("form", ["webp", "png"])
+@pytest.mark.parametrize(("side", "expected"), [(96, 96), (256, 256), (900, 256)])
+def test_a_preview_has_the_side_asked_for_but_is_never_enlarged(pictures, form, side, expected):
+    with Image.open(io.BytesIO(preview(pictures[0], side, form))) as image:
+        assert image.format == form.upper()
+        assert image.size == (expected, expected)
+        # Rings and grain of a lossy file stay below what a person sees as another picture.
+        shrunk = Image.fromarray(pictures[0]).resize(image.size, Image.Resampling.LANCZOS)
+        assert far_apart(np.asarray(image.convert("RGB")), np.asarray(shrunk)) < 8
+
+
+def test_a_preview_is_smaller_than_the_original(pictures):
+    assert len(preview(pictures[0], 128)) < len(png(pictures[0])) / 4
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda pixels: preview(pixels, 0), "side must be at least 1"),
+        (lambda pixels: preview(pixels, 9, "gif"), "format must be 'webp' or 'png'"),
+        (lambda pixels: preview(pixels[..., 0], 9), "pixels must be uint8"),
+        (lambda pixels: png(pixels / 255), "pixels must be uint8"),
+    ],
+    ids=["side", "format", "grey", "floats"],
+)
+def test_files_of_anything_else_are_refused(pictures, call, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        call(pictures[0])

@@ -1,0 +1,200 @@
+"""Suffix moves on grammars small enough to list: q, the base ratio the kernel claims, and the law that follows."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sampler import Proposal, Purpose, stream
+from sampler.kernels.suffix import Suffix, SuffixRecipe
+from sampler.spaces.texts.grammar import Grammar
+from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
+from tests.support.kernels import check_balance, check_long_run, check_rows, matrix_of
+
+CUTS = ("limit", "length")
+PROMPT = "a small world"
+# Texts of 1 to 5 tokens, one of them reached by no choice but the first, and two that read alike.
+RULES = {
+    "story": [(3, "{who} slept."), (1, "{who} woke[, and {who} sang|.|]"), (0.5, "Nothing.")],
+    "who": [(2, "a fox"), (1, "a [red|gray|red] hen")],
+}
+GRAMMARS = {
+    "even": {"story": ["[a|b][c|d]", "e"]},
+    "ragged": RULES,
+    "one long": {"story": ["a", (0.2, "[b|c][d|e][f|g]")]},
+}
+
+
+class Scripted:
+    """A generator whose numbers are given."""
+
+    def __init__(self, *numbers: float) -> None:
+        self._numbers = list(numbers)
+
+    def random(self) -> float:
+        return self._numbers.pop(0)
+
+
+class FreeOfLength(Suffix):
+    """A deliberately wrong kernel: it draws the cut over the current length and leaves n / n' out."""
+
+    def _log_r0(self, state, proposal):
+        return 0.0
+
+
+class LengthUpsideDown(Suffix):
+    """A deliberately wrong kernel: n' / n in place of n / n'."""
+
+    def _log_r0(self, state, proposal):
+        return -super()._log_r0(state, proposal)
+
+
+def space(name, temperature=1.0):
+    return WrittenTexts(Grammar(GRAMMARS[name], temperature=temperature), [PROMPT])
+
+
+@cache
+def solved(name):
+    """Return the texts of a grammar and their log p0."""
+    texts = space(name)
+    sequences = list(texts.model.derivations(PROMPT))
+    codes = [f'{{"prompt":"{PROMPT}","tokens":{list(t)},"text":"{texts.model.text(PROMPT, t)}"}}' for t in sequences]
+    return [texts.decode(code) for code in codes], np.array([texts.model.score(PROMPT, t) for t in sequences])
+
+
+def every_path(name, kernel, cut, state):
+    """Yield (probability, proposal) for every cut and way to go on, driven by the numbers that the kernel draws."""
+    states, _ = solved(name)
+    most = space(name).model.limit if cut == "limit" else len(state.tokens)
+    for place in range(most):
+        if place >= len(state.tokens):
+            yield 1 / most, kernel.propose(Scripted((place + 0.5) / most), state)
+            continue
+        for target in states:
+            if target.tokens[:place] == state.tokens[:place]:
+                chances, numbers = choices(name, target.tokens, place)
+                proposal = kernel.propose(Scripted((place + 0.5) / most, *numbers), state)
+                assert proposal.state == target
+                yield math.prod(chances) / most, proposal
+
+
+def choices(name, tokens, place):
+    """Return the chance of each token from `place` on, given those before, and a number in the middle of its share."""
+    states, log_p0 = solved(name)
+    chances, numbers = [], []
+    for t in range(place, len(tokens)):
+        mass = {}
+        for state, log_p in zip(states, log_p0, strict=True):
+            if state.tokens[:t] == tokens[:t]:
+                mass[state.tokens[t]] = mass.get(state.tokens[t], 0.0) + math.exp(log_p)
+        below = math.fsum(chance for token, chance in mass.items() if token < tokens[t])
+        total = math.fsum(mass.values())
+        chances.append(mass[tokens[t]] / total)
+        numbers.append((below + mass[tokens[t]] / 2) / total)
+    return chances, numbers
+
+
+def tables(name, kernel, cut):
+    """Return q and the claimed log r0 of a kernel, both of shape (n, n)."""
+    states, _ = solved(name)
+    shares, ratios = [{} for _ in states], [{} for _ in states]
+    for i, state in enumerate(states):
+        for chance, proposal in every_path(name, kernel, cut, state):
+            shares[i][proposal.state] = shares[i].get(proposal.state, 0.0) + chance
+            assert ratios[i].setdefault(proposal.state, proposal.log_r0) == proposal.log_r0
+    return matrix_of(states, shares), matrix_of(states, ratios, empty=-np.inf)
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("cut", CUTS)
+def test_q_sums_to_one_and_the_claimed_ratio_balances_it(name, cut):
+    q, log_r0 = tables(name, Suffix(space(name), cut), cut)
+    check_rows(q)
+    check_balance(solved(name)[1], q, log_r0)
+
+
+@pytest.mark.parametrize("name", ["ragged", "one long"])
+@pytest.mark.parametrize("wrong", [FreeOfLength, LengthUpsideDown])
+def test_without_the_ratio_of_lengths_there_is_no_balance(name, wrong):
+    q, log_r0 = tables(name, wrong(space(name), "length"), "length")
+    check_rows(q)
+    with pytest.raises(AssertionError, match="log r0"):
+        check_balance(solved(name)[1], q, log_r0)
+
+
+def long_run(name, kernel, cut):
+    states, log_p0 = solved(name)
+    law = dict(zip(states, np.exp(log_p0), strict=True))
+    q, _ = tables(name, Suffix(space(name), cut), cut)
+    check_long_run(stream(4, 0, 0, Purpose.PROPOSAL), kernel, states[0], law, q, steps=20_000)
+
+
+@pytest.mark.parametrize("name", ["ragged", "one long"])
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_long_chain_visits_what_the_model_says(name, cut):
+    long_run(name, Suffix(space(name), cut), cut)
+
+
+@pytest.mark.parametrize("name", ["ragged", "one long"])
+@pytest.mark.parametrize("wrong", [FreeOfLength, LengthUpsideDown])
+def test_a_long_chain_without_the_ratio_of_lengths_does_not(name, wrong):
+    with pytest.raises(AssertionError, match="law"):
+        long_run(name, wrong(space(name), "length"), "length")
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_many_chains_at_once_propose_what_each_alone_does(cut):
+    texts = TextsRecipe().build()
+    kernel = SuffixRecipe(cut=cut).build(texts)
+    states = [texts.start(stream(7, chain, 0, Purpose.START), chain) for chain in range(60)]
+    together = kernel.propose_batch([stream(7, chain, 1, Purpose.PROPOSAL) for chain in range(60)], states)
+    alone = [kernel.propose(stream(7, chain, 1, Purpose.PROPOSAL), state) for chain, state in enumerate(states)]
+    assert together == alone
+    assert kernel.propose_batch([], []) == []
+
+
+class Counting(Grammar):
+    """A grammar that counts how often it is called."""
+
+    calls = 0
+
+    def continue_batch(self, rngs, prompts, prefixes):
+        self.calls += 1
+        return super().continue_batch(rngs, prompts, prefixes)
+
+
+def test_many_chains_cost_one_call_of_the_model_and_identities_none():
+    model = Counting(GRAMMARS["ragged"])
+    texts = WrittenTexts(model, [PROMPT])
+    states = [texts.start(stream(1, chain, 0, Purpose.START), chain) for chain in range(20)]
+    model.calls = 0
+    Suffix(texts).propose_batch([stream(1, chain, 1, Purpose.PROPOSAL) for chain in range(20)], states)
+    assert model.calls == 1
+    assert Suffix(texts).propose(Scripted(1 - 2**-53), states[0]) == Proposal(states[0], 0.0)
+    assert model.calls == 1
+
+
+def test_a_proposal_keeps_the_beginning_and_the_prompt():
+    texts = TextsRecipe(scenarios=(3,)).build()
+    kernel, state = Suffix(texts, "length"), texts.start(stream(2, 0, 0, Purpose.START), 0)
+    for place in range(len(state.tokens)):
+        rng = Scripted((place + 0.5) / len(state.tokens), *[0.37] * texts.model.limit)
+        proposal = kernel.propose(rng, state).state
+        assert proposal.tokens[:place] == state.tokens[:place]
+        assert proposal.prompt == state.prompt
+
+
+def test_an_unknown_cut_is_refused():
+    with pytest.raises(ValueError, match="cut"):
+        Suffix(space("even"), "middle")
+    with pytest.raises(ValueError, match="cut"):
+        SuffixRecipe(cut="middle")
+
+
+def test_one_generator_for_each_state():
+    texts = space("even")
+    with pytest.raises(ValueError, match="zip"):
+        Suffix(texts).propose_batch([], [texts.start(stream(1, 0, 0, Purpose.START), 0)])
