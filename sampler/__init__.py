@@ -30,6 +30,8 @@ from sampler.exact import (
     votes_per_step,
 )
 from sampler.judges.bradley_terry import BradleyTerry
+from sampler.judges.presentations import draws_of, presentations_of
+from sampler.judges.sources import ModelSource, PeopleSource
 from sampler.kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.ledger import state_number
@@ -77,10 +79,11 @@ from sampler.spaces import (
 from sampler.spaces.images.description import ImageDescription, describe_image
 from sampler.spaces.images.encoding import png, preview
 from sampler.spaces.molecules.description import MoleculeDescription, describe_molecule
-from sampler.spaces.molecules.drawing import draw_molecule, draw_pair
+from sampler.spaces.molecules.drawing import draw_molecule, draw_pair, molecule_png
 from sampler.spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
 from sampler.spaces.texts.differences import compare_texts
+from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from sampler.spaces.texts.story_openings import SCENARIOS as STORY_SCENARIOS
 from sampler.streams import Purpose, stream
 from sampler.vectorised import (
@@ -103,6 +106,7 @@ __all__ = [
     "STORY_SCENARIOS",
     "BalancedOrder",
     "BradleyTerry",
+    "CannotScoreError",
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
@@ -120,10 +124,12 @@ __all__ = [
     "JudgeRecipe",
     "JudgeRule",
     "Kernel",
+    "LanguageModel",
     "Mars",
     "MatrixTable",
     "Mixture",
     "MixtureTable",
+    "ModelSource",
     "MoleculeDescription",
     "MoleculeLaw",
     "NVote",
@@ -131,6 +137,7 @@ __all__ = [
     "Neighbours",
     "ObjectKind",
     "Oracle",
+    "PeopleSource",
     "Plan",
     "PointwiseDifference",
     "PointwiseJoint",
@@ -156,6 +163,7 @@ __all__ = [
     "ScoreRule",
     "Suffix",
     "Tally",
+    "Tokens",
     "TwoJudgeOrder",
     "Verdict",
     "Vocabulary",
@@ -176,17 +184,20 @@ __all__ = [
     "diagnostics",
     "draw_molecule",
     "draw_pair",
+    "draws_of",
     "expected_votes",
     "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",
     "mean_votes",
+    "molecule_png",
     "objects_of",
     "parse_arms",
     "parse_recipe",
     "parse_size_log_weights",
     "png",
     "preferences",
+    "presentations_of",
     "preview",
     "read_record",
     "replay",

@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_diagnose(commands)
     _add_vocabulary(commands)
     _add_pilot(commands)
+    _add_mars(commands)
     return parser
 
 
@@ -172,12 +173,63 @@ def _pilot(options: argparse.Namespace) -> None:
     print(outcome)
 
 
+def _add_mars(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "molecule chains driven by drug-likeness and ease of synthesis, as MARS is"
+    details = (
+        "Run chains from CC that accept with min(1, r0 (s(x')/s(x))^30), where s is the mean of min(QED, 0.7) and "
+        "min((10 - SA)/9, 0.7). Prints QED, SA, diversity and more of the final molecules, and writes them as CSV."
+    )
+    command = commands.add_parser("mars", help=about, description=details)
+    command.add_argument("--chains", type=_several, default=200, metavar="N", help="(default: %(default)s)")
+    command.add_argument("--steps", type=_positive, default=1_000, metavar="N", help="(default: %(default)s)")
+    command.add_argument("--seed", type=_seed, default=0, metavar="S", help="(default: %(default)s)")
+    command.add_argument(
+        "--processes", type=_positive, default=2, metavar="N", help="results do not depend on it (default: %(default)s)"
+    )
+    command.add_argument(
+        "--convention",
+        choices=("exact", "paper"),
+        default="exact",
+        help="of r0; paper: r0 = 1, as published and inexact (default: %(default)s)",
+    )
+    command.add_argument(
+        "--out", type=Path, default=Path("mars.csv"), metavar="FILE", help="written anew (default: %(default)s)"
+    )
+    command.add_argument(
+        "--novelty", action="store_true", help="compare with the molecules that the arms were cut from; half a minute"
+    )
+    command.set_defaults(run=_mars)
+
+
+def _mars(options: argparse.Namespace) -> None:
+    from sampler.experiments import mars
+    from sampler.spaces.molecules.vocabulary import parents
+
+    tqdm = analysis_library("tqdm").tqdm
+    # Nobody wants to hear only after minutes that the file cannot be written.
+    with options.out.open("a", encoding="utf-8"):
+        pass
+    run = mars.MarsRun(options.seed, options.steps, options.convention)
+    with tqdm(total=options.chains, unit=" chains") as bar:
+        ended = mars.run_chains(run, options.chains, options.processes, progress=bar.update)
+        seconds = bar.format_dict["elapsed"]
+    mars.write_molecules(ended, options.out)
+    print(f"{options.chains} chains of {options.steps:,} steps in {seconds:.0f} s")
+    for line in mars.summary(run, ended, reference=parents() if options.novelty else None):
+        print(line)
+    print(options.out)
+
+
 def _seed(text: str) -> int:
     return _whole_number(text, least=0)
 
 
 def _positive(text: str) -> int:
     return _whole_number(text, least=1)
+
+
+def _several(text: str) -> int:
+    return _whole_number(text, least=2)
 
 
 def _whole_number(text: str, least: int) -> int:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
+from sampler.judges.sources import Order, PeopleSource, Source
 from sampler.kernels import MOVES_IN, KernelRecipe, MixtureRecipe
 from sampler.spaces import SpaceRecipe
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
@@ -41,12 +42,20 @@ class RecipeError(ValueError):
 
 
 class JudgeRecipe(BaseModel):
-    """One question and how many votes each comparison may cost it."""
+    """One question, how many votes each comparison may cost it, which object stands first, and who answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: Question
     budget: int = Field(ge=1, le=1000)
+    order: Order = "random"
+    source: Source = PeopleSource()
+
+    @model_validator(mode="after")
+    def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
+        if self.order == "balanced" and (isinstance(self.source, PeopleSource) or self.budget % 2):
+            raise ValueError("order 'balanced' needs a model judge with an even budget; use 'random'")
+        return self
 
 
 class Recipe(BaseModel):

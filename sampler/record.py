@@ -16,7 +16,7 @@ from sampler.replay import RecordError
 Row = dict[str, str]
 
 # Columns with text of unknown origin; the export puts an apostrophe before what a spreadsheet might run.
-_TEXTS = ("content", "code", "question")
+_TEXTS = ("content", "code", "question", "endpoint")
 
 
 @dataclass(frozen=True)

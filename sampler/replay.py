@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.chain import Plan
+from sampler.judges.presentations import draws_of, presentations_of
 from sampler.ledger import CatalogLedger, GeneratedLedger, Ledger
 from sampler.recipe import Recipe, parse_recipe
 from sampler.retrace import Difference, Place, Row, is_for_proposal, retrace
@@ -154,6 +155,22 @@ def _compare_votes(recipe: Recipe, votes: Iterable[Row]) -> Iterator[Difference]
             yield Difference(*_place(row), f"{name}'s question", f"“{row['question']}”", f"“{question}”")
         if row["for_proposal"] != for_proposal:
             yield Difference(*_place(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal)
+        if not row["annotator"]:
+            yield from _compare_slot(recipe, row, judge, name)
+
+
+def _compare_slot(recipe: Recipe, row: Row, judge: int, name: str) -> Iterator[Difference]:
+    """Compare a model's vote with what its slot says: which object it showed first and, drawn from p, what it is."""
+    slot, asked = int(row["slot"]), (recipe.seed, *_place(row), recipe.budgets, judge)
+    if not 0 <= slot < recipe.judges[judge].budget:
+        raise ValueError(f"slot must be 0 to {recipe.judges[judge].budget - 1}, not {slot}")
+    side = "left" if presentations_of(*asked, recipe.judges[judge].order)[slot] else "right"
+    if row["proposal_side"] != side:
+        yield Difference(*_place(row), f"{name}'s proposal_side", row["proposal_side"], side)
+    if row["preference"]:
+        drawn = int(draws_of(*asked)[slot] < float(row["preference"]))
+        if int(is_for_proposal(row)) != drawn:
+            yield Difference(*_place(row), f"{name}'s answer", str(int(is_for_proposal(row))), f"{drawn}, drawn from p")
 
 
 def _compare_contents(states: Iterable[Row], samples: Iterable[Row]) -> Iterator[Difference]:

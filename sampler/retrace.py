@@ -140,9 +140,10 @@ def _compare_voters(comparison: Comparison[Any], cast: list[Row]) -> Iterator[Di
         name = f"vote {vote['number']}"
         if int(vote["number"]) != expected:
             yield differs(name, vote["number"], str(expected))
-        answer = int(vote["judge"]), vote["annotator"]
+        answer = int(vote["judge"]), vote["annotator"] or f"slot {vote['slot']}"
         if answer in answered:
-            yield differs(name, "counted", f"a second vote of annotator {vote['annotator']}")
+            whose = f"annotator {vote['annotator']}" if vote["annotator"] else f"the model for slot {vote['slot']}"
+            yield differs(name, "counted", f"a second vote of {whose}")
         answered.add(answer)
 
 

@@ -99,16 +99,22 @@ def steps(cut: Cut) -> Iterator[Row]:
 
 
 def votes(cut: Cut) -> Iterator[Row]:
-    """Every vote in the order it was counted; one that came too late has no number."""
+    """Every vote in the order it was counted; one that came too late has no number.
+
+    A model's has no annotator but an endpoint, how many replies it took and, if it was drawn from one, the
+    probability of a vote for the proposal.
+    """
     yield [
         "chain", "step", "number", "judge", "question", "annotator", "proposal_side", "chosen_side",
-        "for_proposal", "elapsed_ms", "cast_at",
+        "for_proposal", "elapsed_ms", "cast_at", "endpoint", "slot", "preference", "asks",
     ]  # fmt: skip
     for vote in _votes(cut):
         yield [
             vote.comparison.chain.place, vote.comparison.step, vote.number or "", vote.judge.place,
-            harmless(vote.judge.question), vote.annotator_id, vote.proposal_side, vote.chosen_side,
-            int(vote.for_proposal), "" if vote.elapsed_ms is None else vote.elapsed_ms, _time(vote.cast_at),
+            harmless(vote.judge.question), vote.annotator_id or "", vote.proposal_side, vote.chosen_side,
+            int(vote.for_proposal), _known(vote.elapsed_ms), _time(vote.cast_at),
+            harmless(vote.judge.endpoint.name) if vote.judge.is_model else "",
+            _known(vote.slot), "" if vote.preference is None else repr(vote.preference), _known(vote.asks),
         ]  # fmt: skip
 
 
@@ -184,7 +190,7 @@ def _votes(cut: Cut) -> Iterator[Vote]:
     found = (
         Vote.objects.filter(judge__campaign=cut.campaign)
         .filter(Q(number__isnull=False) | Q(pk__lte=cut.last_vote))
-        .select_related("comparison__chain", "judge")
+        .select_related("comparison__chain", "judge__endpoint")
         .order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
     )
     for vote in found.iterator(_ROWS_PER_CHUNK):
@@ -202,6 +208,10 @@ def _tallies(comparison: Comparison, judges: int, up_to: int | None) -> tuple[st
             cast[vote.judge.place] += 1
             votes_for[vote.judge.place] += vote.for_proposal
     return " ".join(map(str, cast)), " ".join(map(str, votes_for))
+
+
+def _known(number: int | None) -> int | str:
+    return "" if number is None else number
 
 
 def _time(moment) -> str:

@@ -7,10 +7,20 @@ By name, because the tasks import the modules that give the hints.
 from celery import current_app
 from django.db import transaction
 
+from prefmh_web.campaigns import plans
+from prefmh_web.campaigns.models import Comparison
+
 
 def propose(chain_id: int) -> None:
     """Hint that a chain waits for its next proposal."""
     _after_commit("prefmh_web.campaigns.tasks.propose", chain_id)
+
+
+def judge(comparison: Comparison) -> None:
+    """Hint that models have votes to cast on a comparison."""
+    for judge in plans.judges_of(comparison.chain.campaign):
+        if judge.is_model:
+            _after_commit("prefmh_web.campaigns.tasks.judge", comparison.pk, judge.pk)
 
 
 def read_catalog(catalog_id: int, revision: int) -> None:

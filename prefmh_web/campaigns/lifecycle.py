@@ -11,7 +11,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import files, hints, live, plans, states
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Invitation, Judge
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
+from prefmh_web.endpoints.models import Endpoint
 
 
 class NotPossible(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -74,6 +75,9 @@ def resume(campaign: Campaign) -> None:
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING)
         for chain_id in campaign.chains.values_list("pk", flat=True):
             hints.propose(chain_id)
+        if plans.uses_models(campaign):
+            for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
+                hints.judge(comparison)
 
 
 def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
@@ -105,10 +109,25 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
 
 def _create_judges(campaign: Campaign) -> None:
     recipe = sampler.parse_recipe(campaign.recipe)
-    Judge.objects.bulk_create(
-        Judge(campaign=campaign, place=place, question=judge.question, budget=judge.budget)
-        for place, judge in enumerate(recipe.judges)
-    )
+    for place, judge in enumerate(recipe.judges):
+        source = judge.source
+        is_model = isinstance(source, sampler.ModelSource)
+        Judge.objects.create(
+            campaign=campaign,
+            place=place,
+            question=judge.question,
+            budget=judge.budget,
+            order=judge.order,
+            endpoint=_endpoint(campaign, source.endpoint) if is_model else None,
+            is_asked_first=is_model and source.first,
+        )
+
+
+def _endpoint(campaign: Campaign, name: str) -> Endpoint:
+    found = Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
+    if found is None:
+        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
+    return found
 
 
 def _create_chains(campaign: Campaign, plan: sampler.Plan) -> list[Chain]:

@@ -41,6 +41,8 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
             uniform=drawn.uniform,
         )
         _decide_if_settled(comparison, sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets))), votes=0)
+        if comparison.verdict is None:
+            hints.judge(comparison)
         live.nudge(live.voters(chain.campaign_id), live.watchers(chain.campaign_id))
     return comparison
 
@@ -65,13 +67,16 @@ def cast_vote(
     *,
     key: uuid.UUID,
     judge: Judge,
-    annotator: Annotator,
     proposal_side: Side,
     chosen_side: Side,
+    annotator: Annotator | None = None,
     elapsed_ms: int | None = None,
+    slot: int | None = None,
+    preference: float | None = None,
+    asks: int | None = None,
     may_count: bool = True,
 ) -> Vote:
-    """Store one vote on a `locked` comparison and decide its step if that settles it.
+    """Store one vote, of an annotator or of a model, on a `locked` comparison and decide its step if that settles it.
 
     The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's budget
     is spent, or beside a counted vote of the same annotator for the same judge, is kept and not counted: it has no
@@ -83,7 +88,9 @@ def cast_vote(
         return stored
     counted = [vote for vote in before if vote.counted]
     tally = plans.tally_of(campaign, counted)
-    has_answered = any((vote.judge_id, vote.annotator_id) == (judge.pk, annotator.pk) for vote in counted)
+    has_answered = annotator is not None and any(
+        (vote.judge_id, vote.annotator_id) == (judge.pk, annotator.pk) for vote in counted
+    )
     is_open = comparison.verdict is None and tally.votes_cast[judge.place] < judge.budget
     vote = Vote(
         key=key,
@@ -94,12 +101,17 @@ def cast_vote(
         proposal_side=proposal_side,
         chosen_side=chosen_side,
         elapsed_ms=elapsed_ms,
+        slot=slot,
+        preference=preference,
+        asks=asks,
     )
     vote.save(force_insert=True)
     if vote.counted:
         asked = plans.asked_in(comparison)
         verdict = sampler.tell(asked, tally.add(judge.place, vote.for_proposal))
         _decide_if_settled(comparison, verdict, votes=vote.number)
+        if comparison.verdict is None and annotator is not None:
+            hints.judge(comparison)
         # Waiting voters look again even without a verdict: this vote may have made room for another.
         live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))
     return vote

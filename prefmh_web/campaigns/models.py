@@ -15,6 +15,7 @@ from django.db.models import F, Q
 from django.urls import reverse
 
 import sampler
+from prefmh_web.endpoints.models import Endpoint
 
 
 def _both_or_neither(first: str, second: str) -> Q:
@@ -146,13 +147,41 @@ class State(models.Model):
         return self.content[:80]
 
 
+class Membership(models.Model):
+    """A researcher who may see somebody else's campaign, and perhaps run it."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", "may watch and download"
+        MANAGER = "manager", "may also start, pause and invite"
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=7, choices=Role, default=Role.VIEWER)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("campaign", "user"), name="member_once_per_campaign"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.campaign_id}"
+
+
 class Judge(models.Model):
-    """One question of a campaign, with its budget N."""
+    """One question of a campaign, with its budget N and who answers: people, or the model behind an endpoint."""
+
+    class Order(models.TextChoices):
+        RANDOM = "random"
+        BALANCED = "balanced"
+        PROPOSAL_FIRST = "proposal-first"
+        PROPOSAL_SECOND = "proposal-second"
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="judges")
     place = models.PositiveSmallIntegerField()
     question = models.CharField(max_length=300)
     budget = models.PositiveIntegerField()
+    order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
+    endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
+    # People are asked about a pair only once this judge's votes are in.
+    is_asked_first = models.BooleanField(default=False)
 
     class Meta:
         ordering = ("place",)
@@ -160,6 +189,10 @@ class Judge(models.Model):
 
     def __str__(self) -> str:
         return self.question
+
+    @property
+    def is_model(self) -> bool:
+        return self.endpoint_id is not None
 
 
 class Chain(models.Model):
@@ -232,11 +265,45 @@ class Comparison(models.Model):
         return self.proposal if side == proposal_side else self.current
 
 
+class Turn(models.Model):
+    """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `judging.py`.
+
+    While `asked` is above 0, so many votes are on their way, until `until` at the latest. Otherwise `reason` says why
+    there are none: they are asked for again at `until`, or, where that is null, once somebody has seen to it.
+    """
+
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="turns")
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="turns")
+    asked = models.PositiveIntegerField(default=0)
+    until = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=300, blank=True)
+    since = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("comparison", "judge"), name="turn_once_per_judge"),
+            models.CheckConstraint(
+                name="turn_asks_or_says_why", condition=Q(asked=0) ^ Q(asked__gt=0, until__isnull=False, reason="")
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"turn of judge {self.judge_id} on {self.comparison_id}"
+
+    @property
+    def is_parked(self) -> bool:
+        return self.asked == 0 and self.until is None
+
+
 class Annotator(models.Model):
     """A person who votes in one campaign, known by their session only."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="annotators")
+    # The link they came by; null for those who joined before links were noted.
+    invitation = models.ForeignKey("Invitation", models.PROTECT, null=True, related_name="annotators")
     joined_at = models.DateTimeField(auto_now_add=True)
+    # Set when access is withdrawn: no more pairs, no more votes; what they voted stays.
+    removed_at = models.DateTimeField(null=True)
     # A page renews this every half minute while its socket is open.
     online_until = models.DateTimeField(null=True)
     # Set when a lease ran out unanswered: no more pairs until the person shows that they are there.
@@ -256,6 +323,9 @@ class Invitation(models.Model):
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="invitations")
     token = models.CharField(max_length=43, unique=True, default=new_invitation_token)
     created_at = models.DateTimeField(auto_now_add=True)
+    # One person only, if set; whoever opens it next is turned away.
+    is_single_use = models.BooleanField(default=False)
+    revoked_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"invitation to {self.campaign_id}"
@@ -265,16 +335,23 @@ class Invitation(models.Model):
 
 
 class Vote(models.Model):
-    """One answer of one annotator to one judge's question. `number` is null for a vote that came too late."""
+    """One answer to one judge's question, of an annotator or of a model. `number` is null for one that came too late.
+
+    Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
+    was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read.
+    """
 
     key = models.UUIDField(unique=True)
     comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="votes")
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="votes")
-    annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="votes")
+    annotator = models.ForeignKey(Annotator, models.PROTECT, null=True, related_name="votes")
     number = models.PositiveIntegerField(null=True)
     proposal_side = models.CharField(max_length=5, choices=Side)
     chosen_side = models.CharField(max_length=5, choices=Side)
     elapsed_ms = models.PositiveIntegerField(null=True)
+    slot = models.PositiveIntegerField(null=True)
+    preference = models.FloatField(null=True)
+    asks = models.PositiveSmallIntegerField(null=True)
     cast_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -285,6 +362,15 @@ class Vote(models.Model):
                 name="vote_counted_once_per_annotator",
             ),
             models.UniqueConstraint(fields=("comparison", "number"), name="vote_number_once"),
+            models.UniqueConstraint(fields=("comparison", "judge", "slot"), name="vote_once_per_slot"),
+            models.CheckConstraint(
+                name="vote_of_person_or_model",
+                condition=Q(annotator__isnull=False, slot__isnull=True) | Q(annotator__isnull=True, slot__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="vote_preference_in_range",
+                condition=Q(preference__isnull=True) | Q(preference__gte=0, preference__lte=1),
+            ),
         )
         indexes = (models.Index(fields=("cast_at",)),)
 

@@ -16,11 +16,12 @@ _PREVIEW_SIDE = 160
 
 @dataclass(frozen=True)
 class Look:
-    """How a picture is wanted: for a dark ground, with what differs marked, or small."""
+    """How a picture is wanted: for a dark ground, with what differs marked, small, or as pixels and no drawing."""
 
     dark: bool = False
     marked: bool = False
     small: bool = False
+    raster: bool = False
 
     @classmethod
     def of(cls, request: HttpRequest) -> "Look":
@@ -29,23 +30,31 @@ class Look:
 
 
 def picture_response(state: State, look: Look, beside: State | None = None) -> HttpResponse:
-    """Return the picture as a response, drawn to be seen beside another object if there is one.
-
-    Who may see it is the caller's to check.
+    """Return the picture as a response. Who may see it is the caller's to check.
 
     Raises:
         Http404: texts have no picture.
     """
-    if state.campaign.objects_kind == "molecules":
-        body, media_type = _drawing(state.content, beside.content if beside else None, look), "image/svg+xml"
-    elif state.campaign.objects_kind == "texts":
+    if state.campaign.objects_kind == "texts":
         raise Http404("This object has no picture.")
-    elif state.campaign.has_catalog:
-        body, media_type = state.picture.read(), state.media_type
-    else:
-        body, media_type = _decoded(state.pk, look.small), "image/webp" if look.small else "image/png"
+    body, media_type = picture(state, look, beside)
     headers = {"Cache-Control": _KEEP, "X-Content-Type-Options": "nosniff"}
     return HttpResponse(body, content_type=media_type, headers=headers)
+
+
+def picture(state: State, look: Look, beside: State | None = None) -> tuple[bytes, str]:
+    """Return the picture of a molecule or an image and its media type.
+
+    Args:
+        beside: the object it is seen beside: a molecule is drawn in the same orientation.
+    """
+    if state.campaign.objects_kind == "molecules" and look.raster:
+        return sampler.molecule_png(state.content), "image/png"
+    if state.campaign.objects_kind == "molecules":
+        return _drawing(state.content, beside.content if beside else None, look).encode(), "image/svg+xml"
+    if state.campaign.has_catalog:
+        return state.picture.read(), state.media_type
+    return _decoded(state.pk, look.small), "image/webp" if look.small else "image/png"
 
 
 def _drawing(smiles: str, beside: str | None, look: Look) -> str:

@@ -54,7 +54,12 @@ def judges_of(campaign: Campaign) -> tuple[Judge, ...]:
 
 @lru_cache(maxsize=64)
 def _judges(campaign_id: int, started_at: datetime) -> tuple[Judge, ...]:
-    return tuple(Judge.objects.filter(campaign=campaign_id).order_by("place"))
+    return tuple(Judge.objects.filter(campaign=campaign_id).select_related("endpoint").order_by("place"))
+
+
+def uses_models(campaign: Campaign) -> bool:
+    """True when some judge of a started campaign is a model."""
+    return any(judge.is_model for judge in judges_of(campaign))
 
 
 def budgets_of(campaign: Campaign) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.db.models import Exists, F, OuterRef
 
 import sampler
-from prefmh_web.campaigns import catalogs, loop, plans
+from prefmh_web.campaigns import catalogs, judging, loop, plans
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison
 
 
@@ -29,10 +29,20 @@ def propose(chain_id: int) -> None:
 
 
 @shared_task
+def judge(comparison_id: int, judge_id: int) -> None:
+    """Let a model cast its votes on a comparison."""
+    judging.take_turn(comparison_id, judge_id)
+
+
+@shared_task
 def sweep() -> None:
-    """Queue every chain that waits for a proposal and every catalog that waits to be read; finish what is done."""
+    """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
+    to be read; finish what is done.
+    """
     for chain_id in waiting_chains().values_list("pk", flat=True):
         propose.delay(chain_id)
+    for comparison_id, judge_id in judging.waiting():
+        judge.delay(comparison_id, judge_id)
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if not catalogs.is_being_read(catalog_id):
             read_catalog.delay(catalog_id, revision)

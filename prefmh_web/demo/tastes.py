@@ -1,4 +1,4 @@
-"""What the demo's simulated people like: hidden Bradley-Terry scores s(x), about -2 to 2 nats over the usual objects."""
+"""What the demo's simulated people like: hidden Bradley-Terry scores s(x), of about -2 to 2 nats."""
 
 from __future__ import annotations
 

@@ -153,8 +153,8 @@ def _rises(height: Array) -> tuple[Array, Array]:
     down, right = np.empty_like(height), np.empty_like(height)
     np.subtract(height[2:], height[:-2], out=down[1:-1])
     np.subtract(height[:, 2:], height[:, :-2], out=right[:, 1:-1])
-    down *= 0.5
-    right *= 0.5
+    down[1:-1] *= 0.5
+    right[:, 1:-1] *= 0.5
     down[0], down[-1] = height[1] - height[0], height[-1] - height[-2]
     right[:, 0], right[:, -1] = height[:, 1] - height[:, 0], height[:, -1] - height[:, -2]
     return down, right

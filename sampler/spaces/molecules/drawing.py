@@ -22,7 +22,7 @@ _DRAWING = json.dumps(
         "additionalAtomLabelPadding": 0.06,
     }
 )
-# RDKit's colours where theirs are too faint, by atomic number: of dark ground or not.
+# Instead of RDKit's where those are too faint, by atomic number, for light and for dark ground.
 _COLOURS: dict[bool, dict[int, tuple[float, float, float]]] = {
     False: {9: (0.0, 0.45, 0.45), 15: (0.65, 0.35, 0.0), 16: (0.5, 0.42, 0.0), 17: (0.0, 0.45, 0.1)},
     True: {7: (0.55, 0.65, 1.0), 8: (1.0, 0.42, 0.42), 35: (0.9, 0.55, 0.25), 53: (0.8, 0.55, 1.0)},
@@ -54,6 +54,18 @@ def draw_molecule(smiles: str, width: int = 420, height: int = 320, *, dark: boo
         ValueError: not a molecule.
     """
     return _draw(_read(smiles), _Changed([], []), width, height, dark)
+
+
+def molecule_png(smiles: str, width: int = 420, height: int = 320) -> bytes:
+    """Return the molecule drawn as PNG on white, for those who see pixels only.
+
+    Raises:
+        ValueError: not a molecule.
+    """
+    drawing = rdMolDraw2D.MolDraw2DCairo(width, height)
+    rdMolDraw2D.PrepareAndDrawMolecule(drawing, _read(smiles))
+    drawing.FinishDrawing()
+    return bytes(drawing.GetDrawingText())
 
 
 def draw_pair(

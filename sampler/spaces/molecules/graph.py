@@ -154,7 +154,7 @@ def read_state(state: str) -> MoleculeGraph:
         ValueError: not a molecule, or one that no state can be.
     """
     with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(state, sanitize=False)
+        molecule: Chem.Mol | None = Chem.MolFromSmiles(state, sanitize=False)
         if molecule and Chem.SanitizeMol(molecule, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
             molecule = None
     return _graph_of(state, molecule)
@@ -230,7 +230,7 @@ def attach(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
 
 def _graph_of(smiles: str, molecule: Chem.Mol | None) -> MoleculeGraph:
     reason = _why_not(molecule) or ("must be one molecule, not several" if "." in smiles else "")
-    if reason:
+    if molecule is None or reason:
         raise ValueError(f"“{smiles[:60]}” {reason}")
     return MoleculeGraph(molecule)
 

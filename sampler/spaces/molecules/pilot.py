@@ -22,10 +22,10 @@ import numpy.typing as npt
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, MoleculeLaw
+from sampler.spaces.molecules.space import START
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 from sampler.streams import Purpose, stream
 
-START = "CC"
 MEAN_SIZE, SIZE_DEVIATION = 24.0, 6.0
 # A first guess, steeper than the truth (1 to 3 per atom) wherever it matters: the chain then conquers sizes from below.
 # With a flat one it lies among the largest molecules until their weights have fallen far too low to come back.

@@ -17,7 +17,7 @@ PLAIN: dict[str, Alternatives] = {
         "{^when}, {who} {event}[|, and that was the whole of the news that day|, and told nobody for a week].",
         "{^who} {event}[, and nobody saw {him} do it|, on a day when nothing else happened|, and did not write home "
         "about it].",
-        "It was {hour} when {who} {event}[|, and there was nobody about|, sooner than anyone had planned].",
+        "It was {hour} when {who} {event}[|, and everybody was looking elsewhere|, sooner than anyone had planned].",
         "In the week [that the bridge was closed|after the long rain|before the holiday|that the clocks were changed], "
         "{who} {event}.",
         "[Most people|Other people] would have [waited for company|gone home|slept on it first|asked somebody], but "
@@ -90,7 +90,7 @@ PLAIN: dict[str, Alternatives] = {
     "plain_part": [
         "{^oth} [looked away|shook {other_his} head|gave a short laugh|said nothing more], and [that was all the help "
         "{he} would get|they stood there a while, the two of them|{he} knew {he} had heard only half of it].",
-        "They [did not speak of it again|waited, side by side|listened to {sound}] until [it was time to go|one of "
+        "They [did not speak of it again|waited side by side|listened to {sound}] until [it was time to go|one of "
         "them had to sit down|the cold got the better of them].",
         "{^he} [believed {other_him}|thanked {other_him}|did not believe {other_him}], and that was [{his} first "
         "mistake|how it began|the end of the easy part].",

@@ -268,7 +268,7 @@ ROADS: tuple[Scenario, ...] = (
         smells=("ink and cold leather", "frost and fish scales"),
         sounds=("the groaning of the ice", "the squeak of the snow"),
         details=(
-            "He had drawn it himself, in nine nights, and had made only one mistake on purpose.",
+            "He had drawn the chart himself, in nine nights, and had made only one mistake on purpose.",
             "Halfway over stood a row of fir branches, set in the ice to show the way to somebody.",
             "There were lights on the far bank, and he counted them twice and got two answers.",
         ),
@@ -313,7 +313,7 @@ ROADS: tuple[Scenario, ...] = (
         event="stopped for the night in a town where everyone knew his name",
         thing="the sample case",
         setting="the hotel",
-        other="a waitress with a black eye",
+        other="a waitress with a tray",
         oth="the waitress",
         smells=("floor polish and fried onions", "rain and cheap cigars"),
         sounds=("the gurgle of the pipes", "the playing of a piano two floors up"),

@@ -44,7 +44,7 @@ TOWNS: tuple[Scenario, ...] = (
         sounds=("the ticking of the other watches", "the tinkle of the doorbell"),
         details=(
             "Inside the case were four sets of initials, and only the last had not been scratched through.",
-            "He told it the time, and that his name was his name, and then that he was happy.",
+            "He told the watch the time, and that his name was his name, and then that he was happy.",
             "The works were perfectly good, and he could find nothing to mend.",
         ),
         lines=(

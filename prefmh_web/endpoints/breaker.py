@@ -1,0 +1,96 @@
+"""The circuit breaker: an endpoint that failed lately is left alone for a while. In the database, for all processes.
+
+    closed      `open_until` is null: everybody may ask
+    open        `open_until` lies ahead: nobody may
+    half open   `open_until` is past: one caller may try; by claiming the trial it moves `open_until` ahead again,
+                so that everybody else still finds it open, and a claimant that dies delays the next trial only
+
+A trial that is answered closes the circuit; one that fails opens it for twice as long as before. A server that asks
+for a pause (429, or Retry-After) gets it at once.
+"""
+
+from datetime import timedelta
+
+from django.db.models import F
+from django.utils import timezone
+
+from prefmh_web.endpoints import conf
+from prefmh_web.endpoints.errors import (
+    AddressRefused,
+    CircuitOpen,
+    EndpointError,
+    KeyMissing,
+    NeedsAttention,
+    RateLimited,
+    TryLater,
+)
+from prefmh_web.endpoints.models import Endpoint
+
+FIRST_PAUSE_S = 5.0
+# A server that asks for no wait at all, and refuses all the same, is not asked in a tight loop.
+SHORTEST_PAUSE_S = 0.5
+
+
+def admit(endpoint: Endpoint) -> bool:
+    """Return whether requests may go out as usual; False allows a single one, the trial of a half-open circuit.
+
+    Raises:
+        CircuitOpen: none may; `retry_after` says for how long.
+    """
+    # Asked of the database: the caller's endpoint may be old.
+    open_until = Endpoint.objects.values_list("open_until", flat=True).get(pk=endpoint.pk)
+    now = timezone.now()
+    if open_until is None:
+        return True
+    if open_until <= now:
+        claimed_until = now + timedelta(seconds=endpoint.timeout_s + FIRST_PAUSE_S)
+        # A guarded update: of all who find the time past, the first gets the trial.
+        if Endpoint.objects.filter(pk=endpoint.pk, open_until=open_until).update(open_until=claimed_until):
+            return False
+        open_until = claimed_until
+    wait = max((open_until - now).total_seconds(), 0.1)
+    raise CircuitOpen(f"the endpoint {endpoint.name} rests for {wait:.0f} s, because: {_reason(endpoint)}", wait)
+
+
+def answered(endpoint: Endpoint) -> None:
+    """A request was answered: close the circuit."""
+    # Of failures that came to nothing it is enough to know none; most answers change nothing here.
+    Endpoint.objects.filter(pk=endpoint.pk).exclude(failures=0, open_until=None).update(failures=0, open_until=None)
+
+
+def failed(endpoint: Endpoint, error: EndpointError) -> None:
+    """A request failed: keep the reason, and open the circuit if it is one failure too many."""
+    now = timezone.now()
+    seen = Endpoint.objects.filter(pk=endpoint.pk)
+    seen.update(last_error=error.reason[:300], last_error_at=now)
+    if isinstance(error, KeyMissing | AddressRefused):
+        release(endpoint)
+        return
+    if isinstance(error, NeedsAttention):
+        # The server did answer, and so the trial, if it was one, is over.
+        answered(endpoint)
+        return
+    seen.update(failures=F("failures") + 1)
+    if pause := _pause(error, seen.values_list("failures", flat=True).get()):
+        seen.update(open_until=now + timedelta(seconds=pause))
+
+
+def release(endpoint: Endpoint) -> None:
+    """A claimed trial sent nothing after all: let the next caller have it."""
+    Endpoint.objects.filter(pk=endpoint.pk, open_until__isnull=False).update(open_until=timezone.now())
+
+
+def _pause(error: TryLater, failures: int) -> float:
+    """Return how long to leave the server alone, in seconds; 0 for not at all."""
+    if error.asked_to_wait:
+        return max(error.retry_after, SHORTEST_PAUSE_S)
+    too_many = failures - conf.failures_to_open()
+    if isinstance(error, RateLimited):
+        too_many = max(too_many, 0)
+    if too_many < 0:
+        return 0.0
+    return min(FIRST_PAUSE_S * 2.0 ** min(too_many, 30), conf.longest_pause_s())
+
+
+def _reason(endpoint: Endpoint) -> str:
+    return Endpoint.objects.values_list("last_error", flat=True).get(pk=endpoint.pk) or "it is being tried"

@@ -1,0 +1,106 @@
+"""What can go wrong with a call, sorted by what to do about it.
+
+    TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
+        Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy
+    NeedsAttention      asking again changes nothing until somebody changes something: park, and show the reason
+        Unparsable, Refused, Unable, KeyMissing, AddressRefused
+
+No message holds a key or what was asked.
+"""
+
+from typing import ClassVar
+
+
+class EndpointError(Exception):
+    """A call that gave no answer. Its text is for the researcher."""
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class TryLater(EndpointError):  # noqa: N818 - named by what to do
+    """The same may be asked again, in `retry_after` seconds: the server's wish where it has one."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.asked_to_wait = retry_after is not None
+        self.retry_after = 5.0 if retry_after is None else retry_after
+
+
+class NeedsAttention(EndpointError):  # noqa: N818 - named by what to do
+    """Nobody should ask the same again before something has changed."""
+
+
+class Unreachable(TryLater):
+    """No connection, or a connection that was cut."""
+
+    kind = "unreachable"
+
+
+class TimedOut(TryLater):
+    """No whole reply in time."""
+
+    kind = "timed_out"
+
+
+class RateLimited(TryLater):
+    """429; `retry_after` is the server's, where it gave one."""
+
+    kind = "rate_limited"
+
+
+class ServerError(TryLater):
+    """5xx."""
+
+    kind = "server_error"
+
+
+class BadReply(TryLater):
+    """A reply that is not what the protocol says: no JSON, a field missing, too long."""
+
+    kind = "bad_reply"
+
+
+class CircuitOpen(TryLater):
+    """Not asked: the endpoint failed lately, and rests."""
+
+    kind = "circuit_open"
+
+
+class Busy(TryLater):
+    """Not asked: as many requests are under way as the endpoint may have at a time."""
+
+    kind = "busy"
+
+
+class Unparsable(NeedsAttention):
+    """The model does not answer with a label or a rating, however often it is asked."""
+
+    kind = "unparsable"
+
+
+class Refused(NeedsAttention):
+    """The server refuses the request itself: 4xx, or a redirect."""
+
+    kind = "refused"
+
+
+class Unable(NeedsAttention):
+    """The server, or the model, cannot do what is asked of it."""
+
+    kind = "unable"
+
+
+class KeyMissing(NeedsAttention):
+    """The environment has no usable key under that name, or it may not be sent there."""
+
+    kind = "key_missing"
+
+
+class AddressRefused(NeedsAttention):
+    """The address may not be called."""
+
+    kind = "address_refused"

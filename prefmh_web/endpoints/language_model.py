@@ -1,0 +1,177 @@
+"""p0 over token sequences, written by a server: the `LanguageModel` of `sampler` over one endpoint.
+
+Tokens go in and come out as ids. The prompt is turned into ids once, by the server, through its chat template; after
+that nothing is tokenised again. One request a row, each with a seed from the row's own generator: rows of one request
+share their random numbers on vLLM.
+
+p0 is the server's law at the model's temperature. The server's weights, template and precision are part of it, and
+nobody here can check that they stay the same while a campaign runs.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from prefmh_web.endpoints.calls import call
+from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import BadReply, Unable
+from prefmh_web.endpoints.models import Endpoint
+from sampler import CannotScoreError, Tokens
+from sampler.model_judges import checked_temperature
+
+_LARGEST_SEED = 2**31
+
+
+class ServedModel:
+    """A language model behind an endpoint that takes and returns token ids.
+
+    Args:
+        endpoint: where; its dialect must have token ids.
+        limit: T, the most tokens of one text.
+        temperature: part of p0.
+        system: the system message that stands before every prompt; none if empty.
+        prompts: those it may be asked with; any if empty.
+
+    Raises:
+        ValueError: the limit is not positive, or the temperature is too low.
+        Unable: the server takes or returns no token ids.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        limit: int,
+        temperature: float = 1.0,
+        system: str = "",
+        prompts: Sequence[str] = (),
+    ) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, not {limit}")
+        if not Dialect(endpoint.dialect).has_token_ids or endpoint.can_token_ids is False:
+            raise Unable(
+                f"{endpoint.name} does not take and return token ids; a text tokenised again comes back changed, "
+                "so it cannot write proposals"
+            )
+        self._endpoint, self._limit = endpoint, limit
+        self._temperature, self._system = checked_temperature(temperature), system
+        self._prompts = tuple(prompts)
+        self._ids: dict[str, Tokens] = {}
+        self._end: Tokens | None = None
+
+    @property
+    def limit(self) -> int:
+        """T, the most tokens of one text."""
+        return self._limit
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts it can be asked with; empty if it takes any."""
+        return self._prompts
+
+    def continue_batch(
+        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
+    ) -> list[Tokens]:
+        """Return one whole sequence for each row, beginning with the row's prefix, the rest drawn from p0 given both.
+
+        Raises:
+            ValueError: the lengths differ, a prompt is unknown, or a prefix leaves no room for another token.
+            EndpointError: a row could not be drawn; none is returned then.
+        """
+        if not len(rngs) == len(prompts) == len(prefixes):
+            raise ValueError(
+                f"{len(rngs)} generators, {len(prompts)} prompts and {len(prefixes)} prefixes do not match"
+            )
+        if unknown := [prompt for prompt in prompts if self._prompts and prompt not in self._prompts]:
+            raise ValueError(f"prompts must be among the model's own; it does not know {unknown}")
+        if any(len(prefix) >= self._limit for prefix in prefixes):
+            raise ValueError(f"a prefix must have fewer than {self._limit} tokens")
+        self._read_prompts(sorted(set(prompts) - set(self._ids)))
+        rows = zip(rngs, prompts, prefixes, strict=True)
+        return self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows])
+
+    def text(self, prompt: str, tokens: Tokens) -> str:
+        """Return what the tokens say, in the server's words; end-of-sequence tokens say nothing.
+
+        Raises:
+            ValueError: there is no token, or there are more than `limit`.
+            EndpointError: the server does not say.
+        """
+        if not 1 <= len(tokens) <= self._limit:
+            raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
+        if len(tokens) < self._limit or tokens[-1] == self._end_of_sequence():
+            tokens = tokens[:-1]
+        return self._all([lambda client: _said(client, tokens)])[0] if tokens else ""
+
+    def score(self, prompt: str, tokens: Tokens) -> float:
+        """Raise `CannotScoreError`: servers give log-probabilities of what they sample, not of what they are given."""
+        raise CannotScoreError(f"{self._endpoint.name} does not tell the probability of a given sequence")
+
+    def _end_of_sequence(self) -> int | None:
+        """Return the end-of-sequence token where the server names it, which tells whether a longest text ended."""
+        if self._end is None:
+            self._end = self._all([_end_of_sequence])[0]
+        return self._end[0] if len(self._end) == 1 else None
+
+    def _row(self, rng: np.random.Generator, prompt: Tokens, prefix: Tokens) -> Callable[[Client], Tokens]:
+        seed = int(rng.random() * _LARGEST_SEED)
+        left = self._limit - len(prefix)
+
+        def draw(client: Client) -> Tokens:
+            drawn = client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)
+            return (*prefix, *drawn.tokens)
+
+        return draw
+
+    def _read_prompts(self, prompts: Sequence[str]) -> None:
+        found = self._all([lambda client, prompt=prompt: _prompt_ids(client, self._chat(prompt)) for prompt in prompts])
+        self._ids |= dict(zip(prompts, found, strict=True))
+
+    def _chat(self, prompt: str) -> list[dict[str, str]]:
+        system = [{"role": "system", "content": self._system}] if self._system else []
+        return [*system, {"role": "user", "content": prompt}]
+
+    def _all(self, jobs: Sequence[Callable[[Client], object]]) -> list:
+        called = call(self._endpoint, jobs)
+        if called.failure:
+            raise called.failure
+        return list(called.outcomes)
+
+
+def _prompt_ids(client: Client, messages: list[dict[str, str]]) -> Tokens:
+    """Return a chat as token ids, its template applied, ready for the model's answer."""
+    if client.target.dialect == Dialect.LLAMA_CPP:
+        templated = client.post_beside("/apply-template", {"messages": messages}, lambda reply: reply.get("prompt"))
+        # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
+        body = {"content": templated, "add_special": True, "parse_special": True}
+    else:
+        body = {"model": client.target.model, "messages": messages, "add_generation_prompt": True}
+    return client.post_beside("/tokenize", body, _ids_of)
+
+
+def _said(client: Client, tokens: Tokens) -> str:
+    if client.target.dialect == Dialect.LLAMA_CPP:
+        return client.post_beside("/detokenize", {"tokens": list(tokens)}, lambda reply: _text_of(reply, "content"))
+    body = {"model": client.target.model, "tokens": list(tokens)}
+    return client.post_beside("/detokenize", body, lambda reply: _text_of(reply, "prompt"))
+
+
+def _end_of_sequence(client: Client) -> Tokens:
+    if client.target.dialect != Dialect.LLAMA_CPP:
+        return ()
+    body = {"content": client.get_beside("/props").get("eos_token", ""), "add_special": False, "parse_special": True}
+    return client.post_beside("/tokenize", body, _ids_of)
+
+
+def _ids_of(reply: dict) -> Tokens:
+    tokens = reply.get("tokens")
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, int) for token in tokens):
+        raise BadReply("the server did not turn the prompt into token ids")
+    return tuple(tokens)
+
+
+def _text_of(reply: dict, name: str) -> str:
+    if not isinstance(reply.get(name), str):
+        raise BadReply("the server did not turn the token ids into a text")
+    return reply[name]

@@ -1,0 +1,151 @@
+"""Endpoints, how they are doing, and what they have cost.
+
+What is written by whom: an endpoint's own fields by its owner's form and by `probe.py`, its circuit by `breaker.py`,
+slots by `slots.py`, usage by `accounting.py`. No key and nothing that was asked or answered is stored here.
+"""
+
+import httpx
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q, Sum
+from django.utils import timezone
+
+from prefmh_web.endpoints.addresses import checked_base_url
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.keys import check_key
+
+
+class Endpoint(models.Model):
+    """A model on an OpenAI-compatible server.
+
+    `api_key_variable` is the name of the environment variable that holds the key, never the key. Prices are per
+    million tokens, in whatever currency the owner counts.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="endpoints")
+    name = models.CharField(max_length=120)
+    base_url = models.CharField(max_length=500, help_text="as in https://api.example.com/v1")
+    model = models.CharField(max_length=200, help_text="the model's name on that server")
+    dialect = models.CharField(max_length=10, choices=Dialect, default=Dialect.OPENAI)
+    api_key_variable = models.CharField(max_length=100, blank=True)
+    concurrency = models.PositiveSmallIntegerField(
+        default=4, validators=[MinValueValidator(1), MaxValueValidator(64)], help_text="requests at a time"
+    )
+    timeout_s = models.PositiveSmallIntegerField(default=60, validators=[MinValueValidator(1), MaxValueValidator(600)])
+    input_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
+    output_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    # What `probe.py` saw: null until it was tried.
+    tested_at = models.DateTimeField(null=True, blank=True, editable=False)
+    can_confine = models.BooleanField(null=True, editable=False)
+    can_log_probabilities = models.BooleanField(null=True, editable=False)
+    can_token_ids = models.BooleanField(null=True, editable=False)
+    can_images = models.BooleanField(null=True, editable=False)
+    can_vary = models.BooleanField(null=True, editable=False)
+
+    # The circuit: closed while `open_until` is null; see `breaker.py`.
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    open_until = models.DateTimeField(null=True, editable=False)
+    last_error = models.CharField(max_length=300, blank=True, editable=False)
+    last_error_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ("name", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("owner", "name"), name="endpoint_name_once_per_owner"),
+            models.CheckConstraint(name="endpoint_concurrency_positive", condition=Q(concurrency__gte=1)),
+            models.CheckConstraint(name="endpoint_timeout_positive", condition=Q(timeout_s__gte=1)),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Check the base URL and the key's variable against the site's settings."""
+        try:
+            self.base_url = checked_base_url(self.base_url)
+        except EndpointError as error:
+            raise ValidationError({"base_url": error.reason}) from None
+        try:
+            check_key(self.api_key_variable, httpx.URL(self.base_url).host)
+        except EndpointError as error:
+            raise ValidationError({"api_key_variable": error.reason}) from None
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the circuit is open: nothing is sent until `open_until`."""
+        return self.open_until is not None and self.open_until > timezone.now()
+
+    def forget_test(self) -> None:
+        """Take back what was seen of it, and close its circuit: it is another server or model now. Not saved yet."""
+        self.tested_at = self.can_confine = self.can_log_probabilities = self.can_token_ids = None
+        self.can_images = self.can_vary = self.open_until = self.last_error_at = None
+        self.failures, self.last_error = 0, ""
+
+    def totals(self, since=None) -> dict[str, float]:
+        """Return the sums of its usage, since a time or since ever; 0 where there is none."""
+        rows = self.usage.filter(hour__gte=since) if since else self.usage.all()
+        sums = rows.aggregate(**{name: Sum(name) for name in Usage.COUNTS})
+        return {name: value or 0 for name, value in sums.items()}
+
+
+class Slot(models.Model):
+    """A request's place among the `concurrency` that an endpoint may have at a time; free once `until` is past."""
+
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="slots")
+    number = models.PositiveSmallIntegerField()
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("endpoint", "number"), name="slot_once_per_number"),)
+
+    def __str__(self) -> str:
+        return f"slot {self.number} of {self.endpoint_id}"
+
+
+class Usage(models.Model):
+    """One hour of one endpoint, counted: requests, errors by kind, tokens, seconds, cost at the prices of the time."""
+
+    COUNTS = (
+        "requests",
+        "answered",
+        "unreachable",
+        "timed_out",
+        "rate_limited",
+        "server_error",
+        "bad_reply",
+        "refused",
+        "unparsable",
+        "tokens_in",
+        "tokens_out",
+        "seconds",
+        "cost",
+    )
+
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="usage")
+    hour = models.DateTimeField()
+    requests = models.PositiveBigIntegerField(default=0)
+    answered = models.PositiveBigIntegerField(default=0)
+    unreachable = models.PositiveBigIntegerField(default=0)
+    timed_out = models.PositiveBigIntegerField(default=0)
+    rate_limited = models.PositiveBigIntegerField(default=0)
+    server_error = models.PositiveBigIntegerField(default=0)
+    bad_reply = models.PositiveBigIntegerField(default=0)
+    refused = models.PositiveBigIntegerField(default=0)
+    # Replies that came, and were no label or rating; they are among the answered.
+    unparsable = models.PositiveBigIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    # Of the answered requests: their mean latency is seconds / answered.
+    seconds = models.FloatField(default=0)
+    cost = models.FloatField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("endpoint", "hour"), name="usage_once_per_hour"),)
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id} at {self.hour:%Y-%m-%d %H}:00"

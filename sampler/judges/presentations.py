@@ -1,0 +1,39 @@
+"""A model judge's votes before anybody is asked: which object each shows first, and the number it is drawn with.
+
+Both are functions of (seed, chain, step), one for each of the judge's N_i votes. So a vote that is asked for again
+after a crash is the same vote, and a reader with the record can draw both again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sampler.judges.sources import Order
+from sampler.streams import Purpose, stream
+
+
+def presentations_of(
+    seed: int, chain: int, step: int, budgets: Sequence[int], judge: int, order: Order
+) -> tuple[bool, ...]:
+    """Return, for each vote of a judge on a step, whether it shows the proposal first; length budgets[judge]."""
+    uniforms = _numbers(seed, chain, step, Purpose.SIDES, budgets, judge)
+    if order == "balanced":
+        half = np.argsort(uniforms, kind="stable")[: budgets[judge] // 2]
+        return tuple(bool(place in half) for place in range(budgets[judge]))
+    if order == "random":
+        return tuple(bool(uniform < 0.5) for uniform in uniforms)
+    return (order == "proposal-first",) * budgets[judge]
+
+
+def draws_of(seed: int, chain: int, step: int, budgets: Sequence[int], judge: int) -> tuple[float, ...]:
+    """Return, for each vote of a judge that is drawn from a probability p, its uniform: x' gets it iff that is < p."""
+    return tuple(map(float, _numbers(seed, chain, step, Purpose.JUDGES, budgets, judge)))
+
+
+def _numbers(seed: int, chain: int, step: int, purpose: Purpose, budgets: Sequence[int], judge: int) -> np.ndarray:
+    # One stream a step: each judge takes its numbers after those of the judges before it.
+    before = sum(budgets[:judge])
+    drawn: np.ndarray = stream(seed, chain, step, purpose).random(before + budgets[judge])
+    return drawn[before:]

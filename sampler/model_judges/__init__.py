@@ -1,0 +1,46 @@
+"""Judges that are models: what they are shown, how their replies are read, and votes from their log-probabilities.
+
+Everything here is a function of its arguments. The call itself, and so the network, is the caller's.
+
+    prompts             chat messages as plain data, for one pair or one object
+    presentation        which object is A and which is B, and what a label then says about the proposal
+    parsing             a reply to a label or a rating, or the reason why it is neither
+    log_probabilities   log-probabilities of the labels to p, and votes drawn from p
+    pointwise           integer ratings and their mean
+"""
+
+from sampler.model_judges.log_probabilities import (
+    LOWEST_TEMPERATURE,
+    LabelPreference,
+    NoPreferenceError,
+    checked_temperature,
+    drawn_vote,
+    label_preference,
+)
+from sampler.model_judges.parsing import LABELS, UnparsableReplyError, parse_label, parse_rating
+from sampler.model_judges.pointwise import RatingScale, mean_rating
+from sampler.model_judges.presentation import in_order, label_is_for_proposal, preference_for_proposal
+from sampler.model_judges.prompts import Exhibit, Messages, Picture, pairwise_messages, rating_messages
+
+__all__ = [
+    "LABELS",
+    "LOWEST_TEMPERATURE",
+    "Exhibit",
+    "LabelPreference",
+    "Messages",
+    "NoPreferenceError",
+    "Picture",
+    "RatingScale",
+    "UnparsableReplyError",
+    "checked_temperature",
+    "drawn_vote",
+    "in_order",
+    "label_is_for_proposal",
+    "label_preference",
+    "mean_rating",
+    "pairwise_messages",
+    "parse_label",
+    "parse_rating",
+    "preference_for_proposal",
+    "rating_messages",
+]

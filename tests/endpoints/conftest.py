@@ -1,0 +1,59 @@
+"""Endpoints over a real llama.cpp server, and over a scripted one."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from prefmh_web.embedded.server import free_port
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from tests.support.model_server import model_server, write_model
+from tests.support.scripted_server import KnownJudge, Script, scripted_server
+
+# Logits at temperature 1, and the texts they are for.
+KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, others={"Well": -3.0, "a": -4.0})
+
+
+@pytest.fixture(scope="session")
+def llama_url(tmp_path_factory) -> Iterator[str]:
+    port = free_port("127.0.0.1", None, first=21_000, tries=2000)
+    with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port) as url:
+        yield url
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    with scripted_server(KNOWN) as script:
+        yield script
+
+
+@pytest.fixture
+def local_allowed(settings) -> None:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8", "::1/128"]
+
+
+@pytest.fixture
+def make_endpoint(db, django_user_model, local_allowed) -> Callable[..., Endpoint]:
+    owner = django_user_model.objects.create_user("ada")
+
+    def make(base_url: str, **fields) -> Endpoint:
+        fields = {"name": "A model", "model": "tiny", "dialect": Dialect.VLLM, "timeout_s": 20} | fields
+        endpoint = Endpoint(owner=owner, base_url=base_url, **fields)
+        endpoint.full_clean()
+        endpoint.save()
+        return endpoint
+
+    return make
+
+
+@pytest.fixture
+def scripted(make_endpoint, script) -> Endpoint:
+    """An endpoint whose server does as it is told."""
+    return make_endpoint(script.url)
+
+
+@pytest.fixture
+def llama(make_endpoint, llama_url) -> Endpoint:
+    """An endpoint whose server is real."""
+    return make_endpoint(llama_url, dialect=Dialect.LLAMA_CPP)

@@ -1,0 +1,233 @@
+"""A campaign is no way into the network: hostile base URLs, names that lead home, redirects."""
+
+import ipaddress
+import socket
+
+import httpx
+import pytest
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+
+from prefmh_web.endpoints.addresses import check_address, checked_base_url, resolve
+from prefmh_web.endpoints.client import Client, Target
+from prefmh_web.endpoints.errors import AddressRefused, Refused, Unreachable
+from tests.support.scripted_server import Script, status
+
+ASK = [{"role": "user", "content": "Which?"}]
+
+
+@pytest.fixture
+def some_hosts(settings) -> None:
+    settings.ENDPOINT_ALLOWED_HOSTS = [
+        "api.example.com",
+        ".models.example.org",
+        "gpu1:8000",
+        "[2001:db8::1]:8000",
+        "8.8.8.8",
+    ]
+    settings.ENDPOINT_ALLOW_PRIVATE = False
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://api.example.com/v1/", "https://api.example.com/v1"),
+        ("http://gpu1:8000/v1", "http://gpu1:8000/v1"),
+        ("https://eu.models.example.org", "https://eu.models.example.org"),
+        ("https://models.example.org", "https://models.example.org"),
+        ("HTTPS://API.Example.com/v1", "https://api.example.com/v1"),
+        ("https://8.8.8.8/v1", "https://8.8.8.8/v1"),
+        ("http://[2001:db8::1]:8000/v1", "http://[2001:db8::1]:8000/v1"),
+    ],
+)
+def test_a_host_on_the_list_passes(some_hosts, url: str, kept: str) -> None:
+    assert checked_base_url(url) == kept
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.example.com/v1",
+        "ftp://api.example.com/v1",
+        "file:///etc/passwd",
+        "gopher://api.example.com",
+        "https://evil.example/v1",
+        "https://api.example.com.evil.example/v1",
+        "https://evilmodels.example.org/v1",
+        "https://api.example.com@evil.example/v1",
+        "https://evil.example#@api.example.com/v1",
+        "https://evil.example\\@api.example.com/v1",
+        "https://evil.example/@api.example.com/v1",
+        "https://user:secret@api.example.com/v1",
+        "https://user@api.example.com/v1",
+        "https://api.example.com/v1?next=http://evil.example",
+        "https://api.example.com/v1#x",
+        "https://api.example.com/v1?",
+        "https://api.example.com:x/v1",
+        "https://api.exa\tmple.com/v1",
+        "http://gpu1:8001/v1",
+        "http://gpu1/v1",
+        "http://127.0.0.1/v1",
+        "http://2130706433/v1",
+        "http://0x7f000001/v1",
+        "http://0177.0.0.1/v1",
+        "http://127.1/v1",
+        "http://[::1]/v1",
+        "http://[::ffff:127.0.0.1]/v1",
+        "http://169.254.169.254/latest/meta-data",
+        "http://localhost/v1",
+        "http://①②⑦.0.0.1/v1",
+    ],
+)
+def test_anything_else_is_refused(some_hosts, url: str) -> None:
+    with pytest.raises(AddressRefused):
+        checked_base_url(url)
+
+
+def test_nothing_passes_unless_the_settings_name_it(settings) -> None:
+    with pytest.raises(AddressRefused, match="ENDPOINT_ALLOWED_HOSTS"):
+        checked_base_url("https://api.example.com/v1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "127.9.9.9",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "0.0.0.0",
+        "100.64.0.1",
+        "224.0.0.1",
+        "239.1.1.1",
+        "255.255.255.255",
+        "::1",
+        "::",
+        "fe80::1",
+        "fd00::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "2001:0:0:0:0:0:80ff:fffe",  # Teredo to 127.0.0.1
+    ],
+)
+def test_no_address_but_a_public_one_is_called(some_hosts, address: str) -> None:
+    with pytest.raises(AddressRefused, match="ENDPOINT_ALLOW_PRIVATE"):
+        check_address(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_a_public_address_is_called(some_hosts, address: str) -> None:
+    check_address(ipaddress.ip_address(address))
+
+
+def test_private_networks_pass_as_far_as_the_settings_say(settings) -> None:
+    loopback, neighbour, metadata = (ipaddress.ip_address(a) for a in ("127.0.0.1", "10.1.2.3", "169.254.169.254"))
+    settings.ENDPOINT_ALLOW_PRIVATE = ["10.1.0.0/16"]
+    check_address(neighbour)
+    for address in (loopback, metadata):
+        with pytest.raises(AddressRefused):
+            check_address(address)
+    settings.ENDPOINT_ALLOW_PRIVATE = True
+    check_address(loopback)
+    check_address(ipaddress.ip_address("::ffff:127.0.0.1"))
+    with pytest.raises(AddressRefused):
+        check_address(metadata)
+    for wrong in ("127.0.0.0/8", ["127.0.0.1/8"], 3):
+        settings.ENDPOINT_ALLOW_PRIVATE = wrong
+        with pytest.raises(ImproperlyConfigured, match="ENDPOINT_ALLOW_PRIVATE"):
+            check_address(loopback)
+
+
+@pytest.mark.parametrize("name", ["localhost", "2130706433", "0x7f000001", "127.1"])
+def test_a_name_that_resolves_to_loopback_is_refused_when_it_is_called(settings, name: str) -> None:
+    settings.ENDPOINT_ALLOW_PRIVATE = False
+    with pytest.raises(AddressRefused, match="ENDPOINT_ALLOW_PRIVATE"):
+        resolve(name, 80)
+
+
+def test_a_name_on_the_list_is_still_refused_where_it_leads_home(settings, script: Script) -> None:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["localhost"]
+    settings.ENDPOINT_ALLOW_PRIVATE = False
+    target = Target(script.url.replace("127.0.0.1", "localhost"), "tiny")
+    with Client(target) as client, pytest.raises(AddressRefused):
+        client.chat(ASK, temperature=1.0, seed=1)
+    assert script.requests == []
+
+
+def resolver(monkeypatch, *answers: list[str]) -> list[str]:
+    """Let names resolve to these addresses, one answer a look-up; return the names looked up."""
+    asked: list[str] = []
+
+    def look_up(host, port, *arguments, **options):
+        if host[0].isdigit():  # an address is its own answer
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+        asked.append(host)
+        found = answers[min(len(asked), len(answers)) - 1]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
+
+    monkeypatch.setattr("prefmh_web.endpoints.addresses.socket.getaddrinfo", look_up)
+    return asked
+
+
+def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatch, some_hosts) -> None:
+    resolver(monkeypatch, ["8.8.8.8", "10.0.0.1"])
+    with pytest.raises(AddressRefused):
+        resolve("api.example.com", 443)
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_called(monkeypatch, settings, script: Script) -> None:
+    # The name's second answer, which a second look-up would have followed, leads nowhere.
+    settings.ENDPOINT_ALLOWED_HOSTS = ["models.example.org"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.1/32"]
+    port = httpx.URL(script.url).port
+    asked = resolver(monkeypatch, ["127.0.0.1"], ["169.254.169.254"])
+    with Client(Target(f"http://models.example.org:{port}", "tiny", "vllm")) as client:
+        client.post("/chat/completions", _body(), dict)
+    assert asked == ["models.example.org"]
+    assert script.headers[0]["Host"] == f"models.example.org:{port}"
+
+
+def test_an_address_where_nobody_listens_is_passed_over(monkeypatch, settings, script: Script) -> None:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["models.example.org"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    resolver(monkeypatch, ["127.0.0.2", "127.0.0.1"])
+    with Client(Target(f"http://models.example.org:{httpx.URL(script.url).port}", "tiny", "vllm")) as client:
+        client.post("/chat/completions", _body(), dict)
+    assert len(script.requests) == 1
+
+
+def test_a_name_that_does_not_resolve_is_unreachable(settings) -> None:
+    with pytest.raises(Unreachable, match="does not resolve"):
+        resolve("no-such-host.invalid", 80)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(local_allowed, script: Script, code: int) -> None:
+    script.faults.append(status(code, Location="http://169.254.169.254/latest/meta-data"))
+    with Client(Target(script.url, "tiny")) as client, pytest.raises(Refused, match="not followed"):
+        client.chat(ASK, temperature=1.0, seed=1)
+    assert len(script.requests) == 1
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch, local_allowed, script: Script) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with Client(Target(script.url, "tiny")) as client:
+        client.post("/chat/completions", _body(), dict)
+    assert len(script.requests) == 1
+
+
+def test_the_form_says_which_field_is_wrong(make_endpoint) -> None:
+    with pytest.raises(ValidationError) as raised:
+        make_endpoint("http://169.254.169.254/v1")
+    assert "ENDPOINT_ALLOWED_HOSTS" in raised.value.message_dict["base_url"][0]
+
+
+def _body() -> dict:
+    prompt = "the dark house or the red moon"
+    return {"messages": [{"role": "user", "content": prompt}], "temperature": 1.0, "seed": 1}

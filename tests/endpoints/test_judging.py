@@ -1,0 +1,325 @@
+"""Votes of model judges: their law, what faults do to them, and what is counted."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import sampler
+from prefmh_web.endpoints import judging
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import (
+    BadReply,
+    NeedsAttention,
+    RateLimited,
+    Refused,
+    ServerError,
+    TimedOut,
+    TryLater,
+    Unable,
+    Unparsable,
+    Unreachable,
+)
+from prefmh_web.endpoints.models import Endpoint
+from sampler.model_judges import Exhibit, Picture, RatingScale
+from tests.endpoints.conftest import KNOWN
+from tests.support.scripted_server import (
+    KnownJudge,
+    Script,
+    chat_reply,
+    cut,
+    dripping,
+    raw,
+    returns,
+    says,
+    slow,
+    status,
+)
+
+CURRENT, PROPOSAL = "the red moon", "the dark house"
+SEED = 20261121
+
+
+def pair(temperature: float = 1.0) -> judging.Pair:
+    return judging.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), temperature)
+
+
+def rng(seed: int = SEED) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def by_log_probabilities(endpoint: Endpoint, asked: judging.Pair, first, draws, known=None) -> judging.Votes:
+    return judging.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known)
+
+
+def z_score(successes: int, trials: int, chance: float) -> float:
+    """Return how many standard deviations of Binomial(trials, chance) the count lies off its mean."""
+    return (successes - trials * chance) / math.sqrt(trials * chance * (1 - chance))
+
+
+class TestTheLaw:
+    """Votes sampled one by one and votes drawn from log-probabilities: one acceptance law, known in advance."""
+
+    LOG_R0, BUDGET, STEPS, TEMPERATURE = 0.3, 3, 400, 0.4
+
+    def acceptance(self, temperature: float) -> float:
+        """Return the acceptance probability averaged over presentations and votes."""
+        both = [KNOWN.preference(PROPOSAL, CURRENT, temperature, first) for first in (True, False)]
+        return float(sampler.marginal_acceptance(self.LOG_R0, [sum(both) / 2], [self.BUDGET]))
+
+    def accepted(self, cast: Callable[..., judging.Votes]) -> int:
+        """Return how many of STEPS steps are accepted on votes under presentations drawn for each."""
+        draws, order = rng(), sampler.RandomOrder((self.BUDGET,))
+        first = np.concatenate([order.proposal_first(draws)[0] for _ in range(self.STEPS)])
+        votes = cast(first, draws)
+        assert votes.failure is None
+        in_favour = np.array([vote.for_proposal for vote in votes.cast]).reshape(self.STEPS, self.BUDGET).sum(axis=1)
+        accepts = sampler.acceptance_probability(self.LOG_R0, in_favour[:, None], [self.BUDGET])
+        return int(np.sum(draws.random(self.STEPS) < accepts))
+
+    @pytest.mark.parametrize("way", [judging.votes_by_sampling, by_log_probabilities])
+    def test_both_ways_accept_as_the_known_preference_says(self, scripted: Endpoint, way) -> None:
+        count = self.accepted(lambda first, draws: way(scripted, pair(self.TEMPERATURE), first, draws))
+        # Accepted steps are Binomial(STEPS, expected); 4 standard deviations happen once in 16,000 runs.
+        assert abs(z_score(count, self.STEPS, self.acceptance(self.TEMPERATURE))) < 4
+
+    def test_forgetting_the_temperature_is_noticed(self, scripted: Endpoint) -> None:
+        # The wrong law: p read off the log-probabilities as they come, at temperature 1.
+        wrong = self.accepted(lambda first, draws: by_log_probabilities(scripted, pair(), first, draws))
+        assert abs(z_score(wrong, self.STEPS, self.acceptance(self.TEMPERATURE))) > 4
+
+    def test_replies_that_are_asked_again_leave_the_law_alone(self, scripted: Endpoint, script: Script) -> None:
+        # Three replies in ten are no label, and nothing confines them.
+        others = {"Well": math.log(0.3 / 0.7 * 2) * self.TEMPERATURE}
+        script.answer = KnownJudge(KNOWN.scores, KNOWN.lean, others, confines=False)
+        scripted.can_confine = False
+        votes = judging.votes_by_sampling(scripted, pair(self.TEMPERATURE), [True] * 300, rng())
+        expected = KNOWN.preference(PROPOSAL, CURRENT, self.TEMPERATURE, True)
+        assert abs(z_score(sum(v.for_proposal for v in votes.cast), len(votes.cast), expected)) < 4
+        missing = 300 - len(votes.cast)
+        assert votes.unparsable == sum(v.asks - 1 for v in votes.cast) + judging.MOST_ASKS * missing > 0
+
+    def test_a_real_server_votes_as_its_log_probabilities_say(self, llama: Endpoint) -> None:
+        temperature, count = 0.5, 500
+        read = by_log_probabilities(llama, pair(temperature), [True], rng())
+        votes = judging.votes_by_sampling(llama, pair(temperature), [True] * count, rng())
+        assert read.failure is votes.failure is None
+        in_favour = sum(vote.for_proposal for vote in votes.cast)
+        p = read.preferences[True].first
+        assert abs(z_score(in_favour, count, p)) < 4
+        # Forgetting the temperature: the odds at temperature 1 are the square root of those at 1/2.
+        odds = math.sqrt(p / (1 - p))
+        assert abs(z_score(in_favour, count, odds / (1 + odds))) > 4
+
+
+class TestWhatIsAsked:
+    def test_each_vote_is_shown_as_it_was_drawn_with_a_seed_of_its_own(self, scripted, script: Script) -> None:
+        votes = judging.votes_by_sampling(scripted, pair(), [True, False, True, True], rng())
+        assert [vote.proposal_first for vote in votes.cast] == [True, False, True, True]
+        assert [vote.place for vote in votes.cast] == [0, 1, 2, 3]
+        seeds = sorted(body["seed"] for body in script.requests)
+        assert len(set(seeds)) == 4
+        assert min(np.diff(seeds)) > 1000
+        firsts = [
+            b["messages"][1]["content"].index(PROPOSAL) < b["messages"][1]["content"].index(CURRENT)
+            for b in script.requests
+        ]
+        assert sorted(firsts) == [False, True, True, True]
+
+    def test_a_label_means_the_object_that_stood_there(self, scripted, script: Script) -> None:
+        script.faults.extend([says("A")] * 4)
+        votes = judging.votes_by_sampling(scripted, pair(), [True, False, False, True], rng())
+        assert [vote.for_proposal for vote in votes.cast] == [True, False, False, True]
+
+    @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG, Dialect.OPENAI])
+    def test_every_field_that_shapes_the_sampling_is_sent(self, scripted, script: Script, dialect: Dialect) -> None:
+        scripted.dialect = dialect
+        judging.votes_by_sampling(scripted, pair(0.7), [True], rng())
+        body = script.requests[0]
+        plain = {"temperature": 0.7, "top_p": 1.0, "n": 1, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+        assert plain.items() <= body.items()
+        assert {"seed", "max_tokens", "model", "messages"} <= body.keys()
+        if dialect != Dialect.OPENAI:
+            assert body["top_k"] in (0, -1)
+            assert body["min_p"] == 0.0
+        confining = {
+            Dialect.VLLM: ("structured_outputs", {"choice": ["A", "B"]}),
+            Dialect.LLAMA_CPP: ("grammar", 'root ::= "A" | "B"'),
+            Dialect.SGLANG: ("ebnf", 'root ::= "A" | "B"'),
+        }
+        assert "guided_choice" not in body
+        if dialect in confining:
+            name, value = confining[dialect]
+            assert body[name] == value
+
+    def test_log_probabilities_cost_one_request_for_each_presentation(self, scripted, script: Script) -> None:
+        first = [True, False, False, True, True]
+        votes = by_log_probabilities(scripted, pair(0.5), first, rng())
+        assert len(script.requests) == votes.requests == 2
+        # Where raw and processed log-probabilities are the same.
+        assert all(body["temperature"] == 1.0 and "structured_outputs" not in body for body in script.requests)
+        for vote in votes.cast:
+            known = KNOWN.preference(PROPOSAL, CURRENT, 0.5, vote.proposal_first)
+            assert vote.preference == pytest.approx(known)
+        # Their own stream: the same votes again, and no request for what is known.
+        again = by_log_probabilities(scripted, pair(0.5), first, rng(), votes.preferences)
+        assert again.cast == votes.cast
+        assert again.requests == 0
+
+    def test_a_judge_at_temperature_zero_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="copies of each other"):
+            pair(0.0)
+
+    def test_a_server_whose_replies_are_copies_is_refused(self, scripted, script: Script) -> None:
+        scripted.can_vary = False
+        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        assert isinstance(votes.failure, Unable)
+        assert "copies" in votes.failure.reason
+        assert script.requests == []
+
+    def test_pictures_are_not_sent_to_a_model_that_does_not_see_them(self, scripted, script: Script) -> None:
+        scripted.can_images = False
+        drawn = Exhibit("CC", Picture("image/png", b"red"))
+        blind = judging.Pair("molecules", "Which is safer?", drawn, drawn)
+        for way in (judging.votes_by_sampling, by_log_probabilities):
+            assert "does not see pictures" in way(scripted, blind, [True], rng()).failure.reason
+        assert script.requests == []
+
+    def test_log_probabilities_are_not_asked_of_a_server_that_has_none(self, scripted, script: Script) -> None:
+        scripted.can_log_probabilities = False
+        votes = by_log_probabilities(scripted, pair(), [True], rng())
+        assert "no log-probabilities" in votes.failure.reason
+        assert script.requests == []
+
+
+PASSING = [
+    (status(500), ServerError, "500"),
+    (status(503, b"busy", Retry_After="7"), ServerError, "503"),
+    (status(429, b"slow down", Retry_After="30"), RateLimited, "429"),
+    (cut, Unreachable, "cut"),
+    (slow, TimedOut, "within 1 s"),
+    (dripping, TimedOut, "did not end in time"),
+    (raw(b"<html>garbage"), BadReply, "not JSON"),
+    (raw(b"[1]"), BadReply, "not a JSON object"),
+    (raw(b"\xff\xfe"), BadReply, "not JSON"),
+    (raw(b"x" * (9 * 2**20)), BadReply, "longer than 8 MiB"),
+    (returns({}), BadReply, "one choice"),
+    (returns({"choices": []}), BadReply, "one choice"),
+    (returns({"choices": [{"index": 0}]}), BadReply, "no message"),
+    (returns({"choices": [1, 2]}), BadReply, "one choice"),
+    (returns(chat_reply(["A"])), BadReply, "not a text"),
+]
+STAYING = [
+    (status(400, b"unknown field"), Refused, "unknown field"),
+    (status(401), Refused, "401"),
+    (status(404), Refused, "404"),
+]
+UNPARSABLE = [says(None), says(""), says("A or B"), says("I prefer A because it is darker."), says("<think>")]
+
+
+class TestFaults:
+    @pytest.mark.parametrize(("fault", "kind", "words"), PASSING + STAYING)
+    def test_a_fault_casts_no_vote_and_says_why(self, scripted, script: Script, fault, kind, words: str) -> None:
+        scripted.timeout_s = 1
+        script.faults.append(fault)
+        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        assert votes.cast == ()
+        assert type(votes.failure) is kind
+        assert words in votes.failure.reason
+        assert isinstance(votes.failure, TryLater) == ((fault, kind, words) in PASSING)
+        scripted.refresh_from_db()
+        assert words in scripted.last_error
+        assert scripted.totals()[kind.kind] == scripted.totals()["requests"] == 1
+
+    @pytest.mark.parametrize("fault", [fault for fault, _, _ in PASSING if fault not in (slow, dripping)])
+    def test_after_a_fault_that_passes_it_goes_on(self, scripted, script: Script, fault) -> None:
+        script.faults.append(fault)
+        judging.votes_by_sampling(scripted, pair(), [True], rng())
+        Endpoint.objects.update(open_until=None)  # as if the pause the server asked for were over
+        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        assert votes.failure is None
+        assert len(votes.cast) == 1
+
+    def test_a_server_that_is_down_is_unreachable(self, make_endpoint) -> None:
+        votes = judging.votes_by_sampling(make_endpoint("http://127.0.0.1:9/v1"), pair(), [True, False], rng())
+        assert type(votes.failure) is Unreachable
+        assert votes.failure.retry_after > 0
+
+    @pytest.mark.parametrize("fault", UNPARSABLE)
+    def test_what_is_no_label_is_asked_again_a_few_times_and_never_guessed(self, scripted, script, fault) -> None:
+        script.faults.extend([fault] * judging.MOST_ASKS)
+        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        assert votes.cast == ()
+        assert type(votes.failure) is Unparsable
+        assert isinstance(votes.failure, NeedsAttention)
+        assert len({body["seed"] for body in script.requests}) == votes.unparsable == judging.MOST_ASKS
+        assert scripted.totals()["unparsable"] == judging.MOST_ASKS
+
+    @pytest.mark.parametrize("fault", UNPARSABLE)
+    def test_a_vote_counts_the_replies_it_took(self, scripted, script: Script, fault) -> None:
+        script.faults.extend([fault, says(" b. ")])
+        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        assert votes.failure is None
+        assert (votes.cast[0].asks, votes.cast[0].for_proposal, votes.unparsable) == (2, False, 1)
+
+    def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
+        scripted.concurrency = 1
+        script.faults.extend([says("A"), *[says("neither")] * judging.MOST_ASKS, says("B")])
+        votes = judging.votes_by_sampling(scripted, pair(), [True, True, True], rng())
+        assert [(vote.place, vote.for_proposal) for vote in votes.cast] == [(0, True), (2, False)]
+        assert isinstance(votes.failure, Unparsable)
+
+    def test_after_a_fault_that_passes_the_rest_is_not_begun(self, scripted, script: Script) -> None:
+        scripted.concurrency = 1
+        script.faults.extend([says("A"), status(500)])
+        votes = judging.votes_by_sampling(scripted, pair(), [True] * 6, rng())
+        assert len(votes.cast) == 1
+        assert len(script.requests) == 2
+
+    @pytest.mark.parametrize(
+        ("header", "least", "most"),
+        [("30", 30, 30), ("0", 0, 0), ("-5", 0, 0), ("1e9", 3600, 3600), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
+         ("Fri, 31 Dec 2100 23:59:59 GMT", 3600, 3600), ("soon", 5, 5), ("nan", 5, 5)],
+    )  # fmt: skip
+    def test_retry_after_is_read_as_seconds_or_date(self, scripted, script, header: str, least, most) -> None:
+        script.faults.append(status(429, Retry_After=header))
+        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        assert least <= votes.failure.retry_after <= most
+
+    def test_log_probabilities_that_are_missing_or_wrong_are_refused(self, scripted, script: Script) -> None:
+        script.faults.extend([says("A"), says("A")])
+        votes = by_log_probabilities(scripted, pair(), [True, False], rng())
+        assert isinstance(votes.failure, Unable)
+        assert "no log-probabilities" in votes.failure.reason
+        wrong = {"content": [{"token": "A", "top_logprobs": [{"token": "A", "logprob": 3.0}]}]}
+        script.faults.append(returns(chat_reply("A", logprobs=wrong)))
+        assert isinstance(by_log_probabilities(scripted, pair(), [True], rng()).failure, BadReply)
+        script.answer = KnownJudge(KNOWN.scores, others={"Well": 3.0})
+        shy = by_log_probabilities(scripted, pair(), [True], rng())
+        assert isinstance(shy.failure, Unable)
+        assert "something else than A or B" in shy.failure.reason
+        # Sampled votes have the law that p would have had.
+        assert judging.votes_by_sampling(scripted, pair(), [True], rng()).failure is None
+
+
+class TestRatings:
+    SCALE = RatingScale(1, 10)
+
+    def rated(self) -> judging.Rated:
+        return judging.Rated("texts", "How dark is it?", Exhibit(CURRENT), self.SCALE)
+
+    def test_ratings_are_whole_numbers_on_the_scale(self, scripted, script: Script) -> None:
+        scripted.concurrency = 1
+        script.faults.extend([says("7"), says("I'd say 8"), says('"8".'), says("10")])
+        ratings = judging.ratings(scripted, self.rated(), 3, rng())
+        assert ratings.given == (7, 8, 10)
+        assert ratings.unparsable == 1
+        assert script.requests[0]["structured_outputs"] == {"choice": list(self.SCALE.answers)}
+
+    def test_a_real_server_rates(self, llama: Endpoint) -> None:
+        ratings = judging.ratings(llama, self.rated(), 20, rng())
+        assert ratings.failure is None
+        assert len(ratings.given) == 20
+        assert len(set(ratings.given)) > 1
+        assert set(ratings.given) <= set(range(1, 11))

@@ -1,0 +1,110 @@
+"""Keys: sent where they may go, and to be found nowhere else."""
+
+import logging
+import pickle
+import traceback
+
+import pytest
+from django.core import serializers
+from django.core.exceptions import ValidationError
+
+from prefmh_web.endpoints.client import Client, Target
+from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.probe import probe
+from tests.support.scripted_server import Script, cut, raw, says, slow, status
+
+KEY = "sk-verysecret0123456789"
+ASK = [{"role": "user", "content": "the dark house or the red moon"}]
+
+
+@pytest.fixture
+def key(monkeypatch, settings) -> str:
+    monkeypatch.setenv("A_MODEL_KEY", KEY)
+    settings.ENDPOINT_KEYS = {"A_MODEL_KEY": ["127.0.0.1"]}
+    return KEY
+
+
+def target(script: Script, variable: str = "A_MODEL_KEY") -> Target:
+    return Target(script.url, "tiny", "vllm", variable, timeout_s=0.5)
+
+
+def test_the_key_is_read_when_the_request_is_made(local_allowed, key, script: Script, monkeypatch) -> None:
+    with Client(target(script)) as client:
+        client.chat(ASK, temperature=1.0, seed=1)
+        monkeypatch.setenv("A_MODEL_KEY", "sk-another")
+        client.chat(ASK, temperature=1.0, seed=1)
+    assert [headers["Authorization"] for headers in script.headers] == [f"Bearer {KEY}", "Bearer sk-another"]
+
+
+def test_without_a_variable_no_key_is_sent(local_allowed, key, script: Script) -> None:
+    with Client(target(script, "")) as client:
+        client.chat(ASK, temperature=1.0, seed=1)
+    assert "Authorization" not in script.headers[0]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        status(401, f"Incorrect key: {KEY}".encode()),
+        status(500, (" " * 190 + KEY).encode()),
+        status(429, KEY.encode(), Retry_After="1"),
+        raw(KEY.encode()),
+        says(KEY),
+        cut,
+        slow,
+    ],
+)
+def test_no_log_exception_or_row_holds_the_key(make_endpoint, key, script: Script, caplog, fault) -> None:
+    endpoint = make_endpoint(script.url, api_key_variable="A_MODEL_KEY", timeout_s=1)
+    script.faults.extend([fault] * 4)
+    client = Client(target(script))
+    with caplog.at_level(logging.DEBUG), client:
+        seen = [repr(client.__dict__), repr(client._http.__dict__)]
+        try:
+            client.chat(ASK, temperature=1.0, seed=1)
+        except EndpointError as error:
+            seen += [
+                repr(error),
+                repr(error.__dict__),
+                "".join(traceback.format_exception(error)),
+                repr(error.__context__),
+            ]
+            seen += [repr(pickle.dumps(error))]
+        seen += [repr(probe(endpoint)), repr(client.calls)]
+    endpoint.refresh_from_db()
+    seen += [caplog.text, repr([record.__dict__ for record in caplog.records])]
+    seen += [serializers.serialize("json", Endpoint.objects.all()), endpoint.last_error]
+    assert script.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert not [text for text in seen if KEY in text or KEY[:10] in text]
+
+
+def test_a_variable_that_is_not_for_keys_is_refused(make_endpoint, script: Script, key) -> None:
+    # Or SECRET_KEY could be read by naming it, with a server of one's own for an endpoint.
+    with pytest.raises(ValidationError) as raised:
+        make_endpoint(script.url, api_key_variable="SECRET_KEY")
+    assert "ENDPOINT_KEYS" in raised.value.message_dict["api_key_variable"][0]
+
+
+def test_a_key_goes_to_its_own_hosts_only(local_allowed, settings, key, script: Script) -> None:
+    settings.ENDPOINT_KEYS = {"A_MODEL_KEY": ["api.example.com"]}
+    with Client(target(script)) as client, pytest.raises(KeyMissing, match=r"only to api\.example\.com"):
+        client.chat(ASK, temperature=1.0, seed=1)
+    assert script.requests == []
+
+
+@pytest.mark.parametrize("value", ["", "sk with space", "sk\nsk-second-line", "schlüssel"])
+def test_an_unusable_key_is_named_by_its_variable(local_allowed, key, script: Script, monkeypatch, value: str) -> None:
+    monkeypatch.setenv("A_MODEL_KEY", value)
+    with Client(target(script)) as client, pytest.raises(KeyMissing, match="A_MODEL_KEY") as raised:
+        client.chat(ASK, temperature=1.0, seed=1)
+    assert script.requests == []
+    assert not value or value not in str(raised.value)
+
+
+def test_a_key_never_crosses_a_public_network_unencrypted(monkeypatch, settings, key) -> None:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["8.8.8.8"]
+    settings.ENDPOINT_KEYS = {"A_MODEL_KEY": ["8.8.8.8"]}
+    target = Target("http://8.8.8.8/v1", "tiny", "vllm", "A_MODEL_KEY", 1.0)
+    with Client(target) as client, pytest.raises(AddressRefused, match="https"):
+        client.chat(ASK, temperature=1.0, seed=1)

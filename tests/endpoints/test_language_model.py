@@ -1,0 +1,173 @@
+"""Texts written by a server, token by token: the law, and what a server may not do."""
+
+import math
+
+import httpx
+import numpy as np
+import pytest
+
+from prefmh_web.endpoints.calls import target_of
+from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import BadReply, Unable
+from prefmh_web.endpoints.language_model import ServedModel
+from prefmh_web.endpoints.models import Endpoint
+from sampler.spaces.texts.language_model import CannotScoreError
+from tests.support.scripted_server import Script, returns
+
+PROMPT = "Begin a story about the sea."
+END = 2
+
+
+def rngs(count: int, seed: int = 20261121) -> list[np.random.Generator]:
+    return [np.random.default_rng([seed, row]) for row in range(count)]
+
+
+def drawn(model: ServedModel, count: int, prefix: tuple[int, ...] = (), seed: int = 20261121) -> list[tuple[int, ...]]:
+    return model.continue_batch(rngs(count, seed), [PROMPT] * count, [prefix] * count)
+
+
+class TestOverARealServer:
+    def test_texts_are_whole_sequences_within_the_limit(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=12)
+        texts = drawn(model, 30)
+        assert {len(text) for text in texts} > {12}
+        for text in texts:
+            assert (text[-1] == END) or len(text) == 12
+            assert END not in text[:-1]
+        assert len(set(texts)) == 30
+
+    def test_a_prefix_is_kept_token_by_token(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=12)
+        for text in drawn(model, 20, prefix=(263, 77, 263)):
+            assert text[:3] == (263, 77, 263)
+            assert 4 <= len(text) <= 12
+
+    def test_a_row_comes_out_the_same_in_any_batch(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=12)
+        together = drawn(model, 6)
+        alone = [model.continue_batch([rng], [PROMPT], [()])[0] for rng in rngs(6)]
+        assert together == alone
+        assert drawn(model, 6, seed=2) != together
+
+    def test_the_first_token_has_the_models_own_law(self, llama: Endpoint) -> None:
+        # Against the server's log-probabilities at temperature 1, tempered here; a truncating sampler never draws
+        # from the tail, which has more than a tenth of the mass.
+        temperature, count = 1.5, 600
+        model = ServedModel(llama, limit=1, temperature=temperature)
+        with Client(target_of(llama)) as client:
+            messages = [{"role": "user", "content": PROMPT}]
+            body = {"messages": messages, "max_tokens": 1, "logprobs": True, "top_logprobs": 400, "seed": 1}
+            reply = client.post("/chat/completions", body, dict)
+        top = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        weights = {entry["id"]: math.exp(entry["logprob"] / temperature) for entry in top}
+        likely = sorted(weights, key=weights.get, reverse=True)[:40]
+        chances = [weights[token] / sum(weights.values()) for token in likely]
+        found = [text[0] for text in drawn(model, count)]
+        for token, chance in [*zip(likely[:3], chances[:3], strict=True), (None, 1 - sum(chances))]:
+            seen = sum(first == token if token is not None else first not in likely for first in found)
+            # Each count is Binomial(count, chance).
+            assert abs(seen - count * chance) < 4 * math.sqrt(count * chance * (1 - chance)), (token, seen)
+        assert 1 - sum(chances) > 0.1
+
+    def test_texts_are_said_without_their_end(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=3)
+        the, space, cat = 263, 38, 265
+        assert model.text(PROMPT, (the, space, END)) == "the "
+        assert model.text(PROMPT, (the, space, cat)) == "the cat"
+        assert model.text(PROMPT, (END,)) == ""
+
+    def test_the_prompt_is_read_as_a_chat_is(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=2, system="You tell stories.")
+        drawn(model, 1)
+        with Client(target_of(llama)) as client:
+            messages = [{"role": "system", "content": "You tell stories."}, {"role": "user", "content": PROMPT}]
+            client.chat(messages, temperature=1.0, seed=1)
+            assert client.calls[0].tokens_in == len(model._ids[PROMPT])
+
+    def test_what_does_not_fit_into_the_context_is_refused(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=2040)
+        with pytest.raises(Unable, match="context"):
+            drawn(model, 1, prefix=(38,) * 2015)
+
+    def test_it_cannot_score(self, llama: Endpoint) -> None:
+        with pytest.raises(CannotScoreError):
+            ServedModel(llama, limit=3).score(PROMPT, (263, 38, END))
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize("dialect", [Dialect.OPENAI, Dialect.SGLANG])
+    def test_a_kind_of_server_without_token_ids(self, scripted: Endpoint, dialect: Dialect) -> None:
+        scripted.dialect = dialect
+        with pytest.raises(Unable, match="tokenised again"):
+            ServedModel(scripted, limit=3)
+
+    @pytest.mark.parametrize(("limit", "temperature"), [(0, 1.0), (3, 0.0)])
+    def test_no_limit_and_no_temperature(self, llama: Endpoint, limit: int, temperature: float) -> None:
+        with pytest.raises(ValueError, match=r"limit|temperature"):
+            ServedModel(llama, limit=limit, temperature=temperature)
+
+    def test_prefixes_and_prompts_that_do_not_fit(self, llama: Endpoint) -> None:
+        model = ServedModel(llama, limit=3, prompts=[PROMPT])
+        for arguments, reason in [
+            ((rngs(1), [PROMPT], [(1, 2, 3)]), "fewer than 3 tokens"),
+            ((rngs(1), ["Another."], [()]), "does not know"),
+            ((rngs(2), [PROMPT], [()]), "do not match"),
+        ]:
+            with pytest.raises(ValueError, match=reason):
+                model.continue_batch(*arguments)
+
+    @pytest.mark.parametrize(
+        ("choice", "usage", "kind", "reason"),
+        [
+            ({"finish_reason": "stop"}, (3, 2), Unable, "no token ids"),
+            ({"token_ids": [7, 8], "finish_reason": "length"}, (3, 2), Unable, "context is too small"),
+            ({"token_ids": [7, 8, 9, 10, 11], "finish_reason": "length"}, (3, 5), BadReply, "at most 4"),
+            ({"token_ids": [7, 8], "finish_reason": "stop"}, (4, 2), Unable, "read 4 tokens of a prompt of 3"),
+            ({"token_ids": [7, 8], "finish_reason": "stop"}, (3, 3), BadReply, "says 3 tokens"),
+            (
+                {"token_ids": [7, 8], "finish_reason": "stop", "prompt_token_ids": [1, 2, 4]},
+                (3, 2),
+                Unable,
+                "or others",
+            ),
+            ({"token_ids": [7, "8"], "finish_reason": "stop"}, (3, 2), BadReply, "whole numbers"),
+            ({"token_ids": [], "finish_reason": "stop"}, (3, 0), BadReply, "sends 0"),
+        ],
+    )
+    def test_a_completions_server_that_does_otherwise(
+        self, scripted, script: Script, choice, usage, kind, reason
+    ) -> None:
+        counts = {"prompt_tokens": usage[0], "completion_tokens": usage[1]}
+        script.faults.append(returns({"choices": [{"index": 0, "text": "x", **choice}], "usage": counts}))
+        with Client(target_of(scripted)) as client, pytest.raises(kind, match=reason):
+            client.complete([1, 2, 3], temperature=1.0, seed=1, limit=4)
+        body = script.requests[0]
+        assert (body["prompt"], body["max_tokens"], body["return_token_ids"]) == ([1, 2, 3], 4, True)
+        assert (body["top_p"], body["top_k"], body["min_p"], body["repetition_penalty"]) == (1.0, 0, 0.0, 1.0)
+
+    def test_a_completions_server_that_does_as_told(self, scripted, script: Script) -> None:
+        choice = {"index": 0, "token_ids": [7, 2], "prompt_token_ids": [1, 2, 3], "finish_reason": "stop"}
+        script.faults.append(returns({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}))
+        with Client(target_of(scripted)) as client:
+            continuation = client.complete([1, 2, 3], temperature=1.0, seed=1, limit=4)
+        assert (continuation.tokens, continuation.ended) == ((7, 2), True)
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            ({"samplers": ["top_k", "temperature"]}, "samplers"),
+            ({"temperature": 0.8}, "temperature"),
+            ({"n_predict": 3}, "n_predict"),
+            ({"grammar": "root ::= x"}, "grammar"),
+        ],
+    )
+    def test_a_llama_cpp_that_sampled_otherwise_than_told(self, scripted, script, llama_url, change, reason) -> None:
+        real = {"prompt": [1, 20, 30], "n_predict": 4, "return_tokens": True, "seed": 1, "temperature": 1.0}
+        root = llama_url.removesuffix("/v1")
+        answer = httpx.post(root + "/completion", json=real | {"samplers": ["temperature"]}, trust_env=False).json()
+        answer["generation_settings"] |= change
+        script.faults.append(returns(answer))
+        scripted.dialect = Dialect.LLAMA_CPP
+        with Client(target_of(scripted)) as client, pytest.raises(Unable, match=reason):
+            client.complete([1, 20, 30], temperature=1.0, seed=1, limit=4)

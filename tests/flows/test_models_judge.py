@@ -1,0 +1,202 @@
+"""Models judge, alone and beside people: over a server that does as it is told, and over a real one."""
+
+import numpy as np
+import pytest
+
+import sampler
+from prefmh_web.annotate import leases
+from prefmh_web.campaigns import judging, lifecycle, loop, plans, room, tasks
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.scripted_server import KnownJudge, chat_reply, raw, returns, scripted_server, status
+from tests.support.stack import TEXTS, make_draft, make_recipe
+
+LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+SCORES = {line: (place - 6) / 4 for place, line in enumerate(LINES)}
+QUESTION = "Which is darker?"
+
+
+class CatalogJudge(KnownJudge):
+    """A model whose feelings about each text of the catalog are known."""
+
+    def logits(self, prompt: str) -> dict[str, float]:
+        first, second = sorted((text for text in self.scores if text in prompt), key=prompt.index)
+        return {"A": self.scores[first], "B": self.scores[second]}
+
+
+@pytest.fixture
+def script():
+    with scripted_server(CatalogJudge(SCORES)) as script:
+        yield script
+
+
+@pytest.fixture
+def endpoint(researcher, script, settings) -> Endpoint:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    endpoint = Endpoint(owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM)
+    endpoint.full_clean()
+    endpoint.save()
+    return endpoint
+
+
+def by_model(votes: str = "sampled", budget: int = 3, **source) -> dict:
+    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes} | source
+    return {"question": QUESTION, "budget": budget, "source": source}
+
+
+def make(owner, judges: list[dict], idle_tasks, **changes) -> Campaign:
+    recipe = sampler.parse_recipe(make_recipe(judges=judges, chains=2, steps=10) | changes).model_dump(mode="json")
+    campaign = make_draft(owner, recipe=recipe)
+    lifecycle.start(campaign)
+    idle_tasks()
+    campaign.refresh_from_db()
+    return campaign
+
+
+@pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
+@pytest.mark.parametrize("order", ["random", "balanced", "proposal-first"])
+def test_a_model_alone_brings_a_campaign_to_its_end(researcher, endpoint, idle_tasks, tmp_path, votes, order):
+    campaign = make(researcher, [by_model(votes, budget=2) | {"order": order}], idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+    assert not Vote.objects.filter(number__isnull=True).exists()
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    rows = table(path, "votes.csv")
+    assert {row["endpoint"] for row in rows} == {"A model"}
+    assert all(bool(row["preference"]) == (votes == "log-probabilities") for row in rows)
+
+
+def test_a_vote_that_its_number_does_not_draw_is_found(researcher, endpoint, idle_tasks, tmp_path):
+    campaign = make(researcher, [by_model("log-probabilities")], idle_tasks)
+    record = sampler.read_record(export_to(campaign, tmp_path))
+    vote = record.votes[0]
+    # The opposite of the probability it was drawn from would have drawn the other vote, or nearly always.
+    vote["preference"] = "0.0" if vote["for_proposal"] == "1" else "1.0"
+    found = sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
+    assert ["drawn from p" in str(difference) for difference in found.differences] == [True]
+
+
+def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoint, script, idle_tasks):
+    budget = 9
+    make(researcher, [by_model(budget=budget)], idle_tasks)
+    judged = Comparison.objects.filter(votes__isnull=False).distinct().count()
+    assert Vote.objects.count() == len(script.requests) < budget * judged
+
+
+def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
+    judges = [by_model(budget=2, first=True), {"question": "Which is better?", "budget": 1}]
+    campaign = make(researcher, judges, idle_tasks, steps=6)
+    annotator = Annotator.objects.create(campaign=campaign)
+    rng = np.random.default_rng(3)
+    while lease := leases.take(annotator):
+        comparison = Comparison.objects.get(pk=lease.comparison_id)
+        # The model has cast what it has to cast: what is open now is for people to settle.
+        model, _ = campaign.judges.all()
+        assert comparison.votes.filter(judge=model).count() == 2 or not room.has_room(comparison, model)
+        leases.answer(lease.key, annotator, Side.LEFT if rng.random() < 0.5 else Side.RIGHT, 0)
+        idle_tasks()
+        campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    asked_of_people = Comparison.objects.filter(votes__annotator__isnull=False).distinct().count()
+    assert asked_of_people < Comparison.objects.filter(votes__isnull=False).distinct().count()
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [(status(500), "500"), (status(429, Retry_After="7"), "429"), (raw(b"no json"), "")],
+    ids=["server error", "rate limit", "garbage"],
+)
+def test_a_passing_fault_leaves_the_step_open_and_the_campaign_goes_on(
+    researcher, endpoint, script, idle_tasks, tmp_path, fault, word
+):
+    script.faults.extend([fault] * 200)
+    campaign = make(researcher, [by_model()], idle_tasks)
+    assert campaign.status == Campaign.Status.RUNNING
+    turns = list(Turn.objects.all())
+    assert turns
+    assert all(turn.reason.startswith("A model: ") and word in turn.reason and turn.until for turn in turns)
+    script.faults.clear()
+    # The time passes, and the server is well again.
+    Turn.objects.update(until=turns[0].since)
+    Endpoint.objects.update(open_until=None, failures=0)
+    finish(campaign, idle_tasks)
+    assert not Turn.objects.exists()
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+def test_replies_that_are_no_label_park_the_step_until_somebody_has_seen_to_it(
+    researcher, endpoint, script, idle_tasks, tmp_path
+):
+    script.faults.extend([returns(chat_reply("It depends."))] * 500)
+    campaign = make(researcher, [by_model()], idle_tasks)
+    assert {turn.is_parked for turn in Turn.objects.all()} == {True}
+    assert "It depends" in Turn.objects.first().reason
+    tasks.sweep()
+    idle_tasks()
+    parked = Turn.objects.filter(until__isnull=True).count()
+    assert parked == 2
+    script.faults.clear()
+    assert judging.try_again(campaign) == parked
+    idle_tasks()
+    finish(campaign, idle_tasks)
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+def finish(campaign: Campaign, idle_tasks) -> None:
+    for _ in range(20):
+        tasks.sweep()
+        idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+
+
+def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_tasks):
+    campaign = setup_paused(researcher, idle_tasks)
+    comparison = Comparison.objects.filter(verdict__isnull=True).first()
+    judge = campaign.judges.get()
+    claimed = judging._claim(comparison.pk, judge.pk)
+    assert claimed is not None
+    before = len(script.requests)
+    judging.take_turn(comparison.pk, judge.pk)
+    assert len(script.requests) == before
+    # The process that had claimed it died: once its time is over, somebody else takes the turn.
+    assert (comparison.pk, judge.pk) not in set(judging.waiting())
+    Turn.objects.update(until=Turn.objects.first().since)
+    assert (comparison.pk, judge.pk) in set(judging.waiting())
+    judging.take_turn(comparison.pk, judge.pk)
+    assert comparison.votes.exists()
+
+
+def setup_paused(researcher, idle_tasks) -> Campaign:
+    """Return a running campaign whose open comparisons no model has been asked about yet."""
+    campaign = make_draft(researcher, recipe=make_recipe(judges=[by_model(budget=5)], chains=8, steps=2))
+    lifecycle.start(campaign)
+    lifecycle.pause(campaign)
+    idle_tasks()
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
+    for chain in campaign.chains.all():
+        if not chain.comparisons.exists():
+            tasks.loop.open_comparison(
+                chain.pk, sampler.ask(tasks.plans.plan_of(campaign), tasks.plans.position_of(chain))
+            )
+    campaign.refresh_from_db()
+    return campaign
+
+
+def test_an_unknown_endpoint_stops_the_start_by_name(researcher, idle_tasks):
+    draft = make_draft(researcher, recipe=make_recipe(judges=[by_model()]))
+    with pytest.raises(lifecycle.NotPossible, match="no endpoint “A model”"):
+        lifecycle.start(draft)
+    assert not draft.judges.exists()
+
+
+def test_a_judge_at_temperature_zero_is_refused():
+    with pytest.raises(sampler.RecipeError, match="copies of each other"):
+        sampler.parse_recipe(make_recipe(judges=[by_model(temperature=0)]))

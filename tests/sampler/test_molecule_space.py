@@ -1,0 +1,108 @@
+"""Generated molecules as a space: recipes, states and the texts that stand for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, default_size_log_weights
+from sampler.spaces.molecules.space import MAX_ARMS, MAX_SIZES, MoleculesRecipe
+
+OWN = {
+    "kind": "molecules",
+    "size_log_weights": [0.0, None, -1.5, -2.0],
+    "elements": ["C", "O"],
+    "ring_sizes": [3],
+    "alerts": ["PAINS"],
+    "vocabulary": ["*C", "C*", "*O"],
+    "start": "C(C)O",
+}
+
+
+def test_the_default_is_the_frozen_law_from_ethane():
+    space = MoleculesRecipe().build()
+    assert space.start(np.random.default_rng(0), chain=3) == "CC"
+    assert space.law.size_log_weights == default_size_log_weights()
+    assert space.law.largest == MAX_HEAVY_ATOMS
+    assert len(space.vocabulary) == 1_000
+    assert space.objects == MoleculesRecipe().objects == "molecules"
+
+
+def test_a_recipe_is_whole_by_itself():
+    recipe = MoleculesRecipe.model_validate(OWN)
+    again = MoleculesRecipe.model_validate_json(recipe.model_dump_json())
+    assert again == recipe
+    assert again.build() is recipe.build()
+    space = again.build()
+    assert space.start(np.random.default_rng(0), chain=0) == "CCO"
+    assert space.law.size_log_weights == (0.0, -np.inf, -1.5, -2.0)
+    assert space.vocabulary.weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("start", "C1CC", "not a molecule"),
+        ("start", "C.C", "not several"),
+        ("start", "*C", "no dummy"),
+        ("start", "CCN", "p0 allows"),
+        ("start", "CC", "p0 allows"),
+        ("start", "CCOCC", "p0 allows"),
+        ("start", "C1CCC1", "p0 allows"),
+        ("size_log_weights", [], "at least 1"),
+        ("size_log_weights", [0.0] * (MAX_SIZES + 1), "at most 100"),
+        ("size_log_weights", [None, None], "at least one size"),
+        ("size_log_weights", [0.0, float("-inf")], "finite number"),
+        ("size_log_weights", [0.0, "heavy"], "valid number"),
+        ("elements", ["C", "Xx"], "Xx"),
+        ("elements", [], "at least 1"),
+        ("ring_sizes", [2], "greater than or equal to 3"),
+        ("alerts", ["LOUD"], "PAINS"),
+        ("vocabulary", "my own", '"default" or a list'),
+        ("vocabulary", [1], '"default" or a list'),
+        ("vocabulary", [], "1 to 5,000"),
+        ("vocabulary", ["*C"] * (MAX_ARMS + 1), "5,001"),
+        ("vocabulary", ["*C", "CC"], "one dummy"),
+        ("vocabulary", ["*" + "C" * 11], "11 heavy atoms"),
+        ("temperature", 1, "not permitted"),
+    ],
+)
+def test_what_is_wrong_is_said_once_and_by_its_name(field, value, message):
+    with pytest.raises(ValueError, match=field) as caught:
+        MoleculesRecipe.model_validate(OWN | {field: value})
+    assert message in str(caught.value)
+    assert [error["loc"][0] for error in caught.value.errors()] == [field]
+
+
+def test_the_start_must_fit_also_where_it_is_not_given():
+    with pytest.raises(ValueError, match="start must be a molecule that p0 allows"):
+        MoleculesRecipe(elements=("N",))
+
+
+@pytest.mark.parametrize("state", ["CC", "CC(=O)Nc1ccc(O)cc1", "O=[N+]([O-])c1ccccc1", "c1cc[nH]c1"])
+def test_a_state_and_its_code_are_the_same_text(state):
+    space = MoleculesRecipe().build()
+    assert space.decode(space.encode(state)) == space.content(state) == state
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("OCC", "canonical"),
+        ("C[C@H](F)Cl", "stereochemistry"),
+        ("C" * 41, "p0 allows"),
+        ("hello", "not a molecule"),
+        ("", "not a molecule"),
+    ],
+)
+def test_a_text_that_stands_for_no_state_is_refused(code, message):
+    with pytest.raises(ValueError, match=message):
+        MoleculesRecipe().build().decode(code)
+
+
+def test_a_state_is_described_by_numbers_and_texts():
+    described = MoleculesRecipe().build().describe("CC(=O)Oc1ccccc1C(=O)O")
+    assert described["qed"] == pytest.approx(0.550, abs=0.002)
+    assert described["heavy_atoms"] == 13
+    assert described["alerts"] == "phenol_ester"
+    assert all(isinstance(value, (float, int, str)) for value in described.values())

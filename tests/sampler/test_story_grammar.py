@@ -1,0 +1,263 @@
+"""The grammar as a language model, the story openings that it writes, and the space they make."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from sampler import Purpose, stream
+from sampler.spaces.texts.description import describe_text
+from sampler.spaces.texts.grammar import Grammar
+from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
+from sampler.spaces.texts.story_openings import SCENARIOS, STYLES, story_openings
+
+FEWEST_OPENINGS = 10**9
+LEAST_P_VALUE = 1e-4
+SMALL = {"story": [(3, "{^who} [slept|woke]."), (1, "Nothing.")], "who": [(1, "a fox"), (4, "an owl")]}
+# Worked out by hand: {tokens: (text, probability)}.
+WRITTEN_OUT = {
+    (0, 0, 0): ("A fox slept.", 3 / 4 * 1 / 5 * 1 / 2),
+    (0, 0, 1): ("A fox woke.", 3 / 4 * 1 / 5 * 1 / 2),
+    (0, 1, 0): ("An owl slept.", 3 / 4 * 4 / 5 * 1 / 2),
+    (0, 1, 1): ("An owl woke.", 3 / 4 * 4 / 5 * 1 / 2),
+    (1,): ("Nothing.", 1 / 4),
+}
+
+
+@cache
+def drawn(count=2_000):
+    """Return (scenario, tokens, text) of openings over all scenarios."""
+    grammar, found = story_openings(), []
+    for draw in range(count):
+        scenario = SCENARIOS[draw % len(SCENARIOS)]
+        rng = stream(11, draw, 0, Purpose.START)
+        (tokens,) = grammar.continue_batch([rng], [scenario.prompt], [()])
+        found.append((scenario, tokens, grammar.text(scenario.prompt, tokens)))
+    return found
+
+
+def test_a_grammar_says_what_its_rules_say_with_the_probabilities_of_its_weights():
+    grammar = Grammar(SMALL)
+    assert list(grammar.derivations("any")) == list(WRITTEN_OUT)
+    assert (grammar.count("any"), grammar.longest("any"), grammar.limit, grammar.prompts) == (5, 3, 3, ())
+    for tokens, (text, probability) in WRITTEN_OUT.items():
+        assert grammar.text("any", tokens) == text
+        assert grammar.score("any", tokens) == pytest.approx(math.log(probability), abs=1e-14)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_draws_follow_the_scores(temperature):
+    grammar = Grammar(SMALL, temperature=temperature)
+    rng, count = stream(3, 0, 0, Purpose.START), 20_000
+    seen = Counter(grammar.continue_batch([rng] * count, ["any"] * count, [()] * count))
+    law = {tokens: math.exp(grammar.score("any", tokens)) for tokens in grammar.derivations("any")}
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-14)
+    assert stats.chisquare([seen[t] for t in law], [p * count for p in law.values()]).pvalue > LEAST_P_VALUE
+    # The control: these draws do not follow the law of another temperature.
+    other = Grammar(SMALL, temperature=temperature * 2)
+    wrong = [math.exp(other.score("any", tokens)) * count for tokens in law]
+    assert stats.chisquare([seen[t] for t in law], wrong).pvalue < LEAST_P_VALUE
+
+
+def test_temperature_raises_each_weight_to_its_inverse():
+    grammar = Grammar(SMALL, temperature=0.5)
+    assert grammar.score("any", (1,)) == pytest.approx(math.log(1 / (1 + 9)), abs=1e-14)
+    assert grammar.score("any", (0, 1, 0)) == pytest.approx(math.log(9 / 10 * 16 / 17 / 2), abs=1e-14)
+
+
+def test_a_continuation_keeps_its_beginning_and_follows_p0_given_it():
+    grammar, count = Grammar(SMALL), 4_000
+    rng = stream(5, 0, 0, Purpose.PROPOSAL)
+    ends = grammar.continue_batch([rng] * count, ["any"] * count, [(0,)] * count)
+    seen = Counter(tokens[1] for tokens in ends)
+    assert all(tokens[0] == 0 for tokens in ends)
+    assert stats.binomtest(seen[1], count, 4 / 5).pvalue > LEAST_P_VALUE
+
+
+def test_a_row_comes_out_the_same_in_any_batch():
+    grammar, prompt = story_openings(), SCENARIOS[0].prompt
+    together = grammar.continue_batch(
+        [stream(1, row, 0, Purpose.START) for row in range(5)], [prompt] * 5, [(), (1,), (2, 3), (), (0,)]
+    )
+    assert grammar.continue_batch([stream(1, 2, 0, Purpose.START)], [prompt], [(2, 3)]) == [together[2]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reason"),
+    [((0, 0), "still open"), ((), "still open"), ((0, 2), "0 to 1"), ((-1,), "0 to 1"), ((1, 0), "there are more")],
+)
+def test_tokens_that_are_no_derivation_are_refused(tokens, reason):
+    with pytest.raises(ValueError, match=reason):
+        Grammar(SMALL).text("any", tokens)
+    with pytest.raises(ValueError, match=reason):
+        Grammar(SMALL).score("any", tokens)
+
+
+def test_a_prefix_must_begin_some_text_and_a_prompt_be_known():
+    rng = stream(1, 0, 0, Purpose.START)
+    with pytest.raises(ValueError, match="0 to 1"):
+        Grammar(SMALL).continue_batch([rng], ["any"], [(0, 7)])
+    with pytest.raises(ValueError, match="scenarios"):
+        story_openings().continue_batch([rng], ["an unheard-of scenario"], [()])
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ({"story": ["{hero} slept."]}, "'hero' is missing; 'story' names it"),
+        ({"tale": ["x"]}, "'story' is missing"),
+        ({"story": ["a {b}"], "b": ["c|{story}"]}, "story → b → story"),
+        ({"story": []}, "must have an alternative"),
+        ({"story": [(0, "a"), (1, "b")]}, "weights"),
+        ({"story": [(math.nan, "a")]}, "weights"),
+        ({"story": ["[a|b"]}, "must be closed"),
+        ({"story": ["a] b"]}, "not opened"),
+        ({"story": ["a} b"]}, "not opened"),
+        ({"story": ["{a b}"]}, "name of a rule"),
+        ({"story": ["{a"]}, "name of a rule"),
+    ],
+)
+def test_rules_that_cannot_be_followed_are_refused(rules, reason):
+    with pytest.raises(ValueError, match=reason):
+        Grammar(rules)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])
+def test_temperature_must_be_positive(temperature):
+    with pytest.raises(ValueError, match="temperature"):
+        Grammar(SMALL, temperature=temperature)
+
+
+def test_there_are_fifty_scenarios_in_four_styles():
+    assert len({scenario.prompt for scenario in SCENARIOS}) == len(SCENARIOS) == 50
+    assert story_openings().prompts == tuple(scenario.prompt for scenario in SCENARIOS)
+    assert {tokens[0] for _, tokens, _ in drawn()} == set(range(len(STYLES)))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.role)
+def test_each_scenario_has_a_thousand_million_derivations(scenario):
+    assert story_openings().count(scenario.prompt) >= FEWEST_OPENINGS
+
+
+def test_different_tokens_are_different_texts():
+    """Every text that was drawn has one derivation only, so that derivations count texts.
+
+    If a share f of all derivations, weighted by p0, shared their text with another, 500 draws would all have a text
+    of their own with probability (1 - f)^500: f above 2 percent would be found out with probability 0.99996.
+    """
+    for scenario, _, text in drawn()[:500]:
+        assert story_openings().ambiguity(scenario.prompt, text) == 1
+
+
+def test_ambiguity_is_found():
+    grammar = Grammar({"story": ["[a|{b}]c", "ac"], "b": ["a", "A"]})
+    assert grammar.ambiguity("any", "ac") == 3
+
+
+def test_every_opening_is_a_clean_paragraph():
+    for _, _, text in drawn():
+        assert 3 <= describe_text(text).sentences <= 6, text
+        assert text[0] in "“" or text[0].isupper(), text
+        assert re.search(r"[.!?]”?$", text), text
+        assert not re.search(r"\s\s|\s[.,;!?”]|“\s|[.,;][.,;]|[{}\[\]|\"'\n]|,”[a-z]|[.!?][A-Z]", text), text
+        assert text.count("“") == text.count("”"), text
+        assert not re.search(r"\ba [aeio]|\ban [^aeiouh]|\b(\w+) \1\b", text), text
+        # After a full stop or a quotation's beginning comes a capital, or a small letter after a quotation's end.
+        assert not re.search(r"[.!?] [a-z]|“[a-z]", text), text
+
+
+def test_both_dialogue_and_none_come_in_every_style():
+    shares = {style: Counter() for style in range(len(STYLES))}
+    for _, tokens, text in drawn():
+        shares[tokens[0]]["“" in text] += 1
+    for share in shares.values():
+        assert 0.3 < share[True] / share.total() < 0.7
+
+
+def test_pronouns_agree():
+    """Nobody in a scenario about a woman is "himself" but the one she talks to, and the other way round."""
+    wrong = {"he": "herself", "she": "himself"}
+    for scenario, _, text in drawn():
+        he = scenario.slots()["he"][0]
+        if "“" not in text:
+            assert not re.search(rf"\b{wrong[he]}\b", text), text
+
+
+def test_styles_can_be_told_apart_by_measures():
+    ease = {style: [] for style in range(len(STYLES))}
+    for _, tokens, text in drawn():
+        ease[tokens[0]].append(describe_text(text).readability)
+    means = {STYLES[style]: np.mean(values) for style, values in ease.items()}
+    assert means["plain"] > means["gothic"] > means["elevated"]
+
+
+def test_chain_c_answers_scenario_c_of_those_chosen():
+    texts = TextsRecipe(scenarios=(7, 2, 40)).build()
+    starts = [texts.start(stream(1, chain, 0, Purpose.START), chain) for chain in range(7)]
+    assert [state.prompt for state in starts] == [SCENARIOS[n].prompt for n in (7, 2, 40, 7, 2, 40, 7)]
+    assert len(TextsRecipe().build().prompts) == 50
+    fresh = texts.refresh(stream(1, 0, 1, Purpose.PROPOSAL), starts[0])
+    assert (fresh.prompt, fresh == starts[0]) == (starts[0].prompt, False)
+
+
+def test_a_state_survives_its_code():
+    texts = TextsRecipe(temperature=0.7).build()
+    for chain in range(50):
+        state = texts.start(stream(2, chain, 0, Purpose.START), chain)
+        code = texts.encode(state)
+        assert texts.decode(code) == state
+        assert texts.encode(texts.decode(code)) == code
+        assert texts.content(state) == state.text
+        assert texts.describe(state) == dataclasses.asdict(describe_text(state.text))
+
+
+def test_codes_that_are_no_state_are_refused():
+    texts = TextsRecipe(scenarios=(0,)).build()
+    state = texts.start(stream(2, 0, 0, Purpose.START), 0)
+    good = json.loads(texts.encode(state))
+    bad = {
+        "JSON": "not json",
+        "object": "[]",
+        "tokens must be a list": json.dumps({**good, "tokens": [True]}),
+        "strings": json.dumps({**good, "text": None}),
+        "still open": json.dumps({**good, "tokens": good["tokens"][:-1]}),
+        "prompt must be one of": json.dumps({**good, "prompt": SCENARIOS[1].prompt}),
+        "what the tokens say": json.dumps({**good, "text": good["text"] + " "}),
+        "prompt, tokens and text": json.dumps({**good, "more": 1}),
+    }
+    for reason, code in bad.items():
+        with pytest.raises(ValueError, match=reason):
+            texts.decode(code)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("scenarios", [50]),
+        ("scenarios", [-1]),
+        ("scenarios", [3, 3]),
+        ("temperature", 0.05),
+        ("temperature", 11),
+        ("model", "another"),
+        ("voice", "low"),
+    ],
+)
+def test_a_recipe_that_cannot_be_built_is_refused(field, value):
+    with pytest.raises(ValidationError, match=field):
+        TextsRecipe.model_validate({"kind": "texts", field: value})
+
+
+def test_a_space_needs_prompts_that_its_model_knows():
+    with pytest.raises(ValueError, match="prompts"):
+        WrittenTexts(Grammar(SMALL))
+    with pytest.raises(ValueError, match="prompts"):
+        WrittenTexts(story_openings(), ["an unheard-of scenario"])

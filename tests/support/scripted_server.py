@@ -1,0 +1,190 @@
+"""A server that does as it is told: a judge whose preferences are known, and every fault a real one can have.
+
+It speaks like vLLM. `faults` are used up one a request; after them, and without any, requests are answered by `answer`.
+"""
+
+import contextlib
+import json
+import math
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+
+# Takes the body of a request, returns that of the reply.
+Answer = Callable[[dict], dict]
+# Writes whatever it likes, or nothing, and is the last to touch the connection.
+Fault = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass
+class Script:
+    """What the server does, and what it was sent."""
+
+    url: str
+    answer: Answer
+    faults: deque[Fault] = field(default_factory=deque)
+    requests: list[dict] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    # Set at the end: what a slow fault waits for.
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+@contextlib.contextmanager
+def scripted_server(answer: Answer) -> Iterator[Script]:
+    """Serve on a free port of this machine; yield the script, whose URL ends in /v1."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    server.script = Script(f"http://127.0.0.1:{server.server_port}/v1", answer)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="scripted-server")
+    thread.start()
+    try:
+        yield server.script
+    finally:
+        server.script.over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Header and body leave in one packet; otherwise each reply waits 40 ms for an acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        reply(self, {"version": "0.0"} if self.path == "/version" else {"error": "not found"}, self.path == "/version")
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        script = self.server.script
+        script.requests.append(body)
+        script.headers.append(dict(self.headers.items()))
+        try:
+            script.faults.popleft()(self)
+        except IndexError:
+            reply(self, script.answer(body))
+
+    def handle(self) -> None:
+        # A client that gave up waiting is part of the script.
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
+    def log_message(self, *message: object) -> None:
+        pass
+
+
+def reply(handler: BaseHTTPRequestHandler, body: dict, found: bool = True) -> None:
+    """Answer with JSON."""
+    send(handler, 200 if found else 404, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+
+def send(handler: BaseHTTPRequestHandler, code: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+    """Answer with anything."""
+    handler.send_response(code)
+    for name, value in (headers or {}).items():
+        handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def status(code: int, body: bytes = b"no", **headers: str) -> Fault:
+    """Answer with an error; underscores in header names stand for hyphens."""
+    return lambda handler: send(handler, code, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def says(text: str | None) -> Fault:
+    """Answer with this text, whatever was asked."""
+    return lambda handler: reply(handler, chat_reply(text))
+
+
+def returns(body: dict) -> Fault:
+    """Answer with this JSON."""
+    return lambda handler: reply(handler, body)
+
+
+def raw(body: bytes) -> Fault:
+    """Answer 200 with these bytes."""
+    return lambda handler: send(handler, 200, body)
+
+
+def cut(handler: BaseHTTPRequestHandler) -> None:
+    """Promise a long reply, send its beginning, and hang up."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices": [')
+    handler.wfile.flush()
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def slow(handler: BaseHTTPRequestHandler) -> None:
+    """Answer nothing until the end."""
+    handler.server.script.over.wait()
+    handler.close_connection = True
+
+
+def dripping(handler: BaseHTTPRequestHandler) -> None:
+    """Send a space every little while, so that no single wait is long, until the end or until nobody listens."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "100000")
+    handler.end_headers()
+    while not handler.server.script.over.wait(0.1):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+    handler.close_connection = True
+
+
+def chat_reply(text: str | None, **choice: object) -> dict:
+    """Return a chat completion."""
+    return {
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}, **choice}],
+        "usage": {"prompt_tokens": 50, "completion_tokens": 2},
+    }
+
+
+@dataclass(frozen=True)
+class KnownJudge:
+    """A model whose logits are known: s(A) + lean for A, s(B) for B, and one for each other reply.
+
+    Args:
+        scores: s of each text, which must occur in the prompts.
+        lean: added for whatever stands first.
+        others: logits of replies that are no label.
+        confines: whether it honours `structured_outputs`.
+    """
+
+    scores: dict[str, float]
+    lean: float = 0.0
+    others: dict[str, float] = field(default_factory=dict)
+    confines: bool = True
+
+    def __call__(self, body: dict) -> dict:
+        logits = self.logits(body["messages"][-1]["content"])
+        top = None
+        if body.get("logprobs"):
+            total = math.log(sum(math.exp(logit) for logit in logits.values()))
+            top = [{"token": token, "logprob": logit - total} for token, logit in logits.items()]
+        if self.confines and (confined := body.get("structured_outputs")):
+            logits = {token: logit for token, logit in logits.items() if token in confined["choice"]}
+        weights = np.exp(np.array(list(logits.values())) / body["temperature"])
+        drawn = np.random.default_rng(body["seed"]).choice(len(weights), p=weights / weights.sum())
+        text = list(logits)[drawn]
+        return chat_reply(text, logprobs=top and {"content": [{"token": text, "top_logprobs": top}]})
+
+    def logits(self, prompt: str) -> dict[str, float]:
+        """Return the logit of every reply to a prompt."""
+        first, second = sorted(self.scores, key=prompt.index)
+        return {"A": self.scores[first] + self.lean, "B": self.scores[second], **self.others}
+
+    def preference(self, proposal: str, current: str, temperature: float, proposal_first: bool) -> float:
+        """Return the probability of a vote for the proposal."""
+        gap = self.scores[proposal] - self.scores[current] + (self.lean if proposal_first else -self.lean)
+        return 1 / (1 + math.exp(-gap / temperature))
