@@ -36,6 +36,8 @@ def take_turn(comparison_id: int, judge_id: int) -> None:
     if claimed is None:
         return
     comparison, judge, slots = claimed
+    # Judges are kept in memory as the campaign started with them; where their endpoint is and how it fares changes.
+    judge.endpoint.refresh_from_db()
     asked = _ask(comparison, judge, slots)
     _cast(comparison, judge, slots, asked)
 

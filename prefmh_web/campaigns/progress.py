@@ -7,9 +7,10 @@ from datetime import timedelta
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Turn, Vote
 
 RECENT_STEPS = 10
+WAITING_SHOWN = 20
 RATE_WINDOW = timedelta(minutes=5)
 
 
@@ -57,6 +58,30 @@ class RecentStep:
 
 
 @dataclass(frozen=True)
+class ModelStanding:
+    """How the models of a campaign are getting on."""
+
+    judges: list[Judge]
+    waiting: list[Turn]
+    """Turns with a reason to wait, those that wait for somebody first."""
+    asked_again: int
+    """Votes that took more than one reply."""
+    settled_alone: int
+    """Pairs that were settled before any person was asked, though people judge as well."""
+    votes_a_pair: float | None
+    """People's votes on a pair that they were asked about, on average."""
+
+    @property
+    def parked(self) -> int:
+        return sum(turn.is_parked for turn in self.waiting)
+
+    @property
+    def votes_saved(self) -> int | None:
+        """People's votes that models have made needless, as far as the other pairs tell."""
+        return None if self.votes_a_pair is None else round(self.settled_alone * self.votes_a_pair)
+
+
+@dataclass(frozen=True)
 class Progress:
     """Everything the live page shows."""
 
@@ -67,6 +92,7 @@ class Progress:
     votes_per_minute: float
     people_online: int
     people_joined: int
+    models: ModelStanding | None
 
     @property
     def steps_decided(self) -> int:
@@ -94,7 +120,7 @@ class Progress:
     @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
-        return max((judge.budget for judge in self.judges), default=1)
+        return max((judge.budget for judge in self.judges if not judge.is_model), default=0)
 
     @property
     def lacks_people(self) -> bool:
@@ -104,7 +130,7 @@ class Progress:
 def progress_of(campaign: Campaign) -> Progress:
     """Return what to show of a started campaign."""
     now = timezone.now()
-    judges = list(campaign.judges.all())
+    judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at)
     minutes = max((now - since).total_seconds() / 60, 0.25)
     lately = Vote.objects.filter(judge__campaign=campaign, number__isnull=False, cast_at__gte=since)
@@ -116,6 +142,27 @@ def progress_of(campaign: Campaign) -> Progress:
         votes_per_minute=lately.count() / minutes,
         people_online=campaign.annotators.filter(online_until__gt=now).count(),
         people_joined=campaign.annotators.count(),
+        models=_models(campaign, judges),
+    )
+
+
+def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
+    models = [judge for judge in judges if judge.is_model]
+    if not models:
+        return None
+    waiting = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0)
+    waiting = waiting.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
+    cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
+    by_people = cast.filter(annotator__isnull=False)
+    pairs_of_people = by_people.values("comparison").distinct().count()
+    judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
+    alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
+    return ModelStanding(
+        judges=models,
+        waiting=list(waiting[:WAITING_SHOWN]),
+        asked_again=cast.filter(asks__gt=1).count(),
+        settled_alone=alone,
+        votes_a_pair=by_people.count() / pairs_of_people if pairs_of_people else None,
     )
 
 

@@ -29,7 +29,7 @@ class Board:
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
         recipe = self.campaign.recipe
-        judges = [f"{judge['question']} (N = {judge['budget']})" for judge in recipe["judges"]]
+        judges = [_judge_line(judge) for judge in recipe["judges"]]
         return [
             *SPACE_FORMS[self.campaign.space_kind].summary(self.campaign),
             ("Questions", "\n".join(judges)),
@@ -42,6 +42,17 @@ class Board:
     def html(self) -> str:
         """Return the fragment that the page swaps in by its id."""
         return render_to_string("console/_board.html", {"board": self})
+
+
+def _judge_line(judge: dict) -> str:
+    words = [f"N = {judge['budget']}"]
+    if (order := judge.get("order", "random")) != "random":
+        words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
+    source = judge.get("source", {"kind": "people"})
+    if source["kind"] == "model":
+        words.append(f"{source['votes']} by {source['endpoint']} at temperature {source['temperature']:g}")
+        words += ["asked first"] if source["first"] else []
+    return f"{judge['question']} ({'; '.join(words)})"
 
 
 def board_for(campaign: Campaign) -> Board:

@@ -13,6 +13,7 @@ add.addEventListener("click", () => {
   total.value = String(index + 1);
   add.disabled = index + 1 >= most;
   document.getElementById(`id_questions-${index}-question`).focus();
+  putAside();
 });
 
 function chosen(name) {
@@ -26,10 +27,14 @@ function putAside() {
     // A field that is put aside must not stop the form from being sent because it is empty.
     section.querySelectorAll("input, select, textarea").forEach((field) => { field.disabled = section.hidden; });
   });
+  document.querySelectorAll(".question-block").forEach((block) => {
+    const source = block.querySelector("select[name$=-source]");
+    if (source) block.querySelector(".model-only").hidden = source.value === "";
+  });
   const move = chosen("catalog-move");
   document.getElementById("id_catalog-fresh_share").closest(".field").hidden = move !== "mixture";
   document.getElementById("id_catalog-neighbours").closest(".field").hidden = move === "independent";
 }
 
-document.querySelectorAll("input[type=radio]").forEach((radio) => radio.addEventListener("change", putAside));
+document.querySelector("form.setup").addEventListener("change", putAside);
 putAside();

@@ -1,24 +1,87 @@
-"""The questions of a campaign, each with its budget N."""
+"""The questions of a campaign, each with its budget N and who answers it."""
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from prefmh_web.campaigns.models import Campaign
 
+PEOPLE = ""
+ORDERS = {
+    "random": "Drawn for every vote",
+    "balanced": "Each in half of the votes (models only)",
+    "both": "Two judges, one for each order: a constant lean to one side cancels",
+}
+WAYS = {
+    "sampled": "One reply a vote",
+    "log-probabilities": "Drawn from the probabilities of the two labels: one request for each order",
+}
+
 
 class QuestionForm(forms.Form):
-    """One judge: a question and its budget N."""
+    """One question and its budget N; the rest of its fields belong to a model that answers it.
+
+    Args:
+        endpoints: the names of the endpoints that may.
+    """
 
     question = forms.CharField(
         max_length=300, widget=forms.TextInput(attrs={"placeholder": "Which one would you rather read on?"})
     )
     budget = forms.IntegerField(min_value=1, max_value=1000, initial=2, label="Votes (N)")
+    source = forms.ChoiceField(required=False, label="Who answers?")
+    order = forms.ChoiceField(choices=ORDERS, initial="random", required=False, label="Which object stands first?")
+    temperature = forms.FloatField(
+        min_value=0.01,
+        max_value=5,
+        initial=1.0,
+        required=False,
+        help_text="Above 0: at 0 a model’s votes are copies of each other.",
+    )
+    votes = forms.ChoiceField(choices=WAYS, initial="sampled", required=False, label="How it votes")
+    first = forms.BooleanField(
+        required=False, label="Asked first", help_text="People then see only the pairs that it leaves open."
+    )
+
+    def __init__(self, *args, endpoints: tuple[str, ...] = (), **kwargs):
+        super().__init__(*args, **kwargs)
+        self.has_endpoints = bool(endpoints)
+        self.fields["source"].choices = [(PEOPLE, "People"), *((name, name) for name in endpoints)]
+
+    def clean(self):
+        data = super().clean()
+        order, budget = data.get("order") or "random", data.get("budget") or 2
+        if order == "balanced" and data.get("source") == PEOPLE:
+            self.add_error("order", ValidationError("People’s votes are drawn one by one; choose another order."))
+        if order != "random" and budget % 2:
+            self.add_error("budget", ValidationError("Half of the votes have each order, so N must be even."))
+        return data
+
+    def judges(self) -> list[dict]:
+        """Return the recipe's judges of this question: one, or two of half its budget, one for each order."""
+        data = self.cleaned_data
+        judge = {"question": data["question"], "budget": data["budget"], "source": self._source()}
+        if data["order"] != "both":
+            return [judge | {"order": data["order"] or "random"}]
+        half = judge | {"budget": data["budget"] // 2}
+        return [half | {"order": order} for order in ("proposal-first", "proposal-second")]
+
+    def _source(self) -> dict:
+        data = self.cleaned_data
+        if data["source"] == PEOPLE:
+            return {"kind": "people"}
+        return {
+            "kind": "model",
+            "endpoint": data["source"],
+            "temperature": 1.0 if data["temperature"] is None else data["temperature"],
+            "votes": data["votes"] or "sampled",
+            "first": data["first"],
+        }
 
 
 class _QuestionFormSet(forms.BaseFormSet):
     def judges(self) -> list[dict]:
         """Return the filled-in questions as the recipe's judges."""
-        filled = (form.cleaned_data for form in self.forms if form.cleaned_data)
-        return [{"question": data["question"], "budget": data["budget"]} for data in filled]
+        return [judge for form in self.forms if form.cleaned_data for judge in form.judges()]
 
 
 QuestionFormSet = forms.formset_factory(
@@ -28,4 +91,15 @@ QuestionFormSet = forms.formset_factory(
 
 def questions_of(campaign: Campaign) -> list[dict]:
     """Return a campaign's judges as the formset's initial values."""
-    return [{"question": judge["question"], "budget": judge["budget"]} for judge in campaign.recipe["judges"]]
+    judges = [{"order": "random", "source": {"kind": "people"}} | judge for judge in campaign.recipe["judges"]]
+    rows = []
+    for judge in judges:
+        if judge["order"] == "proposal-second":
+            # The twin of the one before.
+            rows[-1] |= {"order": "both", "budget": 2 * judge["budget"]}
+            continue
+        source = judge["source"]
+        row = {name: judge[name] for name in ("question", "budget", "order")}
+        row["source"] = source.get("endpoint", PEOPLE)
+        rows.append(row | {name: source[name] for name in ("temperature", "votes", "first") if name in source})
+    return rows

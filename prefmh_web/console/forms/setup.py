@@ -7,6 +7,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionFormSet, questions_of
 from prefmh_web.console.spaces import SPACE_FORMS, SpaceForm
+from prefmh_web.endpoints.models import Endpoint
 
 
 class SetupForms:
@@ -18,13 +19,17 @@ class SetupForms:
     """
 
     def __init__(self, request: HttpRequest, campaign: Campaign | None = None):
+        owner = campaign.owner if campaign else request.user
         data = (request.POST, request.FILES) if request.method == "POST" else ()
         self.campaign = CampaignForm(*data[:1], campaign=campaign)
         chosen = self.campaign["space"].value()
         # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
         self.spaces = [form(*(data if kind == chosen else ()), campaign=campaign) for kind, form in SPACE_FORMS.items()]
         self.questions = QuestionFormSet(
-            *data[:1], prefix="questions", initial=questions_of(campaign) if campaign else None
+            *data[:1],
+            prefix="questions",
+            initial=questions_of(campaign) if campaign else None,
+            form_kwargs={"endpoints": tuple(Endpoint.objects.filter(owner=owner).values_list("name", flat=True))},
         )
 
     @property

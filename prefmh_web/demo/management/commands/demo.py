@@ -7,6 +7,7 @@ import numpy as np
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 
+from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.demo.campaigns import ensure_demo_campaigns, hidden_scores
 from prefmh_web.demo.voters import Voter
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         self.stdout.write("Preparing the database and three campaigns ...")
         serving.prepare_database()
         researcher, _ = get_user_model().objects.get_or_create(username="researcher")
+        make_researcher(researcher)
         campaigns = ensure_demo_campaigns(researcher)
         self._print_links(site, campaigns)
         if simulate:

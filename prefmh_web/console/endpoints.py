@@ -1,0 +1,104 @@
+"""The researcher's model endpoints: register, test with one click, see how they are doing."""
+
+from typing import ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import ProtectedError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.probe import probe
+
+_WHERE = ("base_url", "model", "api_key_variable")
+
+
+class EndpointForm(forms.ModelForm):
+    """Where a model is and what it may cost."""
+
+    class Meta:
+        model = Endpoint
+        fields = (
+            "name", "base_url", "model", "api_key_variable", "concurrency", "timeout_s", "input_price", "output_price",
+        )  # fmt: skip
+        labels: ClassVar = {
+            "base_url": "Base URL",
+            "api_key_variable": "Environment variable that holds the key",
+            "timeout_s": "Seconds until a request is given up",
+            "concurrency": "Requests at a time",
+            "input_price": "Price per million tokens read",
+            "output_price": "Price per million tokens written",
+        }
+        help_texts: ClassVar = {"api_key_variable": "Its name, never the key itself. Empty: no key is sent."}
+
+    def clean_name(self):
+        name = self.cleaned_data["name"]
+        others = Endpoint.objects.filter(owner=self.instance.owner, name=name).exclude(pk=self.instance.pk)
+        if others.exists():
+            raise forms.ValidationError("You have an endpoint of this name already.")
+        return name
+
+
+@login_required
+@require_GET
+def endpoints(request: HttpRequest) -> HttpResponse:
+    """List the researcher's endpoints with what they have done and cost."""
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    mine = list(Endpoint.objects.filter(owner=request.user))
+    return render(request, "console/endpoints.html", {"endpoints": [(each, _figures(each)) for each in mine]})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
+    """Register an endpoint, or change one."""
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    endpoint = _mine(request, endpoint_id) if endpoint_id else Endpoint(owner=request.user)
+    form = EndpointForm(request.POST or None, instance=endpoint)
+    if request.method == "POST" and form.is_valid():
+        if endpoint.pk and set(_WHERE) & set(form.changed_data):
+            endpoint.forget_test()
+        form.save()
+        return redirect("console:endpoints")
+    return render(request, "console/endpoint.html", {"form": form, "endpoint": endpoint})
+
+
+@login_required
+@require_POST
+def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
+    """Try an endpoint and say what it can do."""
+    endpoint = _mine(request, endpoint_id)
+    report = probe(endpoint)
+    if report.failure:
+        messages.error(request, f"{endpoint.name} did not pass: {report.failure.reason}")
+    else:
+        messages.success(request, f"{endpoint.name} answers, in {report.seconds:.2f} s a request on average.")
+    return redirect("console:endpoints")
+
+
+@login_required
+@require_POST
+def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
+    """Remove an endpoint that no campaign has used."""
+    endpoint = _mine(request, endpoint_id)
+    try:
+        endpoint.delete()
+    except ProtectedError:
+        messages.error(request, f"A campaign has been judged by {endpoint.name}; it belongs to that record and stays.")
+    return redirect("console:endpoints")
+
+
+def _mine(request: HttpRequest, endpoint_id: int) -> Endpoint:
+    return get_object_or_404(Endpoint, pk=endpoint_id, owner=request.user)
+
+
+def _figures(endpoint: Endpoint) -> dict[str, float]:
+    totals = endpoint.totals()
+    latency = totals["seconds"] / totals["answered"] if totals["answered"] else None
+    return totals | {"errors": totals["requests"] - totals["answered"], "latency": latency}

@@ -1,0 +1,22 @@
+"""What a researcher does about model judges that wait."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.defaultfilters import pluralize
+from django.views.decorators.http import require_POST
+
+from prefmh_web.campaigns import judging
+from prefmh_web.campaigns.access import Right
+from prefmh_web.console.views import campaign_for
+
+
+@login_required
+@require_POST
+def try_again(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Take up the turns that waited for somebody to see to what was wrong."""
+    campaign = campaign_for(request, campaign_id, Right.RUN)
+    taken = judging.try_again(campaign)
+    messages.info(request, f"{taken} question{pluralize(taken)} asked again.")
+    return redirect(campaign)
