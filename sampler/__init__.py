@@ -15,7 +15,10 @@ from sampler.chain import (
     Tally,
     advance,
     ask,
+    ask_many,
     begin,
+    begin_many,
+    given,
     tell,
 )
 from sampler.exact import (
@@ -74,6 +77,7 @@ from sampler.spaces import (
     ObjectKind,
     Reading,
     Refusal,
+    ServedTextsRecipe,
     objects_of,
 )
 from sampler.spaces.images.description import ImageDescription, describe_image
@@ -161,6 +165,7 @@ __all__ = [
     "Request",
     "RoundRobin",
     "ScoreRule",
+    "ServedTextsRecipe",
     "Suffix",
     "Tally",
     "Tokens",
@@ -174,9 +179,11 @@ __all__ = [
     "acceptance_probability",
     "advance",
     "ask",
+    "ask_many",
     "askable",
     "autocorrelation_time",
     "begin",
+    "begin_many",
     "compare_texts",
     "default_vocabulary",
     "describe_image",
@@ -186,6 +193,7 @@ __all__ = [
     "draw_pair",
     "draws_of",
     "expected_votes",
+    "given",
     "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",

@@ -23,8 +23,8 @@ What makes the chain exact is spread over these three in one place each:
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -129,12 +129,49 @@ def begin(plan: Plan[State], chain: int) -> Position[State]:
     return Position(chain, 0, plan.space.start(stream(plan.seed, chain, 0, Purpose.START), chain))
 
 
+def begin_many(plan: Plan[State], chains: int) -> list[Position[State]]:
+    """Return what `begin` returns for chains 0 to `chains` - 1, by one call of a space that can draw many at once."""
+    batch: Callable[..., list[State]] | None = getattr(plan.space, "start_batch", None)
+    if batch is None:
+        return [begin(plan, chain) for chain in range(chains)]
+    states = batch([stream(plan.seed, chain, 0, Purpose.START) for chain in range(chains)], range(chains))
+    return [Position(chain, 0, state) for chain, state in enumerate(states)]
+
+
 def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:
     """Return the comparison of the next step. The same call always returns the same comparison."""
+    rng = stream(plan.seed, position.chain, position.step + 1, Purpose.PROPOSAL)
+    return _compare(plan, position, plan.kernel.propose(rng, position.state))
+
+
+def _compare(plan: Plan[State], position: Position[State], proposal: Proposal[State]) -> Comparison[State]:
     step = position.step + 1
-    proposal = plan.kernel.propose(stream(plan.seed, position.chain, step, Purpose.PROPOSAL), position.state)
     uniform = float(stream(plan.seed, position.chain, step, Purpose.UNIFORM).random())
     return Comparison(position.chain, step, position.state, proposal.state, proposal.log_r0, uniform, plan.budgets)
+
+
+def given(plan: Plan[State], proposal: Proposal[State]) -> Plan[State]:
+    """Return the plan with a kernel whose next draw has been made already."""
+    return replace(plan, kernel=_Given(proposal))
+
+
+@dataclass(frozen=True)
+class _Given(Generic[State]):
+    proposal: Proposal[State]
+
+    def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
+        return self.proposal
+
+
+def ask_many(plan: Plan[State], positions: Sequence[Position[State]]) -> list[Comparison[State]]:
+    """Return what `ask` returns for each position, by one call of a kernel that can draw for many at once."""
+    batch = getattr(plan.kernel, "propose_batch", None)
+    if batch is None:
+        return [ask(plan, position) for position in positions]
+    steps = [(position.chain, position.step + 1) for position in positions]
+    rngs = [stream(plan.seed, chain, step, Purpose.PROPOSAL) for chain, step in steps]
+    proposals = batch(rngs, [position.state for position in positions])
+    return [_compare(plan, position, proposal) for position, proposal in zip(positions, proposals, strict=True)]
 
 
 def tell(comparison: Comparison[State], tally: Tally) -> Verdict:

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from sampler.spaces.space import Space
-
 Row = Mapping[str, str]
 _SHOWN = 60
 
@@ -22,6 +20,22 @@ _SHOWN = 60
 def state_number(chain: int, step: int, chains: int) -> int:
     """Return the number of the state that step `step` of a chain proposes, one of `chains` chains."""
     return step * chains + chain
+
+
+class Reader(Protocol):
+    """The part of a `Space` that reads a record."""
+
+    def decode(self, code: str) -> Any:
+        """Return the state of a code."""
+        ...
+
+    def is_close(self, one: Any, other: Any) -> bool:
+        """True when two states are the same but for rounding."""
+        ...
+
+    def content(self, state: Any) -> str:
+        """Return what a person reads."""
+        ...
 
 
 class Ledger(Protocol):
@@ -56,7 +70,7 @@ class GeneratedLedger:
     """States made as the chains went, each with the code that `Space.encode` wrote.
 
     Args:
-        space: what reads the codes.
+        space: what reads the codes: a `Space`, or as much of one as can be had without its model.
         chains: how many chains the recipe has.
         rows: the rows of states.csv.
 
@@ -65,11 +79,22 @@ class GeneratedLedger:
         ValueError: a number is none, or stands twice.
     """
 
-    def __init__(self, space: Space[Any], chains: int, rows: list[Row]) -> None:
+    def __init__(self, space: Reader, chains: int, rows: list[Row]) -> None:
         self._space, self._chains = space, chains
         self._rows = {int(row["state"]): row for row in rows}
         if len(self._rows) != len(rows):
             raise ValueError("states must be listed once each")
+
+    def state(self, number: int) -> Any:
+        """Return the state that the record holds under a number.
+
+        Raises:
+            KeyError: a row lacks a column.
+            ValueError: there is no such state, or it cannot be read.
+        """
+        if number not in self._rows:
+            raise ValueError(f"there is no state {number} in states.csv")
+        return self._space.decode(self._rows[number]["code"])
 
     def number(self, chain: int, step: int, state: Any) -> int:
         """Return the number that the step gives."""

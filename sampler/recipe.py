@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
 from sampler.judges.sources import Order, PeopleSource, Source
-from sampler.kernels import MOVES_IN, KernelRecipe, MixtureRecipe
-from sampler.spaces import SpaceRecipe
+from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, MixtureRecipe
+from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
+from sampler.spaces.texts.language_model import LanguageModel
+from sampler.spaces.texts.served import ServedTextsRecipe
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 
@@ -78,33 +80,46 @@ class Recipe(BaseModel):
         return not isinstance(self.space, CatalogRecipe)
 
     @property
+    def components(self) -> tuple[ComponentRecipe, ...]:
+        """The parts of a mixture, or the kernel alone."""
+        kernel = self.kernel
+        return tuple(part.kernel for part in kernel.parts) if isinstance(kernel, MixtureRecipe) else (kernel,)
+
+    @property
     def moves(self) -> frozenset[str]:
         """The kinds of the kernel, or of a mixture's parts."""
-        kernel = self.kernel
-        parts = [part.kernel for part in kernel.parts] if isinstance(kernel, MixtureRecipe) else [kernel]
-        return frozenset(part.kind for part in parts)
+        return frozenset(part.kind for part in self.components)
 
     @property
     def budgets(self) -> tuple[int, ...]:
         """N_i of each judge, in order."""
         return tuple(judge.budget for judge in self.judges)
 
-    def build(self, catalog: Catalog | None = None) -> Plan[Any]:
+    def build(self, catalog: Catalog | None = None, model: LanguageModel | None = None) -> Plan[Any]:
         """Return the plan of this recipe; states are places in the catalog, or what the space generates.
 
         Args:
             catalog: the objects, for a recipe whose space is a catalog.
+            model: what writes, for a recipe whose space names a model.
 
         Raises:
             RecipeError: the catalog does not fit the kernel.
-            TypeError: there is a catalog and no use for it, or the other way round.
+            TypeError: there is a catalog or a model and no use for it, or the other way round.
         """
-        if (catalog is None) != self.generates:
+        space = self._space(catalog, model)
+        return Plan(self.seed, space, self.kernel.build(space), self.budgets)
+
+    def _space(self, catalog: Catalog | None, model: LanguageModel | None) -> Any:
+        if (catalog is not None) != isinstance(self.space, CatalogRecipe):
             raise TypeError("a catalog must be given for a recipe of kind catalog, and for no other")
+        if (model is not None) != isinstance(self.space, ServedTextsRecipe):
+            raise TypeError("a model must be given for a recipe that names one, and for no other")
         if catalog is not None:
             self._check_catalog(catalog)
-        space: Any = catalog if isinstance(self.space, CatalogRecipe) else self.space.build()
-        return Plan(self.seed, space, self.kernel.build(space), self.budgets)
+            return catalog
+        if isinstance(self.space, ServedTextsRecipe) and model is not None:
+            return self.space.build(model)
+        return cast(Generated, self.space).build()
 
     def _check_catalog(self, catalog: Catalog) -> None:
         if "neighbours" in self.moves and not catalog.neighbours:

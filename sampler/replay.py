@@ -13,12 +13,14 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.chain import Plan
+from sampler.chronicle import Chronicle, Recorded, Redrawn
 from sampler.judges.presentations import draws_of, presentations_of
 from sampler.ledger import CatalogLedger, GeneratedLedger, Ledger
 from sampler.recipe import Recipe, parse_recipe
 from sampler.retrace import Difference, Place, Row, is_for_proposal, retrace
 from sampler.spaces.catalogs.catalog import Catalog
 from sampler.spaces.space import Space
+from sampler.spaces.texts.served import RecordedTexts, ServedTextsRecipe
 
 __all__ = ["Difference", "RecordError", "Replay", "replay"]
 
@@ -92,11 +94,14 @@ def _place(row: Row) -> Place:
     return int(row["chain"]), int(row["step"])
 
 
-def _opened(recipe: Recipe, states: list[Row]) -> tuple[Plan[Any], Ledger]:
+def _opened(recipe: Recipe, states: list[Row]) -> tuple[Chronicle, Ledger]:
     if not recipe.generates:
-        return recipe.build(_catalog(states)), CatalogLedger()
+        return Redrawn(recipe.build(_catalog(states))), CatalogLedger()
+    if isinstance(recipe.space, ServedTextsRecipe):
+        ledger = GeneratedLedger(RecordedTexts(recipe.space), recipe.chains, list(states))
+        return Recorded(recipe, ledger), ledger
     plan: Plan[Any] = recipe.build()
-    return plan, GeneratedLedger(cast(Space[Any], plan.space), recipe.chains, list(states))
+    return Redrawn(plan), GeneratedLedger(cast(Space[Any], plan.space), recipe.chains, list(states))
 
 
 def _catalog(states: Sequence[Row]) -> Catalog:
@@ -119,7 +124,7 @@ def _votes_by_step(votes: Iterable[Row]) -> dict[Place, list[Row]]:
 
 
 def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[Row]]) -> Iterator[Difference]:
-    plan, ledger = _opened(recipe, tables.states)
+    chronicle, ledger = _opened(recipe, tables.states)
     visits: dict[Place, int] = {}
     for row in tables.samples:
         state = int(row["state"])
@@ -128,7 +133,7 @@ def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[
         visits[_place(row)] = state
     for chain in range(recipe.chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from retrace(plan, ledger, recipe.steps, chain, mine, votes_of, visits)
+        yield from retrace(chronicle, ledger, recipe.steps, chain, mine, votes_of, visits)
     yield from _compare_leftovers(recipe.chains, {_place(row) for row in tables.steps}, votes_of, visits)
 
 

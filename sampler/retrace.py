@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from sampler.acceptance import Verdict
-from sampler.chain import Comparison, Plan, Tally, advance, ask, begin, tell
+from sampler.chain import Comparison, Tally, advance, tell
+from sampler.chronicle import Chronicle
 from sampler.ledger import Ledger
 
 Row = Mapping[str, str]
@@ -40,7 +41,7 @@ class Difference:
 
 
 def retrace(
-    plan: Plan[Any],
+    chronicle: Chronicle,
     ledger: Ledger,
     length: int,
     chain: int,
@@ -51,6 +52,7 @@ def retrace(
     """Yield where a chain's steps and samples differ from what its votes give.
 
     Args:
+        chronicle: the chain's draws.
         ledger: the record's states.
         length: how many steps the recipe asks for.
         rows: the chain's steps in order.
@@ -61,7 +63,7 @@ def retrace(
         KeyError: a row lacks a column.
         ValueError: a cell is not what its column holds.
     """
-    position = begin(plan, chain)
+    position = chronicle.begin(chain)
     number = ledger.number(chain, 0, position.state)
     yield from _compare_state(ledger, (chain, 0), number, position.state)
     yield from _compare_sample((chain, 0), number, visits)
@@ -74,7 +76,7 @@ def retrace(
         if position.step == length:
             yield Difference(chain, length + 1, "the step", "there", f"beyond the last, {length}")
             return
-        comparison = ask(plan, position)
+        comparison = chronicle.ask(position, row)
         new = number if comparison.is_identity else ledger.number(chain, comparison.step, comparison.proposal)
         drawn_differently = [
             *_compare_draw(comparison, number, new, row),

@@ -8,12 +8,20 @@ from celery import current_app
 from django.db import transaction
 
 from prefmh_web.campaigns import plans
-from prefmh_web.campaigns.models import Comparison
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison
 
 
-def propose(chain_id: int) -> None:
+def propose(chain: Chain) -> None:
     """Hint that a chain waits for its next proposal."""
-    _after_commit("prefmh_web.campaigns.tasks.propose", chain_id)
+    if chain.campaign.is_written_by_a_model:
+        write(chain.campaign)
+    else:
+        _after_commit("prefmh_web.campaigns.tasks.propose", chain.pk)
+
+
+def write(campaign: Campaign) -> None:
+    """Hint that a model has proposals to write, or to foresee."""
+    _after_commit("prefmh_web.campaigns.tasks.write", campaign.pk)
 
 
 def judge(comparison: Comparison) -> None:

@@ -12,6 +12,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import files, hints, live, plans, states
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
+from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 
 
@@ -28,13 +29,14 @@ def start(campaign: Campaign) -> None:
     campaign.refresh_from_db()
     recipe = campaign.recipe
     revision, plan = _checked_plan(campaign)
+    starts = _drawn_starts(campaign, plan)
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise NotPossible("The setup was changed in this very moment. Look at it again.")
         _create_judges(campaign)
-        for chain in _create_chains(campaign, plan):
-            hints.propose(chain.pk)
+        for chain in _create_chains(campaign, starts):
+            hints.propose(chain)
         Invitation.objects.get_or_create(campaign=campaign)
 
 
@@ -73,8 +75,8 @@ def resume(campaign: Campaign) -> None:
     """
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING)
-        for chain_id in campaign.chains.values_list("pk", flat=True):
-            hints.propose(chain_id)
+        for chain in campaign.chains.select_related("campaign"):
+            hints.propose(chain)
         if plans.uses_models(campaign):
             for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
                 hints.judge(comparison)
@@ -91,6 +93,16 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
         return revision, plans.plan_of(campaign)
     except sampler.RecipeError as error:
         raise NotPossible(f"The setup does not fit the file: {error}.") from error
+    except EndpointError as error:
+        raise NotPossible(f"The model cannot write these texts: {error.reason}.") from error
+
+
+def _drawn_starts(campaign: Campaign, plan: sampler.Plan) -> list[sampler.Position]:
+    """Return where every chain starts. Outside the transaction: a model may have to write it."""
+    try:
+        return sampler.begin_many(plan, campaign.recipe["chains"])
+    except EndpointError as error:
+        raise NotPossible(f"The model does not write: {error.reason}.") from error
 
 
 def _ready_revision(campaign: Campaign) -> int | None:
@@ -130,12 +142,9 @@ def _endpoint(campaign: Campaign, name: str) -> Endpoint:
     return found
 
 
-def _create_chains(campaign: Campaign, plan: sampler.Plan) -> list[Chain]:
+def _create_chains(campaign: Campaign, starts: list[sampler.Position]) -> list[Chain]:
     length = campaign.recipe["steps"]
-    starts = [
-        states.starting(campaign, place, sampler.begin(plan, place).state) for place in range(campaign.recipe["chains"])
-    ]
+    rows = [states.starting(campaign, position.chain, position.state) for position in starts]
     return Chain.objects.bulk_create(
-        Chain(campaign=campaign, place=place, length=length, start=start, head=start)
-        for place, start in enumerate(starts)
+        Chain(campaign=campaign, place=place, length=length, start=row, head=row) for place, row in enumerate(rows)
     )

@@ -43,6 +43,8 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
         _decide_if_settled(comparison, sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets))), votes=0)
         if comparison.verdict is None:
             hints.judge(comparison)
+            if chain.campaign.is_written_by_a_model:
+                hints.write(chain.campaign)
         live.nudge(live.voters(chain.campaign_id), live.watchers(chain.campaign_id))
     return comparison
 
@@ -137,7 +139,7 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: 
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
     if comparison.step < chain.length:
-        hints.propose(chain.pk)
+        hints.propose(chain)
     else:
         finish_if_done(chain.campaign)
 

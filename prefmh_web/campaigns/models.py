@@ -91,6 +91,11 @@ class Campaign(models.Model):
         return self.space_kind == "catalog"
 
     @property
+    def is_written_by_a_model(self) -> bool:
+        """True when a model outside the sampler makes the proposals, which may take it seconds."""
+        return self.space_kind == "model-texts"
+
+    @property
     def objects_kind(self) -> str:
         """texts, molecules or images."""
         return sampler.objects_of(self.recipe["space"])
@@ -211,6 +216,11 @@ class Chain(models.Model):
     moves = models.PositiveIntegerField(default=0)
     accepted = models.PositiveIntegerField(default=0)
     votes = models.PositiveIntegerField(default=0)
+    # Steps whose proposal was there before the step was reached: nobody waited for it.
+    foreseen = models.PositiveIntegerField(default=0)
+    # While a model is writing the next proposal, or rests after a failure: until when nobody else need try.
+    waits_until = models.DateTimeField(null=True)
+    waits_because = models.CharField(max_length=300, blank=True)
 
     class Meta:
         ordering = ("place",)
@@ -293,6 +303,22 @@ class Turn(models.Model):
     @property
     def is_parked(self) -> bool:
         return self.asked == 0 and self.until is None
+
+
+class Draft(models.Model):
+    """A proposal drawn ahead: what the kernel makes of `state` at `step`, should the chain stand there."""
+
+    chain = models.ForeignKey(Chain, models.CASCADE, related_name="drafts")
+    step = models.PositiveIntegerField()
+    state = models.ForeignKey(State, models.CASCADE, related_name="+")
+    code = models.TextField()
+    log_r0 = models.FloatField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="draft_once_per_state"),)
+
+    def __str__(self) -> str:
+        return f"draft of step {self.step} of {self.chain}"
 
 
 class Annotator(models.Model):

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 
 import sampler
+from prefmh_web.campaigns import writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
 
 
@@ -26,6 +27,8 @@ def _built(campaign_id: int, started_at: datetime) -> sampler.Plan:
 
 def _build(campaign: Campaign) -> sampler.Plan:
     recipe = sampler.parse_recipe(campaign.recipe)
+    if campaign.is_written_by_a_model:
+        return recipe.build(model=writers.writer_of(campaign))
     if recipe.generates:
         return recipe.build()
     rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))

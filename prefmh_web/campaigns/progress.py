@@ -118,6 +118,13 @@ class Progress:
         return round(100 * sum(progress.chain.accepted for progress in self.chains) / moves) if moves else None
 
     @property
+    def foreseen_percent(self) -> int | None:
+        """How many of the steps found their proposal drawn already; None where none is drawn ahead."""
+        if not (self.campaign.is_written_by_a_model and self.steps_decided):
+            return None
+        return round(100 * sum(progress.chain.foreseen for progress in self.chains) / self.steps_decided)
+
+    @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
         return max((judge.budget for judge in self.judges if not judge.is_model), default=0)

@@ -5,11 +5,9 @@ does nothing more.
 """
 
 from celery import shared_task
-from django.db.models import Exists, F, OuterRef
 
-import sampler
-from prefmh_web.campaigns import catalogs, judging, loop, plans
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison
+from prefmh_web.campaigns import catalogs, hints, judging, loop, proposing
+from prefmh_web.campaigns.models import Campaign, Catalog
 
 
 @shared_task
@@ -20,12 +18,15 @@ def read_catalog(catalog_id: int, revision: int) -> None:
 
 @shared_task
 def propose(chain_id: int) -> None:
-    """Run the kernel for a chain's next step, outside any transaction, and open the comparison."""
-    chain = Chain.objects.select_related("campaign", "head").get(pk=chain_id)
-    campaign = chain.campaign
-    if not campaign.is_running or chain.step == chain.length:
-        return
-    loop.open_comparison(chain_id, sampler.ask(plans.plan_of(campaign), plans.position_of(chain)))
+    """Open a chain's next comparison."""
+    proposing.propose(chain_id)
+
+
+@shared_task
+def write(campaign_id: int) -> None:
+    """Let a model write the next proposals of a campaign's chains, and then those that may follow."""
+    proposing.write(campaign_id)
+    proposing.foresee(campaign_id)
 
 
 @shared_task
@@ -39,8 +40,8 @@ def sweep() -> None:
     """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
     to be read; finish what is done.
     """
-    for chain_id in waiting_chains().values_list("pk", flat=True):
-        propose.delay(chain_id)
+    for chain in proposing.waiting_chains().select_related("campaign"):
+        hints.propose(chain)
     for comparison_id, judge_id in judging.waiting():
         judge.delay(comparison_id, judge_id)
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
@@ -48,13 +49,3 @@ def sweep() -> None:
             read_catalog.delay(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         loop.finish_if_done(campaign)
-
-
-def waiting_chains():
-    """Chains of running campaigns that have steps left and no comparison open."""
-    undecided = Comparison.objects.filter(chain=OuterRef("pk"), verdict__isnull=True)
-    return Chain.objects.filter(
-        ~Exists(undecided),
-        campaign__status=Campaign.Status.RUNNING,
-        step__lt=F("length"),
-    )

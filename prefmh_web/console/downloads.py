@@ -13,14 +13,14 @@ from django.views.decorators.http import require_GET
 
 from prefmh_web.campaigns import export
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.views import own_campaign
+from prefmh_web.console.views import campaign_for
 
 
 @login_required
 @require_GET
 async def download(request: HttpRequest, campaign_id: int, filename: str) -> HttpResponse:
     """Send one file of the record, or all of them as export.zip."""
-    campaign = await sync_to_async(own_campaign)(request, campaign_id)
+    campaign = await sync_to_async(campaign_for)(request, campaign_id)
     if campaign.is_draft and filename != export.RECIPE:
         raise Http404("A draft has no record yet.")
     if filename == export.RECIPE:

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.console import downloads, views
+from prefmh_web.console import downloads, endpoints, invitations, judges, members, views
 
 app_name = "console"
 urlpatterns = [
@@ -13,6 +13,17 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/delete/", views.discard, name="discard"),
     path("campaigns/<int:campaign_id>/pause/", views.transition, {"change": lifecycle.pause}, name="pause"),
     path("campaigns/<int:campaign_id>/resume/", views.transition, {"change": lifecycle.resume}, name="resume"),
+    path("campaigns/<int:campaign_id>/members/", members.add, name="add-member"),
+    path("campaigns/<int:campaign_id>/members/<int:member_id>/remove/", members.remove, name="remove-member"),
+    path("campaigns/<int:campaign_id>/invitations/", invitations.create, name="invite"),
+    path("campaigns/<int:campaign_id>/invitations/<int:invitation_id>/revoke/", invitations.revoke, name="revoke"),
+    path("campaigns/<int:campaign_id>/annotators/remove/", invitations.remove_annotator, name="remove-annotator"),
     path("campaigns/<int:campaign_id>/files/<str:filename>", downloads.download, name="download"),
+    path("campaigns/<int:campaign_id>/judges/try-again/", judges.try_again, name="try-again"),
+    path("endpoints/", endpoints.endpoints, name="endpoints"),
+    path("endpoints/new/", endpoints.edit, name="new-endpoint"),
+    path("endpoints/<int:endpoint_id>/", endpoints.edit, name="edit-endpoint"),
+    path("endpoints/<int:endpoint_id>/test/", endpoints.test, name="test-endpoint"),
+    path("endpoints/<int:endpoint_id>/remove/", endpoints.remove, name="remove-endpoint"),
     path("campaigns/pictures/<int:state_id>/", views.picture, name="picture"),
 ]

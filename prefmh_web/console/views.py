@@ -4,34 +4,47 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from prefmh_web.campaigns import lifecycle, setup
-from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web import limits
+from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.campaigns import access, lifecycle, setup
+from prefmh_web.campaigns.access import Right
+from prefmh_web.campaigns.models import Campaign, Membership, State
 from prefmh_web.campaigns.pictures import Look, picture_response
 from prefmh_web.console.board import board_for
 from prefmh_web.console.forms import SetupForms
 
+posts_by_user = limits.posts("forms", limits.by_user)
 
-def own_campaign(request: HttpRequest, campaign_id: int) -> Campaign:
-    """Return a campaign of the signed-in researcher; 404 for anybody else's."""
-    return get_object_or_404(Campaign.objects.select_related("catalog"), pk=campaign_id, owner=request.user)
+
+def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WATCH) -> Campaign:
+    """Return a campaign in which the signed-in person has this right; 404 for everybody else."""
+    found = access.campaigns_for(request.user, right).select_related("catalog", "owner")
+    return get_object_or_404(found, pk=campaign_id)
 
 
 @login_required
 @require_GET
 def campaigns(request: HttpRequest) -> HttpResponse:
-    """List the researcher's campaigns."""
-    mine = Campaign.objects.filter(owner=request.user)
-    return render(request, "console/campaigns.html", {"campaigns": mine})
+    """List the campaigns that the signed-in person may see."""
+    return render(
+        request,
+        "console/campaigns.html",
+        {"campaigns": access.campaigns_for(request.user), "may_create": is_researcher(request.user)},
+    )
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
+@posts_by_user
 def create(request: HttpRequest) -> HttpResponse:
     """Set up a new campaign."""
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
     forms = SetupForms(request)
     if request.method == "POST" and (fields := forms.checked()) is not None:
         file = forms.space.upload
@@ -42,9 +55,10 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "POST"])
+@posts_by_user
 def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft."""
-    campaign = own_campaign(request, campaign_id)
+    campaign = campaign_for(request, campaign_id, Right.OWN)
     forms = SetupForms(request, campaign)
     if request.method == "POST" and (fields := forms.checked()) is not None:
         try:
@@ -59,17 +73,42 @@ def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
 @require_GET
 def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live."""
-    board = board_for(own_campaign(request, campaign_id))
-    invitation = board.campaign.invitations.first()
-    link = request.build_absolute_uri(invitation.get_absolute_url()) if invitation else None
-    return render(request, "console/campaign.html", {"board": board, "invitation_link": link})
+    found = campaign_for(request, campaign_id)
+    right = access.right_in(found, request.user)
+    board = board_for(found)
+    return render(
+        request,
+        "console/campaign.html",
+        {
+            "board": board,
+            "may_run": right >= Right.RUN,
+            "may_own": right >= Right.OWN,
+            **_people(request, found, right),
+        },
+    )
+
+
+def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict:
+    """Return what the page tells of links and members to those who may change them."""
+    people = {}
+    if right >= Right.RUN and not campaign.is_draft:
+        links = list(campaign.invitations.annotate(joined=Count("annotators")).order_by("pk"))
+        for link in links:
+            link.url = request.build_absolute_uri(link.get_absolute_url())
+        people["links"] = links
+        people["invitation"] = next((link for link in links if not (link.revoked_at or link.is_single_use)), None)
+    if right >= Right.OWN:
+        people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
+        people["roles"] = Membership.Role.choices
+    return people
 
 
 @login_required
 @require_POST
+@posts_by_user
 def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaign], None]) -> HttpResponse:
     """Start, pause or resume a campaign."""
-    campaign = own_campaign(request, campaign_id)
+    campaign = campaign_for(request, campaign_id, Right.RUN)
     try:
         change(campaign)
     except lifecycle.NotPossible as reason:
@@ -79,9 +118,10 @@ def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaig
 
 @login_required
 @require_POST
+@posts_by_user
 def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Delete a draft."""
-    campaign = own_campaign(request, campaign_id)
+    campaign = campaign_for(request, campaign_id, Right.OWN)
     try:
         lifecycle.discard(campaign)
     except lifecycle.NotPossible as reason:
@@ -94,6 +134,7 @@ def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
 @login_required
 @require_GET
 def picture(request: HttpRequest, state_id: int) -> HttpResponse:
-    """Send an object's picture to the campaign's owner."""
-    state = get_object_or_404(State.objects.select_related("campaign"), pk=state_id, campaign__owner=request.user)
+    """Send an object's picture to those who may see its campaign."""
+    visible = State.objects.filter(campaign__in=access.campaigns_for(request.user).values("pk"))
+    state = get_object_or_404(visible.select_related("campaign"), pk=state_id)
     return picture_response(state, Look.of(request))

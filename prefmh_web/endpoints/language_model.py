@@ -87,6 +87,8 @@ class ServedModel:
             raise ValueError(f"prompts must be among the model's own; it does not know {unknown}")
         if any(len(prefix) >= self._limit for prefix in prefixes):
             raise ValueError(f"a prefix must have fewer than {self._limit} tokens")
+        # A campaign's plan lives long; where the server is, and how it fares, changes.
+        self._endpoint.refresh_from_db()
         self._read_prompts(sorted(set(prompts) - set(self._ids)))
         rows = zip(rngs, prompts, prefixes, strict=True)
         return self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows])

@@ -21,15 +21,16 @@ KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="k
 
 # The kinds of space by kernel. Of molecules p0 is known up to a constant only: no fresh draws there.
 MOVES_IN: dict[str, tuple[str, ...]] = {
-    "independent": ("catalog", "texts", "images"),
+    "independent": ("catalog", "texts", "model-texts", "images"),
     "neighbours": ("catalog",),
     "fragments": ("molecules",),
-    "suffix": ("texts",),
+    "suffix": ("texts", "model-texts"),
     "crank-nicolson": ("images",),
 }
 
 __all__ = [
     "MOVES_IN",
+    "ComponentRecipe",
     "CrankNicolson",
     "CrankNicolsonRecipe",
     "FragmentMoves",

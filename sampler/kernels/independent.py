@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Generic, Literal
 
 import numpy as np
@@ -32,3 +33,10 @@ class Independent(Generic[State]):
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Draw x' ~ p0. It may be `state` itself."""
         return Proposal(self._space.refresh(rng, state), 0.0)
+
+    def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[State]) -> list[Proposal[State]]:
+        """Return what `propose` gives for each row, all at once where the space can draw so."""
+        many: Callable[..., Sequence[State]] | None = getattr(self._space, "refresh_batch", None)
+        if many is None:
+            return [self.propose(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        return [Proposal(drawn, 0.0) for drawn in many(rngs, states)]

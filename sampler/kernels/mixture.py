@@ -7,7 +7,7 @@ combination of kernels each reversible for the target, hence reversible itself; 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
@@ -69,5 +69,28 @@ class Mixture(Generic[State]):
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Choose a component, then draw from it."""
+        return self._choose(rng).propose(rng, state)
+
+    def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[State]) -> list[Proposal[State]]:
+        """Return what `propose` gives for each row, by one call of each component that can draw for many at once."""
+        chosen = [self._choose(rng) for rng in rngs]
+        proposals: dict[int, Proposal[State]] = {}
+        for component in self._components:
+            rows = [row for row, each in enumerate(chosen) if each is component and row not in proposals]
+            proposals |= dict(
+                zip(rows, _batch(component, [rngs[r] for r in rows], [states[r] for r in rows]), strict=True)
+            )
+        return [proposals[row] for row in range(len(states))]
+
+    def _choose(self, rng: np.random.Generator) -> Kernel[State]:
         chosen = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
-        return self._components[min(chosen, len(self._components) - 1)].propose(rng, state)
+        return self._components[min(chosen, len(self._components) - 1)]
+
+
+def _batch(
+    kernel: Kernel[State], rngs: Sequence[np.random.Generator], states: Sequence[State]
+) -> Sequence[Proposal[State]]:
+    batch: Callable[..., Sequence[Proposal[State]]] | None = getattr(kernel, "propose_batch", None)
+    if batch is not None:
+        return batch(rngs, states)
+    return [kernel.propose(rng, state) for rng, state in zip(rngs, states, strict=True)]

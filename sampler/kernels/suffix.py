@@ -95,6 +95,9 @@ class Suffix:
         return min(int(rng.random() * most), most - 1)
 
     def _log_r0(self, state: Writing, proposal: Writing) -> float:
-        if self._cut == "limit":
-            return 0.0
-        return math.log(len(state.tokens)) - math.log(len(proposal.tokens))
+        return 0.0 if self._cut == "limit" else log_ratio_of_lengths(state, proposal)
+
+
+def log_ratio_of_lengths(state: Writing, proposal: Writing) -> float:
+    """Return log n - log n', the base ratio of a move whose cut is uniform on the text's own length."""
+    return math.log(len(state.tokens)) - math.log(len(proposal.tokens))

@@ -3,7 +3,7 @@
 To add a space that generates its objects:
 
 1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a recipe with a new `kind`;
-2. add the recipe to `SpaceRecipe` below, and how its objects are shown to `SHOWN_AS`;
+2. add the recipe to `Generated` below, and how its objects are shown to `SHOWN_AS`;
 3. give it a kernel (`sampler.kernels` says how), and say there in `MOVES_IN` that it moves here.
 
 Nothing else is needed to simulate, record and replay. To offer it when a campaign is set up in the browser, copy one of
@@ -26,12 +26,14 @@ from sampler.spaces.catalogs.objects import CatalogError, Item, ObjectKind, Read
 from sampler.spaces.catalogs.texts import Texts
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.spaces.texts.space import TextsRecipe
 
-SpaceRecipe = Annotated[CatalogRecipe | MoleculesRecipe | TextsRecipe | ImagesRecipe, Field(discriminator="kind")]
+Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe
+SpaceRecipe = Annotated[CatalogRecipe | Generated | ServedTextsRecipe, Field(discriminator="kind")]
 
 # How the objects of a space are shown; a catalog says so itself.
-SHOWN_AS = {"molecules": "molecules", "texts": "texts", "images": "images"}
+SHOWN_AS = {"molecules": "molecules", "texts": "texts", "images": "images", "model-texts": "texts"}
 
 OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
 
@@ -40,10 +42,12 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
+    "Generated",
     "Item",
     "ObjectKind",
     "Reading",
     "Refusal",
+    "ServedTextsRecipe",
     "SpaceRecipe",
     "objects_of",
 ]

@@ -183,9 +183,7 @@ def setup_paused(researcher, idle_tasks) -> Campaign:
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
     for chain in campaign.chains.all():
         if not chain.comparisons.exists():
-            tasks.loop.open_comparison(
-                chain.pk, sampler.ask(tasks.plans.plan_of(campaign), tasks.plans.position_of(chain))
-            )
+            loop.open_comparison(chain.pk, sampler.ask(plans.plan_of(campaign), plans.position_of(chain)))
     campaign.refresh_from_db()
     return campaign
 

@@ -24,7 +24,10 @@ class SetupForms:
         self.campaign = CampaignForm(*data[:1], campaign=campaign)
         chosen = self.campaign["space"].value()
         # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
-        self.spaces = [form(*(data if kind == chosen else ()), campaign=campaign) for kind, form in SPACE_FORMS.items()]
+        self.spaces = [
+            form(*(data if kind == chosen else ()), campaign=campaign, owner=owner)
+            for kind, form in SPACE_FORMS.items()
+        ]
         self.questions = QuestionFormSet(
             *data[:1],
             prefix="questions",

@@ -12,6 +12,7 @@ class SpaceForm(forms.Form):
     """How the objects of a campaign come about and how the chain moves among them.
 
     Args:
+        owner: whose campaign it is or will be.
         campaign: the draft that is changed; its values are shown if it is of this space.
     """
 
@@ -22,7 +23,8 @@ class SpaceForm(forms.Form):
     field_of: ClassVar[dict[str, str]] = {}
     """Where the recipe's paths have their place in the form."""
 
-    def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
+    def __init__(self, *args, owner, campaign: Campaign | None = None, **kwargs):
+        self.owner = owner
         self.before = campaign if campaign and campaign.space_kind == self.kind else None
         if self.before:
             kwargs["initial"] = self.initial_of(self.before.recipe)

@@ -56,7 +56,7 @@ class TextsForm(SpaceForm):
         space = recipe["space"]
         fields = {"scenarios": space["scenarios"], "temperature": space["temperature"]}
         fields["fresh_share"] = fresh_share_of(recipe["kernel"])
-        return fields | {"cut": _cut_of(recipe["kernel"])}
+        return fields | {"cut": cut_of(recipe["kernel"])}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
@@ -69,10 +69,11 @@ class TextsForm(SpaceForm):
             ("Temperature", f"{space['temperature']:g}"),
             (
                 "Proposals",
-                f"the end written again from {CUTS[_cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts",
+                f"the end written again from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts",
             ),
         ]
 
 
-def _cut_of(kernel: dict) -> str:
+def cut_of(kernel: dict) -> str:
+    """Return where the kernel's suffix moves cut."""
     return next((part["cut"] for _, part in parts_of(kernel) if part["kind"] == "suffix"), "limit")

@@ -62,11 +62,19 @@ class WrittenTexts:
 
     def start(self, rng: np.random.Generator, chain: int) -> Writing:
         """Draw x^(0) ~ p0 under prompt number `chain` modulo the number of prompts."""
-        return self.write([rng], [self._prompts[chain % len(self._prompts)]], [()])[0]
+        return self.start_batch([rng], [chain])[0]
+
+    def start_batch(self, rngs: Sequence[np.random.Generator], chains: Sequence[int]) -> list[Writing]:
+        """Return what `start` gives for each row, by one call of the model."""
+        return self.write(rngs, [self._prompts[chain % len(self._prompts)] for chain in chains], [()] * len(chains))
 
     def refresh(self, rng: np.random.Generator, state: Writing) -> Writing:
         """Draw x' ~ p0 under the state's prompt."""
         return self.write([rng], [state.prompt], [()])[0]
+
+    def refresh_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[Writing]) -> list[Writing]:
+        """Return what `refresh` gives for each row, by one call of the model."""
+        return self.write(rngs, [state.prompt for state in states], [()] * len(states)) if states else []
 
     def write(
         self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
@@ -95,12 +103,12 @@ class WrittenTexts:
         Raises:
             ValueError: the code is no state of this space.
         """
-        prompt, tokens, text = _fields(code)
-        if prompt not in self._prompts:
-            raise ValueError(f"prompt must be one of the {len(self._prompts)} of this space, not {prompt!r}")
-        if self._model.text(prompt, tokens) != text:
+        writing = read_code(code)
+        if writing.prompt not in self._prompts:
+            raise ValueError(f"prompt must be one of the {len(self._prompts)} of this space, not {writing.prompt!r}")
+        if self._model.text(writing.prompt, writing.tokens) != writing.text:
             raise ValueError("text must be what the tokens say; they were written by another model or version")
-        return Writing(prompt, tokens, text)
+        return writing
 
     def is_close(self, one: Writing, other: Writing) -> bool:
         """True when the two are the same tokens under the same prompt."""
@@ -149,7 +157,12 @@ class TextsRecipe(BaseModel):
         return WrittenTexts(story_openings(self.temperature), [SCENARIOS[number].prompt for number in self.scenarios])
 
 
-def _fields(code: str) -> tuple[str, Tokens, str]:
+def read_code(code: str) -> Writing:
+    """Return what `WrittenTexts.encode` wrote, whatever the model.
+
+    Raises:
+        ValueError: it wrote no such text.
+    """
     try:
         read: Any = json.loads(code)
     except json.JSONDecodeError as error:
@@ -162,4 +175,4 @@ def _fields(code: str) -> tuple[str, Tokens, str]:
     # In Python True is an int; in a record it is a mistake.
     if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
         raise ValueError("tokens must be a list of whole numbers")
-    return prompt, tuple(tokens), text
+    return Writing(prompt, tuple(tokens), text)

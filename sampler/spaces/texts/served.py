@@ -1,0 +1,91 @@
+"""Texts that a model outside this package writes: behind an endpoint, or loaded by the application.
+
+The recipe names the model; whoever builds the plan brings it. Nobody with the record alone can draw its texts again, so
+a replay takes them as they stand (`RecordedTexts`) and checks what follows from them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from sampler.spaces.texts.language_model import LanguageModel
+from sampler.spaces.texts.space import Writing, WrittenTexts, read_code
+
+MAX_TOKENS = 4_096
+Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
+
+
+class ServedTextsRecipe(BaseModel):
+    """The part of a recipe that says: texts, written by the model of this name.
+
+    Chain c answers prompt number c modulo how many there are. All of it is part of p0, with the model itself, which
+    must stay the same while the campaign runs.
+
+    Args:
+        model: an endpoint's name, or one of the site's own models.
+        prompts: what it is asked for, each different.
+        system: the message before every prompt; empty for none.
+        limit: T, the most tokens of a text.
+        temperature: of every token. Nothing else is sampled but plainly: no top-p, no top-k, no penalties.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["model-texts"] = "model-texts"
+    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+    prompts: tuple[Prompt, ...] = Field(min_length=1, max_length=1_000)
+    system: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)] = ""
+    limit: int = Field(default=128, ge=1, le=MAX_TOKENS)
+    temperature: float = Field(default=1.0, ge=0.1, le=5)
+
+    @field_validator("prompts")
+    @classmethod
+    def _are_distinct(cls, prompts: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(prompts)) < len(prompts):
+            raise ValueError("prompts must not list one twice")
+        return prompts
+
+    def build(self, model: LanguageModel) -> ServedTexts:
+        """Return the space on the model that the recipe names."""
+        return ServedTexts(model, self.prompts)
+
+
+class ServedTexts(WrittenTexts):
+    """Texts of a model that takes a request to turn tokens into words: what was stored of them is not asked again."""
+
+    def decode(self, code: str) -> Writing:
+        """Return the state that `encode` wrote.
+
+        Raises:
+            ValueError: the code is no state of this space.
+        """
+        return _checked(read_code(code), self.prompts, self.model.limit)
+
+
+class RecordedTexts:
+    """The same texts where there is no model: they can be read, and no new one written."""
+
+    def __init__(self, recipe: ServedTextsRecipe) -> None:
+        self._recipe = recipe
+
+    def decode(self, code: str) -> Writing:
+        """Return the state of a code; see `ServedTexts.decode`."""
+        return _checked(read_code(code), self._recipe.prompts, self._recipe.limit)
+
+    def is_close(self, one: Writing, other: Writing) -> bool:
+        """True when the two are the same tokens under the same prompt."""
+        return one == other
+
+    def content(self, state: Writing) -> str:
+        """Return the text."""
+        return state.text
+
+
+def _checked(writing: Writing, prompts: tuple[str, ...], limit: int) -> Writing:
+    if writing.prompt not in prompts:
+        raise ValueError(f"prompt must be one of the {len(prompts)} of this space, not {writing.prompt!r}")
+    if not 1 <= len(writing.tokens) <= limit:
+        raise ValueError(f"tokens must be 1 to {limit}, not {len(writing.tokens)}")
+    return writing

@@ -1,0 +1,155 @@
+"""A language model writes a campaign's texts: over the real llama.cpp server, with a tiny model of random weights."""
+
+import pytest
+
+import sampler
+from prefmh_web.campaigns import lifecycle, plans, proposing, setup, tasks
+from prefmh_web.campaigns.models import Campaign, Chain, Draft, State, Turn
+from prefmh_web.embedded.server import free_port
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from tests.support.model_server import model_server, write_model
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.stack import make_recipe
+
+SPACE = {
+    "kind": "model-texts",
+    "model": "tiny",
+    "prompts": ["Write about the sea.", "Write about the cat."],
+    "limit": 12,
+}
+KERNEL = {
+    "kind": "mixture",
+    "parts": [
+        {"weight": 0.2, "kernel": {"kind": "independent"}},
+        {"weight": 0.8, "kernel": {"kind": "suffix", "cut": "length"}},
+    ],
+}
+JUDGES = [
+    {"question": "Which is darker?", "budget": 2, "source": {"kind": "model", "endpoint": "tiny"}},
+    {
+        "question": "Which is kinder?",
+        "budget": 2,
+        "order": "balanced",
+        "source": {"kind": "model", "endpoint": "tiny", "votes": "log-probabilities"},
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def llama_url(tmp_path_factory):
+    port = free_port("127.0.0.1", None, first=22_000, tries=2000)
+    with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port) as url:
+        yield url
+
+
+@pytest.fixture
+def endpoint(researcher, llama_url, settings) -> Endpoint:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    endpoint = Endpoint(owner=researcher, name="tiny", base_url=llama_url, model="tiny", dialect=Dialect.LLAMA_CPP)
+    endpoint.full_clean()
+    endpoint.save()
+    return endpoint
+
+
+def make(owner, **changes) -> Campaign:
+    recipe = make_recipe(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
+    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
+    return setup.create(owner=owner, name="Written", recipe=recipe)
+
+
+def finish(campaign: Campaign, idle_tasks) -> None:
+    for _ in range(60):
+        tasks.sweep()
+        idle_tasks()
+        campaign.refresh_from_db()
+        if campaign.status == Campaign.Status.FINISHED:
+            return
+    raise AssertionError(f"still {campaign.status}")
+
+
+def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays(
+    researcher, endpoint, idle_tasks, tmp_path
+):
+    campaign = make(researcher)
+    lifecycle.start(campaign)
+    idle_tasks()
+    finish(campaign, idle_tasks)
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert "32 verdicts" in assert_replay_passes(path)
+    # Tokens are the state: what was written is never tokenised again.
+    space = plans.plan_of(campaign).space
+    for row in table(path, "states.csv"):
+        writing = space.decode(row["code"])
+        assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
+    assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(SPACE["prompts"])
+
+
+def test_a_tampered_length_ratio_does_not_replay(researcher, endpoint, idle_tasks, tmp_path):
+    campaign = make(researcher, steps=3)
+    lifecycle.start(campaign)
+    finish(campaign, idle_tasks)
+    record = sampler.read_record(export_to(campaign, tmp_path))
+    record.steps[0]["log_r0"] = "1.5"
+    found = sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
+    assert any("log_r0" in str(difference) for difference in found.differences)
+
+
+def test_while_people_vote_both_next_proposals_are_written(researcher, endpoint, idle_tasks):
+    campaign = make(researcher, judges=[{"question": "Which is better?", "budget": 1}], chains=3)
+    lifecycle.start(campaign)
+    idle_tasks()
+    open_ones = {
+        chain.pk: chain.comparisons.get(verdict__isnull=True)
+        for chain in campaign.chains.all()
+        if chain.comparisons.filter(verdict__isnull=True).exists()
+    }
+    assert open_ones
+    for chain_id, comparison in open_ones.items():
+        drafts = Draft.objects.filter(chain=chain_id, step=comparison.step + 1)
+        assert {draft.state_id for draft in drafts} == {comparison.current_id, comparison.proposal_id}
+    # Whichever way the vote goes, what comes next is what the kernel would have drawn then.
+    chain_id, comparison = next(iter(open_ones.items()))
+    draft = Draft.objects.get(chain=chain_id, step=comparison.step + 1, state=comparison.proposal_id)
+    Chain.objects.filter(pk=chain_id).update(step=comparison.step, head=comparison.proposal)
+    comparison.verdict, comparison.decided_at = "accept", comparison.opened_at
+    comparison.save()
+    proposing.write(campaign.pk)
+    chain = Chain.objects.get(pk=chain_id)
+    opened = chain.comparisons.get(step=comparison.step + 1)
+    assert chain.foreseen >= 1
+    assert opened.proposal.code == draft.code or opened.is_identity
+
+
+def test_a_model_that_is_down_leaves_the_chain_waiting_with_the_reason(researcher, endpoint, idle_tasks, llama_url):
+    campaign = make(researcher)
+    lifecycle.start(campaign)
+    lifecycle.pause(campaign)
+    idle_tasks()
+    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
+    lifecycle.resume(campaign)
+    idle_tasks()
+    waiting = Chain.objects.exclude(waits_because="")
+    stuck = campaign.chains.filter(comparisons__verdict__isnull=True).exists() or waiting.exists()
+    assert stuck
+    assert all(chain.waits_until for chain in waiting)
+    Endpoint.objects.update(base_url=llama_url, open_until=None, failures=0)
+    Chain.objects.update(waits_until=None)
+    Turn.objects.all().delete()
+    finish(campaign, idle_tasks)
+
+
+def test_a_start_without_the_model_says_so_and_changes_nothing(researcher, endpoint, idle_tasks):
+    campaign = make(researcher)
+    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(lifecycle.NotPossible, match="does not write"):
+        lifecycle.start(campaign)
+    assert (State.objects.count(), campaign.chains.count()) == (0, 0)
+
+
+def test_a_server_without_token_ids_cannot_write(researcher, endpoint, idle_tasks):
+    Endpoint.objects.update(can_token_ids=False)
+    with pytest.raises(lifecycle.NotPossible, match="token ids"):
+        lifecycle.start(make(researcher))
