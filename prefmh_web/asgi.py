@@ -15,6 +15,7 @@ from django.urls import path
 from prefmh_web.annotate.consumer import VotingConsumer
 from prefmh_web.body_limit import BodyLimit
 from prefmh_web.console.consumer import BoardConsumer
+from prefmh_web.operations.latency import Latency
 from prefmh_web.origin import SameOriginValidator
 
 sockets = URLRouter(
@@ -23,6 +24,8 @@ sockets = URLRouter(
         path("ws/campaigns/<int:campaign_id>/", BoardConsumer.as_asgi()),
     ]
 )
-application = ProtocolTypeRouter(
-    {"http": BodyLimit(http), "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
+application = Latency(
+    ProtocolTypeRouter(
+        {"http": BodyLimit(http), "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
+    )
 )

@@ -1,11 +1,38 @@
-"""The Celery application. Embedded, its tasks run on threads of the serving process; see `embedded/tasks.py`."""
+"""The Celery application.
+
+Embedded, its tasks run on threads of the serving process (`embedded/tasks.py`). In server mode they go through the
+broker to workers of their own:
+
+    celery -A prefmh_web worker --queues default,endpoints      proposals, sweeps, model servers
+    celery -A prefmh_web worker --queues files                  uploaded files, one at a time
+    celery -A prefmh_web worker --queues gpu                    kernels that need the accelerator
+    celery -A prefmh_web beat                                   gives the hint to sweep every few seconds
+"""
 
 import os
 
-from celery import Celery
+from celery import Celery, signals
+
+# Not django.conf: this package is imported while Django reads these very settings.
+from prefmh_web.settings import EMBEDDED
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
 
-app = Celery("prefmh", task_cls="prefmh_web.embedded.tasks:InProcessTask")
+app = Celery("prefmh", task_cls="prefmh_web.embedded.tasks:InProcessTask" if EMBEDDED else "celery.app.task:Task")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@signals.setup_logging.connect
+def _keep_our_logging(**_) -> None:
+    """Celery sets up no logging where this signal has a receiver: `LOGGING` says it all."""
+
+
+@signals.task_prerun.connect
+@signals.task_postrun.connect
+def _close_dead_connections(**_) -> None:
+    """Let go of database connections that failed: a worker keeps its own across tasks, and servers restart."""
+    from django.db import close_old_connections
+
+    if not EMBEDDED:
+        close_old_connections()

@@ -1,11 +1,11 @@
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from prefmh_web.accounts import views
 
 app_name = "accounts"
 urlpatterns = [
-    path("sign-in/", LoginView.as_view(template_name="accounts/sign_in.html"), name="sign-in"),
+    path("sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("sign-in/by-link/", views.SignInByLink.as_view(), name="sign-in-by-link"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
 ]

@@ -7,17 +7,20 @@ import logging
 
 from channels.db import database_sync_to_async
 
+from prefmh_web import limits
 from prefmh_web.annotate import leases, people
 from prefmh_web.annotate.ballot import Ballot, BallotError
 from prefmh_web.annotate.panel import Panel, panel_for
 from prefmh_web.campaigns import live
 from prefmh_web.campaigns.models import Annotator, Comparison
-from prefmh_web.campaigns.sockets import BAD_MESSAGE, NOT_ALLOWED, LiveConsumer
+from prefmh_web.campaigns.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
 
 logger = logging.getLogger(__name__)
 
+# "Try again later": the page keeps its vote, waits longer each time, connects and sends it again.
+TOO_OFTEN = 1013
 _LONGEST_MESSAGE = 10_000
-_HEARTBEAT_S = 30
+HEARTBEAT_S = 30
 _LOOK_AT_MOST_EVERY_S = 0.1
 # A skipped question returns to its person after a while, and no nudge tells when.
 _LOOK_AT_LEAST_EVERY_S = 10
@@ -28,18 +31,25 @@ class VotingConsumer(LiveConsumer):
 
     annotator: Annotator | None = None
     shows_pair = False
+    _is_closing = False
 
     async def connect(self):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
         await self.accept()
-        self.annotator = await self._who()
+        try:
+            self.annotator = await self._who()
+        except limits.TooMany:
+            await self._turn_away(TOO_OFTEN)
+            return
         if self.annotator is None:
-            await self.close(NOT_ALLOWED)
+            await self._turn_away(NOT_ALLOWED)
             return
         self._showing, self._nudged = asyncio.Lock(), asyncio.Event()
         # First the groups, then the record: what changes between the two arrives as a nudge.
         await self.join(live.voters(self.annotator.campaign_id), live.voter(self.annotator.pk))
-        await self._arrive()
+        if not await self._arrive():
+            await self._turn_away(NOT_ALLOWED)
+            return
         await self._show()
         self.in_background(self._stay_present())
         self.in_background(self._look_when_nudged())
@@ -51,10 +61,13 @@ class VotingConsumer(LiveConsumer):
             if text_data is None or len(text_data) > _LONGEST_MESSAGE:
                 raise BallotError("a message must be a short text")
             ballot = Ballot.parse(_fields(text_data))
-            await database_sync_to_async(ballot.act)(self.annotator)
+            await self._act(ballot)
+        except limits.TooMany:
+            await self._turn_away(TOO_OFTEN)
+            return
         except (BallotError, Comparison.DoesNotExist) as error:
             logger.info("annotator %s sent a bad message: %s", self.annotator.pk, error)
-            await self.close(BAD_MESSAGE)
+            await self._turn_away(BAD_MESSAGE)
             return
         await self._show()
 
@@ -66,11 +79,18 @@ class VotingConsumer(LiveConsumer):
     async def look_again(self, event):
         """Answer a nudge: a waiting page looks for a pair; a page with one is told only what concerns its person."""
         is_personal = event["group"] == live.voter(self.annotator.pk)
-        if is_personal:
-            # Perhaps because another page of this person has closed: this one is here.
-            await self._arrive()
+        # Perhaps another page of this person has closed, and this one is here; or they are shown out.
+        if is_personal and not await self._arrive():
+            await self._turn_away(NOT_ALLOWED)
+            return
         if is_personal or not self.shows_pair:
             self._nudged.set()
+
+    async def _turn_away(self, code: int) -> None:
+        # A nudge and a message may find the same reason at the same moment.
+        if not self._is_closing:
+            self._is_closing = True
+            await self.close(code)
 
     async def _look_when_nudged(self) -> None:
         # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
@@ -83,7 +103,12 @@ class VotingConsumer(LiveConsumer):
 
     async def _show(self) -> None:
         async with self._showing:
+            if self._is_closing:
+                return
             panel, html = await self._panel()
+            if panel.annotator.removed_at:
+                await self._turn_away(NOT_ALLOWED)
+                return
             self.shows_pair = panel.lease is not None
             await self.send(html)
 
@@ -94,12 +119,20 @@ class VotingConsumer(LiveConsumer):
 
     @database_sync_to_async
     def _who(self) -> Annotator | None:
-        return people.annotator_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
+        annotator = people.annotator_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
+        if annotator:
+            limits.spend("sockets", annotator.pk)
+        return annotator
 
     @database_sync_to_async
-    def _arrive(self) -> None:
+    def _act(self, ballot: Ballot) -> None:
+        limits.spend("votes", self.annotator.pk)
+        ballot.act(self.annotator)
+
+    @database_sync_to_async
+    def _arrive(self) -> bool:
         leases.adopt(self.annotator)
-        people.set_present(self.annotator, True)
+        return people.set_present(self.annotator, True)
 
     @database_sync_to_async
     def _depart(self) -> None:
@@ -108,8 +141,16 @@ class VotingConsumer(LiveConsumer):
 
     async def _stay_present(self) -> None:
         while True:
-            await asyncio.sleep(_HEARTBEAT_S)
-            await database_sync_to_async(people.set_present)(self.annotator, True)
+            await asyncio.sleep(HEARTBEAT_S)
+            if not await database_sync_to_async(people.set_present)(self.annotator, True):
+                await self._turn_away(NOT_ALLOWED)
+            elif not await self._is_known():
+                # Signed out, or signed in under a new cookie: on connecting again the page's own cookie decides.
+                await self._turn_away(TRY_AGAIN)
+
+    @database_sync_to_async
+    def _is_known(self) -> bool:
+        return people.is_known(self.scope["session"].session_key, self.annotator)
 
 
 def _fields(text: str) -> dict:

@@ -168,7 +168,7 @@ def _locked_unless_busy(*, pk: int) -> Iterator[Comparison]:
 
 def _lease(comparison_id: int, judge: Judge, annotator: Annotator, patient: bool = False) -> Lease | None:
     with (loop.locked if patient else _locked_unless_busy)(pk=comparison_id) as comparison:
-        prefetch_related_objects([comparison], "votes", "leases")
+        prefetch_related_objects([comparison], "votes", "leases", "turns")
         if not has_room(comparison, judge):
             return None
         now = timezone.now()
@@ -184,7 +184,7 @@ def _lease(comparison_id: int, judge: Judge, annotator: Annotator, patient: bool
             comparison=comparison,
             judge=judge,
             annotator=annotator,
-            proposal_side=_draw_side(comparison, len(comparison.leases.all())),
+            proposal_side=_draw_side(comparison, judge, len(comparison.leases.all())),
             issued_at=now,
             expires_at=deadline,
         )
@@ -201,8 +201,13 @@ def _expired_before(comparison: Comparison, judge: Judge, annotator: Annotator) 
     )
 
 
-def _draw_side(comparison: Comparison, leased_before: int) -> Side:
-    """Draw where the proposal stands, anew for every lease: each lean of a voter meets both orders alike."""
+def _draw_side(comparison: Comparison, judge: Judge, leased_before: int) -> Side:
+    """Draw where the proposal stands, anew for every lease: each lean of a voter meets both orders alike.
+
+    A judge with a fixed order has a twin with the other one; between the two, a constant lean cancels.
+    """
+    if judge.order != Judge.Order.RANDOM:
+        return Side.LEFT if judge.order == Judge.Order.PROPOSAL_FIRST else Side.RIGHT
     chain = comparison.chain
     rng = sampler.stream(chain.campaign.recipe["seed"], chain.place, comparison.step, sampler.Purpose.SIDES)
     return Side.LEFT if rng.random(leased_before + 1)[-1] < 0.5 else Side.RIGHT

@@ -7,21 +7,29 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
+from prefmh_web import limits
 from prefmh_web.annotate import leases, people
 from prefmh_web.annotate.ballot import Ballot, BallotError
 from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.panel import panel_for
-from prefmh_web.campaigns.models import Comparison, Invitation, Side
+from prefmh_web.campaigns.models import Comparison, Side
 from prefmh_web.campaigns.pictures import Look, picture_response
 
 
 @require_http_methods(["GET", "POST"])
+@limits.posts("join", limits.by_address)
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """Say what the campaign is about; a click joins it."""
-    invitation = get_object_or_404(Invitation.objects.select_related("campaign"), token=token)
-    if request.method == "POST":
-        people.join(request.session, invitation.campaign)
-        return redirect("annotate:vote", token=token)
+    invitation = people.invitation_by(token)
+    if invitation is None:
+        raise Http404("There is no such link.")
+    try:
+        if request.method == "POST":
+            people.join(request.session, invitation)
+            return redirect("annotate:vote", token=token)
+        people.demand_admission(request.session, invitation)
+    except people.NotAdmitted as reason:
+        return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
     judges = invitation.campaign.recipe["judges"]
     return render(
         request,
@@ -31,12 +39,14 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
+@limits.polite
 def vote(request: HttpRequest, token: str) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
     annotator = people.annotator_by(request.session, token)
     if annotator is None:
         return redirect("annotate:welcome", token=token)
     if request.method == "POST":
+        limits.spend("votes", annotator.pk)
         try:
             Ballot.parse(request.POST).act(annotator)
         except BallotError as error:

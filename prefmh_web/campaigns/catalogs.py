@@ -1,6 +1,5 @@
 """Reading an uploaded file into a campaign's states. The one door through which catalogs and states are written."""
 
-import threading
 import time
 from pathlib import PurePath
 
@@ -11,14 +10,11 @@ from django.db.models import F
 import sampler
 from prefmh_web.campaigns import files, hints, live
 from prefmh_web.campaigns.models import Campaign, Catalog, State
+from prefmh_web.campaigns.reading import reading_alone
 
 MAX_REFUSALS_KEPT = 1000
 MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
-
-# Catalogs this process is reading now, so that its own sweep does not start a second reading.
-_reading: set[int] = set()
-_reading_lock = threading.Lock()
 
 
 def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
@@ -57,21 +53,14 @@ def remove(campaign: Campaign) -> None:
         transaction.on_commit(lambda: files.remove_pictures(campaign.pk), robust=True)
 
 
-def is_being_read(catalog_id: int) -> bool:
-    """True while this process reads the catalog."""
-    return catalog_id in _reading
-
-
 def read(catalog_id: int, revision: int) -> None:
     """Read the file of a catalog into states; note what was refused. A stale or repeated call changes nothing.
 
     A reading that fails in a way nobody foresaw, or takes the process down, is tried once more and then refused.
     """
-    with _reading_lock:
-        if catalog_id in _reading:
+    with reading_alone(catalog_id) as alone:
+        if not alone:
             return
-        _reading.add(catalog_id)
-    try:
         wanted = Catalog.objects.filter(pk=catalog_id, revision=revision, status=Catalog.Status.READING)
         catalog = wanted.select_related("campaign").first()
         if catalog is None:
@@ -82,8 +71,6 @@ def read(catalog_id: int, revision: int) -> None:
             return
         wanted.update(attempts=F("attempts") + 1)
         _read(catalog)
-    finally:
-        _reading.discard(catalog_id)
 
 
 def _read(catalog: Catalog) -> None:

@@ -4,8 +4,8 @@
     locked              the comparison, locked; nobody else can vote on it or decide it meanwhile
     cast_vote           stores one vote on it, lets `sampler.tell` judge the tally, and decides the step once settled
 
-Who waits for whom: a writer locks the chain or the comparison, never one inside the other, and holds no lock while
-a kernel or a network works. On SQLite every transaction here begins as a writer, so the locks are one.
+Who waits for whom: a writer locks the comparison or the chain, then, at a campaign's very end, the campaign, and holds
+no lock while a kernel or a network works. On SQLite every transaction here begins as a writer, so the locks are one.
 """
 
 import uuid
@@ -28,8 +28,8 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
         The comparison, or None when another process had opened this step already.
     """
     with transaction.atomic():
-        found = Chain.objects.select_for_update(no_key=True, of=("self",)).select_related("campaign", "head")
-        chain = found.get(pk=chain_id)
+        # The head is read once the chain is locked: joined in, PostgreSQL would look for the one before.
+        chain = Chain.objects.select_for_update(no_key=True, of=("self",)).select_related("campaign").get(pk=chain_id)
         if chain.step + 1 != drawn.step or chain.comparisons.filter(step=drawn.step).exists():
             return None
         comparison = Comparison.objects.create(
@@ -131,8 +131,8 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: 
     moved = Chain.objects.filter(pk=chain.pk, step=comparison.step - 1).update(
         head=head,
         step=comparison.step,
-        moves=F("moves") + (not comparison.is_identity),
-        accepted=F("accepted") + accepted,
+        moves=F("moves") + int(not comparison.is_identity),
+        accepted=F("accepted") + int(accepted),
         votes=F("votes") + votes,
     )
     if not moved:
@@ -146,7 +146,11 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: 
 
 def finish_if_done(campaign: Campaign) -> None:
     """Finish a campaign all of whose chains have decided their last step."""
-    if not campaign.chains.filter(step__lt=F("length")).exists():
-        Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED).update(
-            status=Campaign.Status.FINISHED, finished_at=timezone.now()
-        )
+    with transaction.atomic():
+        # Locked first: of two last steps decided at once, the second then sees the first.
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        if campaign.chains.filter(step__lt=F("length")).exists():
+            return
+        unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
+        if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
+            live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))

@@ -28,7 +28,9 @@ _AT_ONCE = 64
 def propose(chain_id: int) -> None:
     """Run the kernel for a chain's next step and open the comparison."""
     chain = Chain.objects.select_related("campaign", "head").get(pk=chain_id)
-    if chain.campaign.is_running and chain.step < chain.length:
+    # A hint may come twice, and a kernel may take seconds.
+    is_open = chain.comparisons.filter(verdict__isnull=True).exists()
+    if chain.campaign.is_running and chain.step < chain.length and not is_open:
         loop.open_comparison(chain_id, sampler.ask(plans.plan_of(chain.campaign), plans.position_of(chain)))
 
 

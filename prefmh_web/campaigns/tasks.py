@@ -8,6 +8,7 @@ from celery import shared_task
 
 from prefmh_web.campaigns import catalogs, hints, judging, loop, proposing
 from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.reading import being_read
 
 
 @shared_task
@@ -44,8 +45,9 @@ def sweep() -> None:
         hints.propose(chain)
     for comparison_id, judge_id in judging.waiting():
         judge.delay(comparison_id, judge_id)
+    reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
-        if not catalogs.is_being_read(catalog_id):
+        if catalog_id not in reading:
             read_catalog.delay(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         loop.finish_if_done(campaign)

@@ -58,7 +58,16 @@ def choose_port(address: str, wanted: int | None) -> int:
 
 
 def prepare_database() -> None:
-    """Bring the embedded database up to date."""
+    """Bring the embedded database up to date.
+
+    Raises:
+        CommandError: the environment names a database server, which several processes share.
+    """
+    if not settings.EMBEDDED:
+        raise CommandError(
+            "DATABASE_URL is set, and this command serves the embedded database only. Remove it, or start the "
+            "processes that docker/compose.yaml names: uvicorn, celery worker and celery beat."
+        )
     call_command("migrate", verbosity=0, interactive=False)
 
 

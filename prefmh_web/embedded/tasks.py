@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from celery import Task
 from django.db import close_old_connections
 
-THREADS = {"default": 2, "files": 1}
+THREADS = {"default": 2, "files": 1, "endpoints": 4, "gpu": 1}
 _pools = {queue: ThreadPoolExecutor(count, thread_name_prefix=f"task-{queue}") for queue, count in THREADS.items()}
 _running: set[Future] = set()
 
@@ -21,9 +21,9 @@ class InProcessTask(Task):
     abstract = True
 
     def apply_async(self, args=None, kwargs=None, **options):
-        """Queue one call. Celery's delivery options (countdown, queue, ...) have no meaning here and are ignored."""
-        route = (self.app.conf.task_routes or {}).get(self.name, {})
-        future = _pools[route.get("queue", "default")].submit(self.run_here, args, kwargs)
+        """Queue one call. Of Celery's delivery options only the queue has a meaning here; others are ignored."""
+        route = self.app.amqp.router.route({**self._get_exec_options(), **options}, self.name)
+        future = _pools[route["queue"].name].submit(self.run_here, args, kwargs)
         _running.add(future)
         future.add_done_callback(_running.discard)
         return future
@@ -45,3 +45,8 @@ def wait_until_idle(timeout: float = 30) -> None:
     while pending := set(_running):
         if not wait(pending, timeout, return_when="FIRST_COMPLETED").done:
             raise TimeoutError(f"{len(pending)} tasks are still running")
+
+
+def running() -> int:
+    """Return how many calls are queued or running."""
+    return len(_running)

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 import sampler
-from prefmh_web.campaigns import loop, plans, tasks
+from prefmh_web.campaigns import loop, plans, proposing, tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from tests.support.record import assert_record_is_whole
 from tests.support.stack import make_campaign, make_recipe
@@ -98,11 +98,11 @@ def test_a_chain_that_a_crash_left_waiting_is_found_and_draws_the_same_uniform(c
     comparison = Comparison.objects.filter(verdict__isnull=True, votes__isnull=True).first()
     lost = (comparison.chain_id, comparison.step, comparison.uniform, comparison.proposal_id)
     comparison.delete()
-    assert list(tasks.waiting_chains().values_list("pk", flat=True)) == [lost[0]]
+    assert list(proposing.waiting_chains().values_list("pk", flat=True)) == [lost[0]]
     tasks.sweep()
     idle_tasks()
     assert Comparison.objects.filter(chain_id=lost[0], step=lost[1], uniform=lost[2], proposal_id=lost[3]).exists()
-    assert not tasks.waiting_chains().exists()
+    assert not proposing.waiting_chains().exists()
 
 
 def test_steps_that_no_vote_can_change_are_decided_without_one(researcher, idle_tasks):

@@ -11,14 +11,13 @@ import time
 import urllib.request
 import zipfile
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from prefmh_web.demo.voters import Voter
 from prefmh_web.embedded.server import free_port
+from tests.support.voters import AnyScore, CarefulVoter
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 3
@@ -69,19 +68,6 @@ class Installation:
         with browser.open(url) as answer:
             path.write_bytes(answer.read())
         return path
-
-
-@dataclass
-class CarefulVoter(Voter):
-    """A voter who notes each vote once the server has answered it: those the person has seen acknowledged."""
-
-    acknowledged: list[str] = field(default_factory=list)
-
-    async def _decide(self, panel):
-        # The page answers a vote with another panel; with the same pair again it has not been read yet.
-        if self.sent and panel.values.get("lease") != self.sent[-1] and self.sent[-1] not in self.acknowledged:
-            self.acknowledged.append(self.sent[-1])
-        return await super()._decide(panel)
 
 
 @pytest.fixture
@@ -139,10 +125,3 @@ def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(installation)
 def uniforms(installation: Installation) -> dict:
     rows = installation.query("SELECT chain_id, step, uniform, log_r0, proposal_id FROM campaigns_comparison")
     return {(chain, step): rest for chain, step, *rest in rows}
-
-
-class AnyScore(dict):
-    """Hidden scores for whatever is asked: what takes longer to say is liked a little more."""
-
-    def __missing__(self, question: str):
-        return lambda content: len(content) / 50

@@ -5,15 +5,19 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import redis
+from django.conf import settings
 from django.core.files.base import ContentFile
 
 import sampler
+from prefmh_web import celery_app
 from prefmh_web.annotate import leases
+from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns import lifecycle, setup
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.embedded import serving, tasks
 from prefmh_web.embedded.server import Clock, free_port, server
-from prefmh_web.embedded.serving import sweep_everything
-from prefmh_web.embedded.tasks import wait_until_idle
 
 MIXTURE = {
     "kind": "mixture",
@@ -28,6 +32,51 @@ TEXTS = "text,weight\n" + "".join(
         (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
     )
 )
+
+
+def wait_until_idle(timeout: float = 30) -> None:
+    """Return once no task is queued or running, those that tasks queue included.
+
+    Raises:
+        TimeoutError: there was still one after `timeout` seconds.
+    """
+    if settings.EMBEDDED:
+        tasks.wait_until_idle(timeout)
+        return
+    deadline = time.monotonic() + timeout
+    while busy := _messages_in_redis():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{busy} tasks are still queued or running")
+        time.sleep(0.005)
+
+
+def _messages_in_redis() -> int:
+    # A message stays among the unacknowledged until its task is done, and a task queues others before that: read in
+    # one transaction, nothing is missed in between.
+    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as client, client.pipeline() as pipe:
+        for queue in tasks.THREADS:
+            pipe.llen(queue)
+        pipe.hlen("unacked")
+        return sum(pipe.execute())
+
+
+def sweep_everything() -> None:
+    """Sweep once, as the embedded clock does or as beat does."""
+    if settings.EMBEDDED:
+        serving.sweep_everything()
+    else:
+        sweep.delay()
+        sweep_leases.delay()
+
+
+def start_worker():
+    """Return a context in which a Celery worker takes this process's tasks from the broker, on threads."""
+    from celery.contrib.testing import worker
+
+    # In this process, so that a test's settings and stand-ins hold for it; `processes.py` has real ones.
+    return worker.start_worker(
+        celery_app, pool="threads", concurrency=3, perform_ping_check=False, queues=list(tasks.THREADS)
+    )
 
 
 def make_recipe(**changes) -> dict:

@@ -1,0 +1,57 @@
+"""manage.py researcher NAME: an account that may make campaigns, with a password or a link to sign in."""
+
+from getpass import getpass
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.accounts.roles import make_researcher
+
+
+class Command(BaseCommand):
+    """Makes the account if there is none; an account that exists becomes a researcher's and keeps its password."""
+
+    help = "Make NAME a researcher: asks for a password, or prints a link that signs them in for a day."
+
+    def add_arguments(self, parser):
+        parser.add_argument("name")
+        parser.add_argument("--link", action="store_true", help="print a link instead of asking for a password")
+        parser.add_argument("--member", action="store_true", help="an account that only sees what it is invited to")
+
+    def handle(self, *args, name, link, member, **options):
+        users = get_user_model().objects
+        user = users.filter(username=name).first()
+        if user is None:
+            user = users.model(username=name)
+            self._check(user)
+            user.set_unusable_password()
+            if not link:
+                user.set_password(self._password(user))
+            user.save()
+        if not member:
+            make_researcher(user)
+        self.stdout.write(f"{name} {'may sign in' if member else 'may make campaigns'}.")
+        if link:
+            site = getattr(settings, "SITE_URL", None) or ""
+            self.stdout.write(f"Signs {name} in for a day: {site}{sign_in_path(user)}")
+
+    def _check(self, user) -> None:
+        try:
+            user.clean_fields(exclude=("password",))
+        except ValidationError as error:
+            raise CommandError(f"{user.username!r} cannot be a user name: {' '.join(error.messages)}") from error
+
+    def _password(self, user) -> str:
+        # Asked for, never an argument: the command line is in the shell's history and in every process list.
+        password = getpass(f"Password for {user.username}: ")
+        if password != getpass("Once more: "):
+            raise CommandError("The two passwords differ. Nothing was changed.")
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise CommandError(f"{' '.join(error.messages)} Nothing was changed.") from error
+        return password

@@ -1,0 +1,17 @@
+"""Sessions as they are now. An open socket holds the one it was opened with, which may have ended since."""
+
+from importlib import import_module
+
+from channels.auth import get_user
+from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
+
+
+def stored(key: str | None) -> SessionBase:
+    """Return a session as stored; an empty one where it has ended or never was."""
+    return import_module(settings.SESSION_ENGINE).SessionStore(key)
+
+
+async def user_now(key: str | None):
+    """Return who is signed in by a session now; nobody after signing out, deactivation or a changed password."""
+    return await get_user({"session": stored(key)})

@@ -1,0 +1,91 @@
+"""A language model and its tokeniser, from a folder of safetensors and nowhere else."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from prefmh_web.endpoints.local.extra import needs
+from prefmh_web.endpoints.local.network import Network, check_padding
+
+torch = needs("torch")
+
+
+class Weights:
+    """A language model that is loaded. Any number of `TransformersModel` may share it.
+
+    Args:
+        model: an `AutoModelForCausalLM` where it shall run, or any module called like one.
+        tokenizer: the one it was trained with.
+
+    Raises:
+        ValueError: no end-of-sequence token is known, or it is not in the vocabulary.
+    """
+
+    def __init__(self, model: torch.nn.Module, tokenizer: Any) -> None:
+        self.network, self.tokenizer = Network(model), tokenizer
+        self.ends = _ends(model, tokenizer, self.network.vocabulary)
+        # One batch at a time, whatever asks: two would need the memory of two.
+        self.lock = threading.Lock()
+
+
+def load_weights(folder: Path, device: str | None = None) -> Weights:
+    """Return the model in a folder: bfloat16 on a GPU, float32 on the CPU.
+
+    Nothing is downloaded, no code that lies in the folder is run, and weights are read from safetensors only, which
+    cannot hold code.
+
+    Args:
+        folder: as `save_pretrained` writes it: config.json, *.safetensors, the tokeniser.
+        device: of PyTorch; CUDA if there is any, else the CPU.
+
+    Raises:
+        ImportError: the extra is missing.
+        FileNotFoundError: the folder, or safetensors in it, are missing.
+        ValueError: the model has no end-of-sequence token, minds padding, or needs code of its own.
+        RuntimeError: the device is not there.
+    """
+    transformers = needs("transformers")
+    check_folder(folder, "*.safetensors")
+    place = torch.device(device or default_device())
+    strict = {"local_files_only": True, "trust_remote_code": False}
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32 if place.type == "cpu" else torch.bfloat16, use_safetensors=True, **strict
+    )
+    weights = Weights(
+        model.to(place).requires_grad_(False), transformers.AutoTokenizer.from_pretrained(folder, **strict)
+    )
+    check_padding(weights.network)
+    return weights
+
+
+def check_folder(folder: Path, weights: str) -> None:
+    """Raise FileNotFoundError where a folder, or the weights in it (a glob), are missing.
+
+    `transformers` would take a name that is no folder for one to look up elsewhere.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the model's folder {folder} is missing; models are not downloaded")
+    if not any(folder.glob(weights)):
+        raise FileNotFoundError(f"the model's folder {folder} must hold {weights}; other formats are not read")
+
+
+def default_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _ends(model: torch.nn.Module, tokenizer: Any, vocabulary: int) -> frozenset[int]:
+    """Return the tokens that end a text: a chat model often has two, the end of its turn and that of the document.
+
+    They are all that is read of the model's `generation_config`.
+    """
+    found = [tokenizer.eos_token_id, getattr(model.config.get_text_config(), "eos_token_id", None)]
+    found.append(getattr(getattr(model, "generation_config", None), "eos_token_id", None))
+    ends: set[int] = set()
+    for each in found:
+        ends |= set(each) if isinstance(each, list | tuple) else {each}
+    ends.discard(None)
+    if not ends:
+        raise ValueError("the model must have an end-of-sequence token; its tokeniser and its config name none")
+    if beyond := [end for end in ends if not 0 <= end < vocabulary]:
+        raise ValueError(f"the end-of-sequence token {beyond[0]} is not among the model's {vocabulary} tokens")
+    return frozenset(ends)

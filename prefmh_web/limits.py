@@ -1,0 +1,185 @@
+"""How often somebody may do something: in memory embedded, in Redis where several processes share the counting.
+
+    limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
+    @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
+
+A rate is a sliding window (`limits.strategies.SlidingWindowCounterRateLimiter`). `settings.RATE_LIMITS` replaces
+single rates by name, such as {"join": "5000/minute"}. `settings.TRUSTED_PROXIES` holds the networks of our own
+proxies; nobody else's X-Forwarded-For is believed.
+"""
+
+import hashlib
+import ipaddress
+import logging
+import math
+import time
+from collections.abc import Callable
+from functools import cache, wraps
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from limits import RateLimitItem, parse
+from limits.errors import StorageError
+from limits.storage import MemoryStorage, RedisStorage, Storage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+logger = logging.getLogger(__name__)
+
+RATES = {
+    # Guessing passwords: of one account from one place, of one account from anywhere, of any account from one place.
+    "sign-in-name-here": "10/5 minute",
+    "sign-in-name": "100/hour",
+    "sign-in-address": "60/5 minute",
+    # A lecture hall behind one address joins at once.
+    "join": "600/minute",
+    # Ten a second is a person in a great hurry; each vote may be sent twice.
+    "votes": "150/10 second",
+    # Pages that connect again and again.
+    "sockets": "60/minute",
+    "forms": "120/minute",
+}
+_REDIS_PATIENCE_S = 0.5
+# Providers hand each customer this much of the newer addresses.
+_IPV6_PREFIX = 64
+
+Key = str | int
+
+
+class TooMany(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The rate is exceeded for now.
+
+    Args:
+        retry_after: whole seconds after which it is worth trying again.
+    """
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"too often; again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+def spend(name: str, *key: Key) -> None:
+    """Count one use of a rate by whoever `key` names.
+
+    Raises:
+        TooMany: this one is beyond the rate, and is not counted.
+    """
+    rate, hashed = _rate(getattr(settings, "RATE_LIMITS", {}).get(name, RATES[name])), _hashed(key)
+    try:
+        _spend(_shared(), rate, name, hashed)
+    except StorageError:
+        # Without Redis each process counts for itself: looser, but nobody is kept from voting.
+        logger.warning("rates are counted by this process alone: Redis does not answer")
+        _spend(_own(), rate, name, hashed)
+
+
+def posts(name: str, who: Callable[[HttpRequest], Key]) -> Callable:
+    """Decorate a view so that its form posts beyond the rate are answered with 429."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @polite
+        @wraps(view)
+        def counted(request: HttpRequest, *arguments, **keywords) -> HttpResponse:
+            if request.method == "POST":
+                spend(name, who(request))
+            return view(request, *arguments, **keywords)
+
+        return counted
+
+    return decorate
+
+
+def polite(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a view so that a `TooMany` becomes a page with status 429 and Retry-After."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *arguments, **keywords) -> HttpResponse:
+        try:
+            return view(request, *arguments, **keywords)
+        except TooMany as reason:
+            logger.info("too often: %s %s", request.method, request.resolver_match and request.resolver_match.view_name)
+            seconds = reason.retry_after
+            return render(
+                request, "slow_down.html", {"seconds": seconds}, status=429, headers={"Retry-After": str(seconds)}
+            )
+
+    return answered
+
+
+def by_user(request: HttpRequest) -> Key:
+    return request.user.pk
+
+
+def by_address(request: HttpRequest) -> Key:
+    """Return the address a request came from; of an IPv6 address, the network one customer has."""
+    address = client_address(request)
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        # A server listening on a file socket has no address to tell.
+        return address
+    if number.version == 4:
+        return address
+    return str(ipaddress.ip_network((number, _IPV6_PREFIX), strict=False))
+
+
+def client_address(request: HttpRequest) -> str:
+    """Return the last address in the request's path that is not one of our own proxies.
+
+    Each proxy appends to X-Forwarded-For the address it was called from; what stands before the first of ours
+    is whatever the visitor wrote.
+    """
+    address = request.META.get("REMOTE_ADDR") or ""
+    forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
+    while forwarded and _is_our_proxy(address):
+        address = forwarded.pop()
+    return address
+
+
+def forget() -> None:
+    """Forget every count of this process, and the ways to count. For tests."""
+    _shared.cache_clear()
+    _own.cache_clear()
+
+
+def _is_our_proxy(address: str) -> bool:
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(number in network for network in getattr(settings, "TRUSTED_PROXIES", ()))
+
+
+def _spend(limiter: SlidingWindowCounterRateLimiter, rate: RateLimitItem, *key: str) -> None:
+    if not limiter.hit(rate, *key):
+        wait = limiter.get_window_stats(rate, *key).reset_time - time.time()
+        raise TooMany(max(1, math.ceil(wait)))
+
+
+@cache
+def _rate(text: str) -> RateLimitItem:
+    return parse(text)
+
+
+def _hashed(key: tuple[Key, ...]) -> str:
+    # Of one length whatever somebody sends, and no address or name lies about in Redis.
+    return hashlib.sha256(repr(key).encode(errors="backslashreplace")).hexdigest()[:32]
+
+
+@cache
+def _shared() -> SlidingWindowCounterRateLimiter:
+    url = getattr(settings, "REDIS_URL", None)
+    if url is None:
+        return _own()
+    patience = {"socket_timeout": _REDIS_PATIENCE_S, "socket_connect_timeout": _REDIS_PATIENCE_S}
+    prefix = f"prefmh.{settings.DATABASES['default']['NAME']}.rates"
+    return _limiter(RedisStorage(url, wrap_exceptions=True, key_prefix=prefix, **patience))
+
+
+@cache
+def _own() -> SlidingWindowCounterRateLimiter:
+    return _limiter(MemoryStorage())
+
+
+def _limiter(storage: Storage) -> SlidingWindowCounterRateLimiter:
+    return SlidingWindowCounterRateLimiter(storage)

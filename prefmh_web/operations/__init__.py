@@ -1,0 +1,1 @@
+"""Running an installation: probes, metrics, logs, and a doctor that says what is stuck and why."""

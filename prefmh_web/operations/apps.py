@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class OperationsConfig(AppConfig):
+    name = "prefmh_web.operations"
+
+    def ready(self):
+        from prefmh_web.operations import record_log, task_log  # noqa: F401 - their receivers

@@ -1,0 +1,24 @@
+"""manage.py doctor: what is stuck, why, and what mends it."""
+
+import sys
+
+from django.core.management.base import BaseCommand
+
+from prefmh_web.operations import doctor
+
+
+class Command(BaseCommand):
+    """Prints findings; exits with 1 when there are any."""
+
+    help = "Say what is stuck and why: chains, comparisons, leases, files, queues, the database."
+    # The database may lack migrations, which is a finding and no reason to stop.
+    requires_migrations_checks = False
+
+    def handle(self, *args, **options):
+        found = doctor.findings()
+        for finding in found:
+            self.stdout.write(self.style.WARNING(f"- {finding.what}"))
+            self.stdout.write(f"    {finding.mend}")
+        if found:
+            sys.exit(1)
+        self.stdout.write("Everything goes on.")

@@ -1,0 +1,79 @@
+"""Can this process do its work? Asked by whoever sends people to it, every few seconds."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from prefmh_web.operations import queues
+
+
+class NotReady(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The message says why, without anything a stranger should not read."""
+
+
+def missing_migrations() -> list[str]:
+    """Return the migrations that the database lacks.
+
+    Raises:
+        NotReady: the database does not answer.
+    """
+    with _database():
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def reasons() -> dict[str, str]:
+    """Return, for each thing this process needs, "ok" or why it is not."""
+    return {name: _outcome(check) for name, check in _CHECKS.items()}
+
+
+def _database_answers() -> None:
+    with _database(), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+# What is complete stays complete while this process lives: migrations are only ever added by a newer version.
+_is_migrated = False
+
+
+def _is_up_to_date() -> None:
+    global _is_migrated
+    if _is_migrated:
+        return
+    if missing := missing_migrations():
+        raise NotReady(f"{len(missing)} migrations are missing; run: manage.py migrate")
+    _is_migrated = True
+
+
+def _broker_answers() -> None:
+    queues.lengths()
+
+
+def _outcome(check: Callable[[], None]) -> str:
+    try:
+        check()
+    except (NotReady, queues.Unreachable) as reason:
+        return str(reason)
+    return "ok"
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    try:
+        yield
+    except ImproperlyConfigured:
+        raise
+    except (DatabaseError, InterfaceError) as error:
+        raise NotReady(f"The database does not answer ({type(error).__name__}).") from error
+
+
+_CHECKS = {
+    "database": _database_answers,
+    "migrations": _is_up_to_date,
+    "channel layer": queues.try_channel_layer,
+    "broker": _broker_answers,
+}

@@ -1,0 +1,247 @@
+"""Django's settings. What differs between installations comes from the environment; see `environment.py`."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+from django.core.management.utils import get_random_secret_key
+
+from prefmh_web.settings import environment
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+DATA_DIR = environment.folder("PREFMH_DATA", BASE_DIR / "var")
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _kept_secret_key() -> str:
+    path = DATA_DIR / "secret-key"
+    if not path.exists():
+        # Written whole and readable by its owner only, then named: of two processes that start at once one wins.
+        draft = DATA_DIR / f"secret-key.{os.getpid()}"
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(get_random_secret_key())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text()
+
+
+_engines = environment.engines()
+# One process with everything in it; otherwise several, with PostgreSQL and Redis between them.
+EMBEDDED = _engines.database is None
+DEBUG = environment.text("DEBUG") == "1"
+SECRET_KEY = environment.secret_key() or _kept_secret_key()
+
+_site = environment.site()
+SITE_URL = _site.url
+ALLOWED_HOSTS = _site.allowed_hosts
+CSRF_TRUSTED_ORIGINS: list[str] = [_site.url] if _site.url else []
+if _site.tls_header:
+    SECURE_PROXY_SSL_HEADER = (f"HTTP_{_site.tls_header.upper().replace('-', '_')}", "https")
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _site.is_https
+# Probes and scrapes come from inside, past the proxy that ends TLS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = _site.hsts_seconds
+# Other names below ours, and browsers' preload lists, are not this application's to promise https for.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+INSTALLED_APPS = [
+    "prefmh_web.demo",
+    "prefmh_web.embedded",
+    "prefmh_web.operations",
+    "prefmh_web.annotate",
+    "prefmh_web.console",
+    "prefmh_web.campaigns",
+    "prefmh_web.endpoints",
+    "prefmh_web.accounts",
+    "channels",
+    "csp",
+    "django_htmx",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "prefmh_web.urls"
+ASGI_APPLICATION = "prefmh_web.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+_SQLITE = {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": DATA_DIR / "prefmh.sqlite3",
+    "CONN_MAX_AGE": None,
+    "OPTIONS": {
+        # Writers queue at BEGIN; with the default, DEFERRED, twenty voters meet "database is locked".
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    },
+}
+DATABASES = {"default": _SQLITE if EMBEDDED else _engines.database}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = _engines.redis_url
+_REDIS_LAYER = {
+    "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+    "CONFIG": {
+        # redis-py 8 would cut a subscription that has been silent for five seconds.
+        "hosts": [{"address": REDIS_URL, "socket_timeout": None}],
+        # Publishing knows no database numbers: two installations on one Redis would nudge each other.
+        "prefix": f"prefmh.{DATABASES['default']['NAME']}.",
+    },
+}
+_IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.embedded.layer.InProcessChannelLayer"}
+CHANNEL_LAYERS = {"default": _IN_PROCESS_LAYER if EMBEDDED else _REDIS_LAYER}
+
+# Reading a file takes seconds, a proposal milliseconds, a model server what it likes: none waits for another.
+CELERY_TASK_ROUTES = {
+    "prefmh_web.campaigns.tasks.read_catalog": {"queue": "files"},
+    "prefmh_web.campaigns.tasks.judge": {"queue": "endpoints"},
+}
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_IGNORE_RESULT = True
+if not EMBEDDED:
+    CELERY_BROKER_URL = _engines.broker_url
+    # A message is gone once its task is done, not before: every task may run twice, none may be forgotten.
+    CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = True
+    CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+    CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 55 * 60, 60 * 60
+    # Redis hands a message out again after this time, so it must be more than any task takes. A worker that dies
+    # keeps nobody waiting that long: the sweep gives the hint anew.
+    if CELERY_BROKER_URL.startswith("redis"):
+        CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT}
+    # A voter's thread gives the hints. It does not wait for a broker that is down; the sweep finds the work.
+    CELERY_TASK_PUBLISH_RETRY = False
+    CELERY_BROKER_CONNECTION_TIMEOUT = 2
+    CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+    CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+    CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+    # Prefork workers keep their database connection; `prefmh_web/celery.py` asks whether it still lives.
+    CELERY_DB_REUSE_MAX = 10_000
+    CELERY_WORKER_REDIRECT_STDOUTS = False
+    # In memory: a sweep is due every few seconds, whatever happened before.
+    CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+    # A sweep nobody had time for is dropped: the next one finds the same work.
+    _EVERY_5_S = {"schedule": 5, "options": {"expires": 5}}
+    CELERY_BEAT_SCHEDULE = {
+        "sweep": {"task": "prefmh_web.campaigns.tasks.sweep", **_EVERY_5_S},
+        "sweep-leases": {"task": "prefmh_web.annotate.tasks.sweep_leases", **_EVERY_5_S},
+    }
+
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "sesame.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESAME_MAX_AGE = 24 * 60 * 60
+LOGIN_URL = "accounts:sign-in"
+LOGIN_REDIRECT_URL = "console:campaigns"
+LOGOUT_REDIRECT_URL = "accounts:sign-in"
+
+SESSION_COOKIE_NAME = "prefmh_session"
+SESSION_COOKIE_AGE = 60 * 24 * 60 * 60
+CSRF_COOKIE_NAME = "prefmh_csrf"
+CSRF_COOKIE_HTTPONLY = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+if environment.text("STATIC_ROOT"):
+    # Collected under names that carry a hash of the content, so that browsers and proxies may keep them for ever.
+    STATIC_ROOT = environment.text("STATIC_ROOT")
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
+    }
+SERVESTATIC_USE_FINDERS = not environment.text("STATIC_ROOT")
+SERVESTATIC_AUTOREFRESH = DEBUG
+MEDIA_ROOT = DATA_DIR / "media"
+# A catalog upload is bounded by the form; it streams to disk above this size.
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
+FILE_UPLOAD_PERMISSIONS = 0o600
+# Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
+FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
+FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
+
+ENDPOINT_ALLOWED_HOSTS = environment.names("ENDPOINT_ALLOWED_HOSTS")
+ENDPOINT_ALLOW_PRIVATE = environment.networks("ENDPOINT_ALLOW_PRIVATE")
+ENDPOINT_KEYS = environment.pairs("ENDPOINT_KEYS")
+
+METRICS_ALLOW = environment.networks("METRICS_ALLOW")
+METRICS_TOKEN = environment.text("METRICS_TOKEN")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"context": {"()": "prefmh_web.operations.logs.ContextFilter"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "prefmh_web.operations.logs.JsonFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": environment.choice("LOG_FORMAT", "line" if EMBEDDED else "json", ("line", "json")),
+            "filters": ["context"],
+            "stream": sys.stderr,
+        }
+    },
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        "prefmh_web": {"level": environment.log_level("WARNING" if EMBEDDED else "INFO")},
+        # Uvicorn sets up loggers of its own before it imports us; one stream of one form is what collectors read.
+        # Each address it would note holds an invitation, which is a secret: no access log.
+        **{
+            name: {"handlers": [], "propagate": True, "level": "WARNING"}
+            for name in ("uvicorn", "uvicorn.error", "uvicorn.access")
+        },
+    },
+}

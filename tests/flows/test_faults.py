@@ -1,0 +1,241 @@
+"""What may break while people vote on several processes. After each fault the record is looked at and replayed.
+
+Everything is shared: one installation, one campaign, and a crowd that votes on it all the time. Each fault leaves the
+installation running for the next one.
+"""
+
+import contextlib
+import json
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import httpx
+import numpy as np
+import pytest
+from celery import Celery
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from prefmh_web.embedded.server import free_port
+from tests.console.test_pages import form
+from tests.support.processes import Crowd, Installation, hurried, is_ready, wait_for
+from tests.support.sockets import cookies_after_joining, open_socket
+from tests.support.voters import AnyScore, CarefulVoter
+
+JUDGES = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 2}]
+PEOPLE = 6
+# Decided steps that show that a campaign goes on.
+GOES_ON = 5
+
+
+@dataclass
+class Busy:
+    """The installation with a campaign on which people vote."""
+
+    installation: Installation
+    campaign: int
+    crowd: Crowd
+    quiet: int
+    contest: tuple[int, str]
+
+    def decided(self) -> int:
+        found = self.installation.query("SELECT sum(step) FROM campaigns_chain WHERE campaign_id = %s", self.campaign)
+        return found[0][0]
+
+    def stored(self) -> list[str]:
+        return [str(key) for (key,) in self.installation.query("SELECT key FROM campaigns_vote")]
+
+
+@pytest.fixture(scope="module")
+def busy(installation) -> Iterator[Busy]:
+    [(campaign, path)] = installation.make_campaigns({"judges": JUDGES, "chains": 6, "steps": 10_000})
+    # One chain that waits for nobody but two certain people, and one campaign that has not started.
+    one = {"chains": 1, "steps": 10_000, "judges": [{"question": "Which?", "budget": 1}]}
+    [contest] = installation.make_campaigns(one)
+    [(quiet, _)] = installation.make_campaigns({"chains": 1, "steps": 50}, start=False)
+    crowd = Crowd(
+        [
+            CarefulVoter(installation.urls[seed % 2] + path, AnyScore(), np.random.default_rng(seed), hurried)
+            for seed in range(PEOPLE)
+        ]
+    )
+    crowd.start()
+    busy = Busy(installation, campaign, crowd, quiet, contest)
+    wait_for(lambda: busy.decided() > GOES_ON, "the first steps")
+    yield busy
+    crowd.stop()
+
+
+@pytest.fixture
+def survives(busy) -> Callable[[], None]:
+    """Return a call that waits until voting has gone on since the fault, and then looks at the whole record."""
+
+    def look() -> None:
+        before, acknowledged = busy.decided(), set(busy.crowd.acknowledged)
+        wait_for(lambda: busy.decided() >= before + GOES_ON, "steps after the fault")
+        stored = busy.stored()
+        assert acknowledged <= set(stored)
+        assert len(stored) == len(set(stored))
+        busy.installation.assert_record_is_whole_and_replays(busy.campaign)
+
+    return look
+
+
+def test_a_killed_web_process(busy, survives):
+    web = busy.installation.webs[0]
+    web.kill()
+    web.start()
+    wait_for(lambda: is_ready(busy.installation.urls[0]), "the web process ready again")
+    survives()
+
+
+def test_a_worker_killed_in_the_middle_of_a_proposal(busy, survives):
+    worker = busy.installation.worker
+    with busy.installation.holding("campaigns_chain", "campaign_id = %s", busy.campaign):
+        # A lock on the chains holds the worker where it has drawn a proposal and not yet stored it.
+        proposal = '%FROM "campaigns_chain"%FOR NO KEY UPDATE%'
+        [(chain,)] = busy.installation.query(
+            "SELECT min(id) FROM campaigns_chain WHERE campaign_id = %s", busy.campaign
+        )
+        propose(busy.installation, chain)
+        wait_for(lambda: busy.installation.waiting_for_a_lock(proposal), "a proposal under way")
+        worker.kill()
+    worker.start()
+    survives()
+
+
+def test_redis_flushed_its_connections_cut_and_then_killed(busy, survives):
+    redis = busy.installation.redis
+    redis.client.flushall()
+    for kind in ("normal", "pubsub"):
+        redis.client.client_kill_filter(_type=kind, skipme=True)
+    survives()
+    redis.kill()
+    redis.start()
+    survives()
+
+
+def test_postgresql_killed_and_started_again(busy, survives):
+    busy.installation.postgres.kill()
+    busy.installation.postgres.start()
+    survives()
+
+
+def test_the_same_task_twice_at_once(busy, survives):
+    installation = busy.installation
+    installation.worker.send(signal.SIGSTOP)
+    try:
+        installation.start_campaign(busy.quiet)
+        [(chain,)] = installation.query("SELECT id FROM campaigns_chain WHERE campaign_id = %s", busy.quiet)
+        with installation.holding("campaigns_chain", "id = %s", chain):
+            propose(installation, chain, times=4)
+            installation.worker.send(signal.SIGCONT)
+            wait_for(lambda: installation.waiting_for_a_lock('%FROM "campaigns_chain"%') >= 2, "two tasks at once")
+    finally:
+        installation.worker.send(signal.SIGCONT)
+    opened = "SELECT count(*) FROM campaigns_comparison WHERE chain_id = %s AND verdict IS NULL"
+    wait_for(lambda: installation.query(opened, chain) == [(1,)], "one open comparison")
+    installation.assert_record_is_whole_and_replays(busy.quiet)
+    survives()
+
+
+def test_two_processes_deciding_the_same_step(busy, survives):
+    installation, (campaign, path) = busy.installation, busy.contest
+    first, second = (Person(url, path) for url in installation.urls)
+    lease = first.see()
+    # The first person's time runs out, and the second is asked the same.
+    installation.query("UPDATE annotate_lease SET expires_at = now() - interval '1 hour' WHERE key = %s", lease)
+    other = second.see()
+    [(comparison, uses)] = installation.query(
+        "SELECT comparison_id, count(*) FROM annotate_lease WHERE key IN (%s, %s) GROUP BY comparison_id", lease, other
+    )
+    assert uses == 2
+    with installation.holding("campaigns_comparison", "id = %s", comparison):
+        first.choose(lease, "left")
+        second.choose(other, "right")
+        wait_for(lambda: installation.waiting_for_a_lock('%FROM "campaigns_comparison"%') == 2, "both at the door")
+    votes = "SELECT count(*), count(number) FROM campaigns_vote WHERE comparison_id = %s"
+    wait_for(lambda: installation.query(votes, comparison) == [(2, 1)], "one vote counted and one kept")
+    decided = "SELECT count(*) FROM campaigns_comparison WHERE id = %s AND verdict IS NOT NULL"
+    assert installation.query(decided, comparison) == [(1,)]
+    first.leave()
+    second.leave()
+    installation.assert_record_is_whole_and_replays(campaign)
+    survives()
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_the_clock_moved_by_an_hour(busy, survives, hours):
+    # A clock that jumps ahead is, to the record, leases that are an hour older; one set back, leases from the future.
+    by = f"interval '{hours} hours'"
+    busy.installation.query(
+        f"UPDATE annotate_lease SET issued_at = issued_at - {by}, expires_at = expires_at - {by} WHERE ended_at IS NULL"
+    )
+    busy.installation.query(f"UPDATE campaigns_annotator SET online_until = online_until - {by}")
+    survives()
+
+
+def test_a_full_disk_on_upload(busy, survives):
+    installation, port = busy.installation, free_port("127.0.0.1", None, first=29_990, tries=500)
+    before = installation.query("SELECT count(*) FROM campaigns_campaign")
+    limit = 200_000
+    # No file of this process may grow beyond that, as on a disk with no more room.
+    web = installation.web(
+        "web-full", port, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    )
+    site = f"http://127.0.0.1:{port}"
+    web.start()
+    try:
+        wait_for(lambda: is_ready(site), "the web process without room")
+        texts = "text\n" + "\n".join(f"The {number} houses stood there." for number in range(4 * limit // 25))
+        with httpx.Client(base_url=site, timeout=30) as browser:
+            browser.get(installation.sign_in_path(), follow_redirects=True)
+            assert upload(browser, "small", "text\nOne.\nTwo.\nThree.\nFour.\nFive.\nSix.\n") == 302
+            assert upload(browser, "large", texts) >= 500
+    finally:
+        web.kill()
+    [(after,)] = installation.query("SELECT count(*) FROM campaigns_campaign")
+    assert after == before[0][0] + 1
+    assert installation.query("SELECT count(*) FROM campaigns_campaign WHERE name = 'large'") == [(0,)]
+    survives()
+
+
+class Person:
+    """Somebody with a socket, who votes when told to."""
+
+    def __init__(self, site: str, path: str) -> None:
+        self._path, self._site = path, site
+        self._open = contextlib.ExitStack()
+        self._cookies = cookies_after_joining(site + path)
+
+    def see(self) -> str:
+        """Open the page and wait for a pair; return its key."""
+        self._socket = self._open.enter_context(open_socket(self._site, f"/ws{self._path}", self._cookies))
+        while True:
+            panel = self._socket.recv(timeout=30)
+            if 'name="lease" value="' in panel:
+                return panel.split('name="lease" value="')[1].split('"')[0]
+
+    def choose(self, lease: str, side: str) -> None:
+        self._socket.send(json.dumps({"lease": lease, "choice": side, "elapsed_ms": "900"}))
+
+    def leave(self) -> None:
+        self._open.close()
+
+
+def propose(installation: Installation, chain: int, times: int = 1) -> None:
+    """Send the task, as any process may."""
+    with Celery(broker=installation.redis.url) as app:
+        for _ in range(times):
+            app.send_task("prefmh_web.campaigns.tasks.propose", [chain], queue="default")
+
+
+def upload(browser: httpx.Client, name: str, texts: str) -> int:
+    """Send a new campaign's form and return the answer's status."""
+    page = browser.get("/campaigns/new/")
+    fields = form(name=name, csrfmiddlewaretoken=page.cookies.get("prefmh_csrf") or browser.cookies["prefmh_csrf"])
+    [place] = [place for place, value in fields.items() if isinstance(value, SimpleUploadedFile)]
+    del fields[place]
+    files = {place: ("texts.csv", texts.encode(), "text/csv")}
+    return browser.post("/campaigns/new/", data=fields, files=files, headers={"Referer": str(page.url)}).status_code

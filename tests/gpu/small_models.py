@@ -1,0 +1,98 @@
+"""Language models of a few thousand random weights, with tokenisers of their own; and wrong ones."""
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+END = 0
+# Threads that wait for one another make models as small as these slower, the more so beside other tests.
+torch.set_num_threads(1)
+TEMPLATE = (
+    "{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} {% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% endif %}"
+)
+
+
+def tokenizer_of(words, template=None):
+    """Return a tokeniser that splits at spaces; word number k is token k + 1, and token 0 ends a text."""
+    vocabulary = {"</s>": END} | {word: place for place, word in enumerate(words, start=1)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=words[-1]))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
+    fast.chat_template = template
+    return fast
+
+
+def gpt2(vocabulary, context=32, seed=5):
+    """Return a GPT-2, whose positions are counted from the row's beginning and so mind padding."""
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        vocab_size=vocabulary,
+        n_positions=context,
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=END,
+        eos_token_id=END,
+        initializer_range=0.4,
+    )
+    return GPT2LMHeadModel(config).eval()
+
+
+def llama(vocabulary, context=64, seed=5):
+    """Return a Llama, with fewer key-value heads than heads."""
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        bos_token_id=None,
+        eos_token_id=END,
+        initializer_range=0.3,
+    )
+    return LlamaForCausalLM(config).eval()
+
+
+class Wrapped(torch.nn.Module):
+    """A model called through another one."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.config = inner, inner.config
+
+
+class WithoutPositions(Wrapped):
+    """A deliberately wrong model: it counts padding in positions."""
+
+    def forward(self, input_ids, attention_mask, past_key_values, use_cache):
+        return self.inner(
+            input_ids, attention_mask=attention_mask, past_key_values=past_key_values, use_cache=use_cache
+        )
+
+
+class WithoutMask(Wrapped):
+    """A deliberately wrong model: it attends to padding."""
+
+    def forward(self, input_ids, attention_mask, past_key_values, use_cache, position_ids):
+        return self.inner(input_ids, position_ids=position_ids, past_key_values=past_key_values, use_cache=use_cache)
+
+
+class TopP(Wrapped):
+    """A deliberately wrong model: the least likely tokens, up to a tenth of the mass, are left out."""
+
+    def forward(self, input_ids, attention_mask, past_key_values, use_cache, position_ids):
+        found = self.inner(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+        )
+        ordered, places = found.logits.sort(dim=-1)
+        left_out = ordered.softmax(-1).cumsum(-1) <= 0.1
+        found.logits = found.logits.masked_fill(left_out.gather(-1, places.argsort(-1)), -torch.inf)
+        return found

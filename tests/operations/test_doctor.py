@@ -1,0 +1,77 @@
+"""The doctor says what is stuck, why, and what mends it; and says nothing of what merely takes its time."""
+
+import io
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from prefmh_web.annotate import leases
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side
+from prefmh_web.operations import doctor
+
+LONG_AGO = timedelta(hours=1)
+
+
+def told() -> str:
+    return "\n".join(str(finding) for finding in doctor.findings())
+
+
+def test_a_campaign_that_goes_on_is_well(campaign):
+    assert told() == ""
+    out = io.StringIO()
+    call_command("doctor", stdout=out)
+    assert "Everything goes on" in out.getvalue()
+
+
+def test_findings_are_printed_with_their_mend_and_make_it_fail(campaign):
+    Comparison.objects.all().delete()
+    Campaign.objects.update(started_at=timezone.now() - LONG_AGO)
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("doctor", stdout=out)
+    assert ended.value.code == 1
+    assert "chain 0 has waited for the proposal of step 1 for 60 minutes" in out.getvalue()
+    assert "A worker and beat must run" in out.getvalue()
+
+
+def test_a_chain_that_has_just_begun_to_wait_is_no_finding(campaign):
+    Comparison.objects.all().delete()
+    assert told() == ""
+
+
+def test_too_few_people_for_a_judge_are_told_with_how_many_more(campaign):
+    annotator = Annotator.objects.create(campaign=campaign, online_until=timezone.now() + LONG_AGO)
+    # The first question has a budget of two; one person answers whatever they may.
+    while lease := leases.take(annotator):
+        leases.answer(lease.key, annotator, Side.LEFT, None)
+    assert Comparison.objects.filter(verdict=None).exists()
+    assert "Nobody answers the same question on a pair twice: invite at least 1 more person." in told()
+    Annotator.objects.create(campaign=campaign)
+    assert "invite" not in told()
+
+
+def test_nobody_online_is_told_after_a_while(campaign):
+    Annotator.objects.create(campaign=campaign)
+    assert told() == ""
+    Comparison.objects.update(opened_at=timezone.now() - LONG_AGO)
+    assert "3 pairs wait for votes, and none of 1 people is online" in told()
+
+
+def test_leases_that_no_sweep_took_back_are_told(campaign):
+    annotator = Annotator.objects.create(campaign=campaign)
+    leases.take(annotator)
+    assert told() == ""
+    Lease.objects.update(expires_at=timezone.now() - LONG_AGO)
+    assert "1 pairs are promised to people whose time is over" in told()
+    leases.expire()
+    assert told() == ""
+
+
+def test_a_file_that_is_still_being_read_is_told_with_how_far_it_is(campaign):
+    Catalog.objects.update(status=Catalog.Status.READING, rows_read=300, rows_total=1000, attempts=1)
+    assert told() == ""
+    Campaign.objects.update(created_at=timezone.now() - LONG_AGO)
+    assert "still being read (300 of 1000 rows, attempt 1)" in told()

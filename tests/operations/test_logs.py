@@ -1,0 +1,47 @@
+"""Logs for machines: one object a line, which says what it is about, and never who voted how."""
+
+import json
+import logging
+
+from prefmh_web.annotate import leases
+from prefmh_web.campaigns.models import Annotator, Comparison, Side
+from prefmh_web.operations import logs
+
+
+def line(message: str, **extra) -> dict:
+    record = logging.LogRecord("prefmh_web.test", logging.INFO, __file__, 1, message, (), None)
+    record.__dict__.update(extra)
+    logs.ContextFilter().filter(record)
+    return json.loads(logs.JsonFormatter().format(record))
+
+
+def test_a_line_is_an_object_with_time_level_logger_and_message():
+    found = line("hello", campaign=3)
+    assert {"level": "INFO", "logger": "prefmh_web.test", "message": "hello", "campaign": 3}.items() <= found.items()
+    assert found["time"].endswith("+00:00")
+
+
+def test_what_stands_around_a_message_is_added_unless_it_says_so_itself():
+    with logs.context(campaign=1, task="propose"):
+        with logs.context(chain=2):
+            assert {"campaign": 1, "chain": 2, "task": "propose"}.items() <= line("inside").items()
+        assert line("own", campaign=9)["campaign"] == 9
+        assert "chain" not in line("outside")
+    assert "campaign" not in line("far outside")
+
+
+def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, idle_tasks, caplog):
+    annotator = Annotator.objects.create(campaign=campaign)
+    with caplog.at_level(logging.INFO, logger="prefmh_web.operations"):
+        while lease := leases.take(annotator):
+            leases.answer(lease.key, annotator, Side.LEFT, 1234)
+            idle_tasks()
+            if Comparison.objects.exclude(verdict=None).exists():
+                break
+    said = {record.getMessage(): record for record in caplog.records}
+    assert {"vote", "step decided", "step opened"} <= said.keys()
+    for record in said.values():
+        assert record.campaign == campaign.pk
+        assert record.step >= 1
+        assert {"annotator", "chosen_side"}.isdisjoint(record.__dict__)
+    assert said["step decided"].verdict in Comparison.Verdict.values

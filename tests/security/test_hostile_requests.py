@@ -1,0 +1,281 @@
+"""Hostile requests: each gets a proper status, learns nothing and changes nothing. See `world.py`."""
+
+import itertools
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from prefmh_web.campaigns.models import Campaign
+from tests.console.test_pages import form
+from tests.security.addresses import METHODS, all_addresses
+from tests.security.world import assert_leaks_nothing, browser_of
+from tests.support.stack import wait_until_idle
+
+pytestmark = pytest.mark.usefixtures("unchanged")
+
+# A body that would do something on most pages, if its sender were allowed to.
+BODY = {
+    "username": "colleague", "role": "manager", "annotator": "1", "withdraw": "on", "single_use": "on",
+    "choice": "left", "lease": "00000000-0000-4000-8000-000000000000", "elapsed_ms": "1",
+}  # fmt: skip
+# Pages for whoever comes: probes, signing in, and joining by a link one was given.
+OPEN = ("operations:", "accounts:", "annotate:")
+REFUSED = {400, 401, 403, 404, 405}
+
+
+def attacks():
+    """Return every address with every method."""
+    return [
+        pytest.param(address, method, id=f"{method} {address.name}")
+        for address, method in itertools.product(all_addresses(), METHODS)
+    ]
+
+
+def send(client: Client, method: str, path: str, **options):
+    data = BODY if method == "POST" else {}
+    return getattr(client, method.lower())(path, data=data, **options)
+
+
+@pytest.mark.parametrize(("address", "method"), attacks())
+def test_nobody_gets_anything_without_signing_in(world, address, method):
+    answer = send(browser_of(None), method, address.path(world.names))
+    assert_leaks_nothing(answer, world)
+    if answer.status_code == 302:
+        assert answer.url.startswith(("/accounts/sign-in/", "/join/"))
+    elif address.name.startswith(OPEN) and not address.parts:
+        assert answer.status_code in REFUSED | {200, 503}
+    else:
+        assert answer.status_code in REFUSED
+
+
+@pytest.mark.parametrize(("address", "method"), attacks())
+@pytest.mark.parametrize("who", ["colleague", "bystander"])
+def test_a_stranger_gets_nothing_of_the_victims(world, who, address, method):
+    if who == "bystander" and not address.parts:
+        pytest.skip("their own list names what they were invited to; see test_a_viewer_watches_and_changes_nothing")
+    answer = send(browser_of(getattr(world, who)), method, address.path(world.names))
+    assert_leaks_nothing(answer, world)
+    if not address.parts:
+        # Their own pages.
+        assert answer.status_code in REFUSED | {200, 302, 503}
+    elif address.name == "annotate:vote":
+        # Whoever has not joined is led to the page that says so.
+        assert answer.status_code in REFUSED | {302}
+    else:
+        assert answer.status_code in REFUSED
+
+
+OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in address.parts]
+CHANGING = [address for address in OF_A_CAMPAIGN if address.name not in ("console:campaign", "console:download")]
+
+
+@pytest.mark.parametrize("address", CHANGING, ids=lambda address: address.name)
+def test_a_viewer_watches_and_changes_nothing(world, address):
+    invitation = world.watched.invitations.get().pk
+    member = world.watched.memberships.get().pk
+    values = world.names | {"campaign_id": world.watched.pk, "invitation_id": invitation, "member_id": member}
+    viewer = browser_of(world.bystander)
+    assert viewer.get(world.watched.get_absolute_url()).status_code == 200
+    assert send(viewer, "POST", address.path(values)).status_code == 404
+
+
+def test_a_viewers_page_offers_nothing_they_may_not_do(world):
+    page = browser_of(world.bystander).get(world.watched.get_absolute_url()).content.decode()
+    assert world.watched.invitations.get().token not in page
+    # Signing out is all they can post.
+    assert page.count("<form") == 1
+
+
+@pytest.mark.parametrize("address", OF_A_CAMPAIGN, ids=lambda address: address.name)
+def test_a_page_of_another_site_posts_nothing_in_the_victims_name(world, address):
+    victim = browser_of(world.victim, enforce_csrf_checks=True)
+    answer = send(victim, "POST", address.path(world.names))
+    # 405: this address takes no post at all.
+    assert answer.status_code in {403, 405}
+
+
+@pytest.mark.parametrize("path", ["/accounts/sign-in/", "/accounts/sign-out/", "/join/{}/", "/join/{}/vote/"])
+@pytest.mark.parametrize("token", ["", "guessed"])
+def test_no_form_works_without_its_token(world, path, token):
+    client = browser_of(None, enforce_csrf_checks=True)
+    answer = client.post(path.format(world.token), BODY | ({"csrfmiddlewaretoken": token} if token else {}))
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://testserver.evil.example", "https://testserver"]
+)
+def test_a_forged_origin_posts_nothing(world, origin):
+    victim = browser_of(world.victim, enforce_csrf_checks=True)
+    victim.get(world.campaign.get_absolute_url())
+    token = victim.cookies["prefmh_csrf"].value
+    pause = f"/campaigns/{world.campaign.pk}/pause/"
+    answer = victim.post(pause, {"csrfmiddlewaretoken": token}, headers={"origin": origin})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "testserver.evil.example", "testserver@evil.example", "evil.example:80", "[::2]", "a" * 300],
+)
+@pytest.mark.parametrize("path", ["/", "/accounts/sign-in/", "/join/{}/"])
+def test_a_forged_host_is_refused(world, path, host):
+    answer = browser_of(world.victim).get(path.format(world.token), headers={"host": host})
+    assert answer.status_code == 400
+    assert_leaks_nothing(answer, world)
+
+
+def test_a_forwarded_host_stands_in_no_link(world):
+    page = browser_of(world.victim).get(world.campaign.get_absolute_url(), headers={"x-forwarded-host": "evil.example"})
+    assert "evil.example" not in page.content.decode()
+
+
+NUMBERS = ["0", str(2**31), str(2**63), "9" * 300, "-1", "1e3", "0x1", "%00", "%D9%A1", "1%2F..", "1;", "' OR 1=1"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    "path",
+    ["/campaigns/{}/", "/campaigns/{}/files/votes.csv", "/campaigns/pictures/{}/", "/pairs/{}/left/"],
+)
+def test_odd_numbers_in_addresses_are_not_found(world, path, number):
+    answer = browser_of(world.victim).get(path.format(number))
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret-key", "..%2f..%2fsecret-key", "%2e%2e/votes.csv", "..\\secret-key", "/etc/passwd", "%2fetc%2fpasswd",
+        "votes.csv%00.zip", "votes.csv/", "VOTES.CSV", "export.zip%0d%0aX: y", "recipe.json;.csv", "~root", "a" * 3000,
+    ],
+)  # fmt: skip
+def test_no_file_name_leads_out_of_the_record(world, name):
+    answer = browser_of(world.victim).get(f"/campaigns/{world.campaign.pk}/files/{name}")
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "%00", "..", "%2e%2e%2f", "A" * 43, "A" * 5000, "' OR '1'='1", "%F0%9F%A6%93", "{{7*7}}", "%ff%fe", "*"],
+)
+def test_a_guessed_link_leads_nowhere(world, token):
+    for client in (browser_of(None), world.voter):
+        answer = client.get(f"/join/{token}/")
+        assert answer.status_code == 404
+        assert_leaks_nothing(answer, world)
+
+
+POSTS = ("/campaigns/{0}/members/", "/campaigns/{0}/annotators/remove/", "/campaigns/new/", "/join/{1}/vote/")
+BODIES = {
+    "json": ("application/json", b'{"username": "colleague", "role": "manager", "choice": "left"}'),
+    "xml": ("text/xml", b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>'),
+    "broken multipart": ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data; name=role"),
+    "multipart without boundary": ("multipart/form-data", b"--x--"),
+    "two thousand fields": ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % n for n in range(2000))),
+    "no UTF-8": ("application/x-www-form-urlencoded", b"username=%ff%fe&role=%ff&annotator=%ff&choice=%ff&lease=%ff"),
+    "NUL": ("application/x-www-form-urlencoded", b"username=a%00b&role=viewer%00&annotator=1%00&choice=left&lease=%00"),
+    "other charset": ("application/x-www-form-urlencoded; charset=utf-7", b"username=+ADw-&choice=+ADw-"),
+    "unknown charset": ("application/x-www-form-urlencoded; charset=no-such", b"username=a&role=viewer&choice=left"),
+    "no type": ("", b"username=colleague&role=manager&choice=left"),
+    "two of each": (
+        "application/x-www-form-urlencoded",
+        b"role=viewer&role=x&username=&username=&choice=left&choice=up",
+    ),
+    "brackets": ("application/x-www-form-urlencoded", b"username[]=colleague&role[$ne]=1&choice[]=left&annotator[]=1"),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("path", POSTS)
+def test_a_body_no_page_sends_changes_nothing(world, path, body):
+    client = world.voter if path.startswith("/join/") else browser_of(world.victim)
+    media_type, content = BODIES[body]
+    answer = client.generic("POST", path.format(world.campaign.pk, world.token), content, content_type=media_type)
+    # 200 and 302: the form again, or the page that says what was wrong with it.
+    assert answer.status_code in {200, 302, 400, 404, 415}
+
+
+WRONG_NUMBERS = ["many", "-1", "1e309", "NaN", "9" * 400, "\x00", "0x10", "[]"]
+NUMBER_FIELDS = [
+    "chains", "steps", "lease_seconds", "seed", "catalog-fresh_share", "catalog-neighbours",
+    "questions-0-budget", "questions-TOTAL_FORMS",
+]  # fmt: skip
+WRONG_CHOICES = ["", "songs", "__class__", "../texts", "texts\x00", "' OR 1=1"]
+
+
+@pytest.mark.parametrize("value", WRONG_NUMBERS)
+@pytest.mark.parametrize("field", NUMBER_FIELDS)
+def test_no_wrong_number_makes_a_campaign(world, field, value):
+    if field.endswith("_share") and value == "0x10":
+        value = "2"
+    answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: value}))
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("value", WRONG_CHOICES)
+@pytest.mark.parametrize("field", ["space", "catalog-objects", "catalog-move"])
+def test_no_wrong_choice_makes_a_campaign(world, field, value):
+    answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: value}))
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(("field", "longest"), [("name", 120), ("instructions", 4000), ("questions-0-question", 300)])
+@pytest.mark.parametrize("text", ["{}", "\x00{}", "<script>{}"], ids=["long", "NUL", "script"])
+def test_no_text_beyond_its_bound_makes_a_campaign(world, field, longest, text):
+    answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: text.format("x" * (longest + 1))}))
+    assert answer.status_code == 200
+    assert b"<script>x" not in answer.content
+
+
+@pytest.mark.parametrize("role", ["admin", "owner", "superuser", "", "manager ", "viewer,manager"])
+def test_no_role_but_ours_can_be_given(world, role):
+    path = f"/campaigns/{world.campaign.pk}/members/"
+    answer = browser_of(world.victim).post(path, {"username": "colleague", "role": role}, follow=True)
+    assert "choose what they may do" in answer.content.decode()
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", "9" * 30, "1 OR 1=1", ""])
+def test_no_annotator_of_elsewhere_can_be_removed(world, number):
+    answer = browser_of(world.colleague).post(
+        f"/campaigns/{world.campaign.pk}/annotators/remove/", {"annotator": number}
+    )
+    assert answer.status_code == 404
+    own = Campaign.objects.get(owner=world.colleague)
+    victims = str(world.pair.annotator_id)
+    for annotator in (number, victims):
+        answer = browser_of(world.colleague).post(
+            f"/campaigns/{own.pk}/annotators/remove/", {"annotator": annotator}, follow=True
+        )
+        assert "Give an annotator’s number" in answer.content.decode().replace("&#x27;", "’")
+
+
+@pytest.mark.parametrize("header", ["HTTP_X_FORWARDED_USER", "HTTP_REMOTE_USER", "REMOTE_USER", "HTTP_AUTHORIZATION"])
+def test_no_header_signs_anybody_in(world, header):
+    answer = browser_of(None).get(world.campaign.get_absolute_url(), **{header: "victim"})
+    assert answer.status_code == 302
+
+
+@pytest.mark.parametrize("sesame", ["", "A" * 40, "AAAAAAAA", "%00", "é" * 30])
+def test_no_guessed_link_signs_anybody_in(world, sesame):
+    assert browser_of(None).get("/accounts/sign-in/by-link/", {"sesame": sesame}).status_code == 403
+
+
+def test_a_setup_that_is_good_does_make_one(world):
+    """The negative control: the form above is refused for what is wrong in it."""
+    answer = browser_of(world.victim).post("/campaigns/new/", form())
+    made = Campaign.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
+    wait_until_idle()
+    made.delete()
+
+
+def test_an_upload_named_like_a_path_stays_in_its_folder(world):
+    file = SimpleUploadedFile("t.csv", b"text\none\ntwo\n")
+    file._name = "../../../secret-key"
+    answer = browser_of(world.victim).post("/campaigns/new/", form(**{"catalog-file": file}))
+    made = Campaign.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
+    wait_until_idle()
+    assert made.catalog.file.name.startswith("uploads/")
+    assert made.catalog.filename == "secret-key"
+    made.delete()

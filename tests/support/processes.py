@@ -1,0 +1,286 @@
+"""A whole installation of several processes on servers of its own, as `docker/compose.yaml` starts it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.client import HTTPException
+from pathlib import Path
+
+import numpy as np
+import psycopg
+from websockets.exceptions import InvalidHandshake
+
+from prefmh_web.demo.voters import RECONNECT_S, Voter
+from prefmh_web.embedded.server import free_port
+from tests.support.engines import Postgres, Redis
+from tests.support.server_stack import environment, without_ours
+
+ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE_S = 60
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> object:
+    """Return what `condition` returns once that is true.
+
+    Raises:
+        AssertionError: it did not become true in time.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"did not happen within {seconds} s: {what}")
+
+
+class Process:
+    """One process and its children, with what they printed."""
+
+    def __init__(self, name: str, command: list[str], environment: dict[str, str], folder: Path, **options) -> None:
+        self.name, self._command, self._environment, self._options = name, command, environment, options
+        self._log = folder / f"{name}.log"
+
+    def start(self) -> None:
+        with self._log.open("a") as log:
+            # A session of its own: a kill takes the pool's children along, as a machine that goes down does.
+            self._process = subprocess.Popen(
+                self._command, cwd=ROOT, env=self._environment, stdout=log, stderr=log, start_new_session=True,
+                **self._options,
+            )  # fmt: skip
+
+    def send(self, number: int) -> None:
+        """Send a signal to it and its children."""
+        os.killpg(self._process.pid, number)
+
+    def kill(self) -> None:
+        """Kill it without a warning; nothing when it has gone."""
+        if self._process.poll() is None:
+            self.send(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> int:
+        """Ask it to end and return its exit status."""
+        self._process.terminate()
+        return self._process.wait(_PATIENCE_S)
+
+    def wait(self) -> int:
+        """Return its exit status once it has ended by itself."""
+        return self._process.wait(_PATIENCE_S)
+
+    def assert_runs(self) -> None:
+        assert self._process.poll() is None, self.log()
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+
+class Installation:
+    """PostgreSQL, Redis, two web processes, a worker and beat."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.postgres, self.redis = Postgres(), Redis()
+        self.ports = [free_port("127.0.0.1", None, first=first, tries=500) for first in (29_000, 29_500)]
+        self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
+
+    def start(self) -> None:
+        """Start everything and wait until both web processes say that they are ready."""
+        self.postgres.start()
+        self.redis.start()
+        self.environment = {
+            **without_ours(os.environ),
+            **environment(self.postgres.create("prefmh"), self.redis.url, self.urls[0]),
+            "PREFMH_DATA": str(self.folder / "data"),
+            "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
+        }
+        self.run("manage.py", "migrate", "--verbosity", "0")
+        self.webs = [self.web(f"web-{place}", port) for place, port in enumerate(self.ports)]
+        self.worker = self.celery("worker", "--queues", "default,files,endpoints", "--concurrency", "2")
+        self.beat = self.celery("beat")
+        for process in (*self.webs, self.worker, self.beat):
+            process.start()
+        for url in self.urls:
+            wait_for(lambda url=url: is_ready(url), f"{url} ready")
+
+    def stop(self) -> None:
+        for process in (*self.webs, self.worker, self.beat):
+            process.kill()
+        self.redis.remove()
+        self.postgres.remove()
+
+    def web(self, name: str, port: int, **options) -> Process:
+        command = ["-m", "uvicorn", "prefmh_web.asgi:application", "--port", str(port), "--lifespan", "off"]
+        environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
+        return Process(name, [sys.executable, *command, "--ws-max-size", "65536"], environment, self.folder, **options)
+
+    def celery(self, kind: str, *options: str) -> Process:
+        command = [sys.executable, "-m", "celery", "-A", "prefmh_web", kind, *options]
+        return Process(kind, command, self.environment, self.folder)
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
+        """Run a Python command to its end, as one more process of this installation."""
+        done = subprocess.run(
+            [sys.executable, *command], cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def make_campaigns(self, *recipes: dict, start: bool = True) -> list[tuple[int, str]]:
+        """Make one campaign of twelve texts for each recipe's changes; return its number and its invitation's path."""
+        done = self.run("-m", "tests.support.processes", "make", json.dumps(recipes), *(["start"] if start else []))
+        return [tuple(made) for made in json.loads(done.stdout)]
+
+    def assert_record_is_whole_and_replays(self, *campaigns: int) -> None:
+        """Look at the record, export it and replay the export, all in another process."""
+        numbers = [str(campaign) for campaign in campaigns]
+        self.run("-m", "tests.support.processes", "check", str(self.folder), *numbers)
+
+    def start_campaign(self, campaign: int) -> None:
+        """Start a draft whose file has been read."""
+        self.run("-m", "tests.support.processes", "start", str(campaign))
+
+    def sign_in_path(self) -> str:
+        """Return the path that signs the campaigns' owner in."""
+        return self.run("-m", "tests.support.processes", "sign-in").stdout.strip()
+
+    def query(self, sql: str, *values) -> list[tuple]:
+        """Read, or change, the record as another process does."""
+        with psycopg.connect(self.postgres.url("prefmh"), autocommit=True) as connection:
+            cursor = connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextlib.contextmanager
+    def holding(self, table: str, where: str, *values) -> Iterator[None]:
+        """Hold the locks of some rows, so that whoever wants to write them has to wait."""
+        with psycopg.connect(self.postgres.url("prefmh")) as connection:
+            connection.execute(f"SELECT 1 FROM {table} WHERE {where} FOR UPDATE", values)
+            yield
+
+    def waiting_for_a_lock(self, like: str) -> int:
+        """Return how many sessions wait for a lock with such a statement."""
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+        return self.query(waiting, like)[0][0]
+
+
+class Crowd:
+    """Simulated people who vote all the time, on a thread of their own."""
+
+    def __init__(self, voters: list[Voter]) -> None:
+        self._voters = voters
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._all(),), name="crowd")
+
+    @property
+    def acknowledged(self) -> list[str]:
+        """The keys of the votes that the server has answered."""
+        return [key for voter in self._voters for key in list(voter.acknowledged)]
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until everybody has seen the campaign finished."""
+        self._thread.join(seconds)
+        assert not self._thread.is_alive(), "the campaign did not finish"
+        self._loop.close()
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            self._loop.call_soon_threadsafe(task.cancel)
+        self._thread.join()
+        self._loop.close()
+
+    async def _all(self) -> None:
+        self._tasks = [asyncio.create_task(self._one(voter)) for voter in self._voters]
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _one(self, voter: Voter) -> None:
+        while True:
+            try:
+                return await voter.run()
+            except (InvalidHandshake, HTTPException):
+                # A server killed while it answers; people press reload.
+                await asyncio.sleep(RECONNECT_S)
+
+
+def hurried(rng: np.random.Generator) -> float:
+    """Seconds per choice of somebody in a great hurry."""
+    return float(rng.exponential(0.1))
+
+
+def is_ready(url: str) -> bool:
+    """True when the web process there says that it can serve people."""
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=10) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def _make(recipes: list[dict], start: bool) -> list[tuple[int, str]]:
+    from django.contrib.auth import get_user_model
+
+    from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
+
+    owner, _ = get_user_model().objects.get_or_create(username="ada")
+    if not start:
+        return [(make_draft(owner, recipe=make_recipe(**changes)).pk, "") for changes in recipes]
+    made = [make_campaign(owner, recipe=make_recipe(**changes)) for changes in recipes]
+    return [(campaign.pk, invitation_path(campaign)) for campaign in made]
+
+
+def _check(folder: Path, campaigns: list[int]) -> None:
+    from django.db import connection, transaction
+
+    from prefmh_web.campaigns.models import Campaign
+    from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+
+    for number in campaigns:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # People go on voting: all that is looked at is of one moment.
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            campaign = Campaign.objects.get(pk=number)
+            assert_record_is_whole(campaign)
+        assert_replay_passes(export_to(campaign, folder))
+
+
+def _start(campaign: int) -> None:
+    from prefmh_web.campaigns import lifecycle
+    from prefmh_web.campaigns.models import Campaign
+
+    lifecycle.start(Campaign.objects.get(pk=campaign))
+
+
+def _sign_in_path() -> str:
+    from django.contrib.auth import get_user_model
+
+    from prefmh_web.accounts.links import sign_in_path
+
+    return sign_in_path(get_user_model().objects.get(username="ada"))
+
+
+def _main(wanted: str, *arguments: str) -> None:
+    """Do, in a process of the installation, what the methods above ask for."""
+    import django
+
+    django.setup()
+    if wanted == "make":
+        print(json.dumps(_make(json.loads(arguments[0]), "start" in arguments)))
+    elif wanted == "start":
+        _start(int(arguments[0]))
+    elif wanted == "sign-in":
+        print(_sign_in_path())
+    else:
+        _check(Path(arguments[0]), [int(number) for number in arguments[1:]])
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
