@@ -3,7 +3,7 @@
     limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
 
-A rate is a sliding window (`limits.strategies.SlidingWindowCounterRateLimiter`). `settings.RATE_LIMITS` replaces
+A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings.RATE_LIMITS` replaces
 single rates by name, such as {"join": "5000/minute"}. `settings.TRUSTED_PROXIES` holds the networks of our own
 proxies; nobody else's X-Forwarded-For is believed.
 """
@@ -22,7 +22,7 @@ from django.shortcuts import render
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage, Storage
-from limits.strategies import SlidingWindowCounterRateLimiter
+from limits.strategies import MovingWindowRateLimiter
 
 logger = logging.getLogger(__name__)
 
@@ -98,10 +98,9 @@ def polite(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return view(request, *arguments, **keywords)
         except TooMany as reason:
             logger.info("too often: %s %s", request.method, request.resolver_match and request.resolver_match.view_name)
-            seconds = reason.retry_after
-            return render(
-                request, "slow_down.html", {"seconds": seconds}, status=429, headers={"Retry-After": str(seconds)}
-            )
+            answer = render(request, "slow_down.html", {"seconds": reason.retry_after}, status=429)
+            answer["Retry-After"] = str(reason.retry_after)
+            return answer
 
     return answered
 
@@ -130,7 +129,7 @@ def client_address(request: HttpRequest) -> str:
     is whatever the visitor wrote.
     """
     address = request.META.get("REMOTE_ADDR") or ""
-    forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
+    forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
     while forwarded and _is_our_proxy(address):
         address = forwarded.pop()
     return address
@@ -150,7 +149,7 @@ def _is_our_proxy(address: str) -> bool:
     return any(number in network for network in getattr(settings, "TRUSTED_PROXIES", ()))
 
 
-def _spend(limiter: SlidingWindowCounterRateLimiter, rate: RateLimitItem, *key: str) -> None:
+def _spend(limiter: MovingWindowRateLimiter, rate: RateLimitItem, *key: str) -> None:
     if not limiter.hit(rate, *key):
         wait = limiter.get_window_stats(rate, *key).reset_time - time.time()
         raise TooMany(max(1, math.ceil(wait)))
@@ -167,7 +166,7 @@ def _hashed(key: tuple[Key, ...]) -> str:
 
 
 @cache
-def _shared() -> SlidingWindowCounterRateLimiter:
+def _shared() -> MovingWindowRateLimiter:
     url = getattr(settings, "REDIS_URL", None)
     if url is None:
         return _own()
@@ -177,9 +176,9 @@ def _shared() -> SlidingWindowCounterRateLimiter:
 
 
 @cache
-def _own() -> SlidingWindowCounterRateLimiter:
+def _own() -> MovingWindowRateLimiter:
     return _limiter(MemoryStorage())
 
 
-def _limiter(storage: Storage) -> SlidingWindowCounterRateLimiter:
-    return SlidingWindowCounterRateLimiter(storage)
+def _limiter(storage: Storage) -> MovingWindowRateLimiter:
+    return MovingWindowRateLimiter(storage)

@@ -49,6 +49,7 @@ from sampler.planning import (
     expected_votes,
     mean_votes,
 )
+from sampler.rating import mean_ratings, tell_by_ratings
 from sampler.recipe import JudgeRecipe, Recipe, RecipeError, RecipeProblem, parse_recipe
 from sampler.record import Record, read_record
 from sampler.replay import Difference, RecordError, Replay, replay
@@ -63,6 +64,7 @@ from sampler.rules import (
     PointwiseDifference,
     PointwiseJoint,
     PointwisePower,
+    PointwiseRecipe,
     PointwiseSeparate,
     Quest,
     ScoreRule,
@@ -86,6 +88,7 @@ from sampler.spaces.molecules.description import MoleculeDescription, describe_m
 from sampler.spaces.molecules.drawing import draw_molecule, draw_pair, molecule_png
 from sampler.spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
+from sampler.spaces.texts.description import TextDescription, describe_text
 from sampler.spaces.texts.differences import compare_texts
 from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from sampler.spaces.texts.story_openings import SCENARIOS as STORY_SCENARIOS
@@ -146,6 +149,7 @@ __all__ = [
     "PointwiseDifference",
     "PointwiseJoint",
     "PointwisePower",
+    "PointwiseRecipe",
     "PointwiseSeparate",
     "Policy",
     "Position",
@@ -168,6 +172,7 @@ __all__ = [
     "ServedTextsRecipe",
     "Suffix",
     "Tally",
+    "TextDescription",
     "Tokens",
     "TwoJudgeOrder",
     "Verdict",
@@ -188,6 +193,7 @@ __all__ = [
     "default_vocabulary",
     "describe_image",
     "describe_molecule",
+    "describe_text",
     "diagnostics",
     "draw_molecule",
     "draw_pair",
@@ -197,6 +203,7 @@ __all__ = [
     "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",
+    "mean_ratings",
     "mean_votes",
     "molecule_png",
     "objects_of",
@@ -216,6 +223,7 @@ __all__ = [
     "stream",
     "target",
     "tell",
+    "tell_by_ratings",
     "transition_matrix",
     "verdict",
     "votes_per_effective_sample",

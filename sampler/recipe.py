@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
-from sampler.judges.sources import Order, PeopleSource, Source
+from sampler.judges.sources import ModelSource, Order, PeopleSource, Source
 from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, MixtureRecipe
+from sampler.rules.recipe import NVoteRecipe, PointwiseRecipe, RuleRecipe
 from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 from sampler.spaces.texts.language_model import LanguageModel
@@ -44,7 +45,10 @@ class RecipeError(ValueError):
 
 
 class JudgeRecipe(BaseModel):
-    """One question, how many votes each comparison may cost it, which object stands first, and who answers."""
+    """One question, how many votes each comparison may cost it, which object stands first, and who answers.
+
+    Under a rule that rates, the budget is how many ratings of each object are averaged.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +65,7 @@ class JudgeRecipe(BaseModel):
 
 
 class Recipe(BaseModel):
-    """Space, kernel, judges, chains, steps and seed."""
+    """Space, kernel, judges, rule, chains, steps and seed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,6 +73,7 @@ class Recipe(BaseModel):
     space: SpaceRecipe
     kernel: KernelRecipe
     judges: tuple[JudgeRecipe, ...] = Field(min_length=1, max_length=8)
+    rule: RuleRecipe = NVoteRecipe()
     chains: int = Field(ge=1, le=1000)
     steps: int = Field(ge=1, le=1_000_000)
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
@@ -157,6 +162,23 @@ def _misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
             yield RecipeProblem("kernel", message)
     if "neighbours" in recipe.moves and isinstance(recipe.space, CatalogRecipe) and not recipe.space.neighbours:
         yield RecipeProblem("space.neighbours", "must be 1 or more for a kernel that moves to neighbours")
+    if isinstance(recipe.rule, PointwiseRecipe):
+        yield from _cannot_rate(recipe, recipe.rule)
+
+
+def _cannot_rate(recipe: Recipe, rule: PointwiseRecipe) -> Iterator[RecipeProblem]:
+    if rule.form != "separate" and len(recipe.judges) > 1:
+        message = f"'{rule.form}' takes one rating for everything: ask all in one question, or use 'separate'"
+        yield RecipeProblem("rule.form", message)
+    for place, judge in enumerate(recipe.judges):
+        path = f"judges.{place}"
+        if not isinstance(judge.source, ModelSource):
+            yield RecipeProblem(f"{path}.source", "must be a model: people compare, they do not rate")
+        elif judge.source.votes != "sampled":
+            yield RecipeProblem(f"{path}.source.votes", "must be 'sampled': ratings are not drawn from probabilities")
+        if judge.order != "random":
+            message = "must be 'random', the default: an object that is rated stands alone"
+            yield RecipeProblem(f"{path}.order", message)
 
 
 def _problem(found: ErrorDetails, data: object) -> RecipeProblem:

@@ -1,4 +1,4 @@
-"""Read a campaign's export: recipe.json and four CSV tables in one ZIP."""
+"""Read a campaign's export: recipe.json and five CSV tables in one ZIP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from sampler.replay import RecordError
 
 Row = dict[str, str]
 
+_TABLES = ("states", "steps", "votes", "samples")
+_RATINGS = "ratings"
 # Columns with text of unknown origin; the export puts an apostrophe before what a spreadsheet might run.
 _TEXTS = ("content", "code", "question", "endpoint")
 
@@ -28,6 +30,7 @@ class Record:
     steps: list[Row]
     votes: list[Row]
     samples: list[Row]
+    ratings: list[Row] = field(default_factory=list)
 
 
 def read_record(path: Path) -> Record:
@@ -39,7 +42,10 @@ def read_record(path: Path) -> Record:
     try:
         with zipfile.ZipFile(path) as archive:
             recipe = json.loads(archive.read("recipe.json"))
-            tables = {name: _table(archive, f"{name}.csv") for name in ("states", "steps", "votes", "samples")}
+            tables = {name: _table(archive, f"{name}.csv") for name in _TABLES}
+            # Exports were once written without it.
+            if f"{_RATINGS}.csv" in archive.namelist():
+                tables[_RATINGS] = _table(archive, f"{_RATINGS}.csv")
     except KeyError as error:
         raise RecordError(f"{path} is no whole export: {error.args[0]}") from error
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:

@@ -1,7 +1,7 @@
 """Recompute a campaign from its exported record alone and say where the record differs.
 
-Nothing here trusts the record beyond the recipe, the objects and the votes: the chains are walked again from the
-seed, and what a column repeats of another is compared with it.
+Nothing here trusts the record beyond the recipe, the objects and the votes or ratings: the chains are walked again
+from the seed, and what a column repeats of another is compared with it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from sampler.appraisals import Appraisals
 from sampler.chain import Plan
 from sampler.chronicle import Chronicle, Recorded, Redrawn
 from sampler.judges.presentations import draws_of, presentations_of
 from sampler.ledger import CatalogLedger, GeneratedLedger, Ledger
 from sampler.recipe import Recipe, parse_recipe
-from sampler.retrace import Difference, Place, Row, is_for_proposal, retrace
+from sampler.retrace import Difference, Evidence, Place, Row, Votes, is_for_proposal, retrace
+from sampler.rules.recipe import PointwiseRecipe
 from sampler.spaces.catalogs.catalog import Catalog
 from sampler.spaces.space import Space
 from sampler.spaces.texts.served import RecordedTexts, ServedTextsRecipe
@@ -36,6 +38,7 @@ class Replay:
     verdicts: int
     votes: int
     differences: tuple[Difference, ...]
+    ratings: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class _Tables:
     steps: list[Row]
     votes: list[Row]
     samples: list[Row]
+    ratings: list[Row]
 
 
 def replay(
@@ -54,8 +58,11 @@ def replay(
     steps: Iterable[Row],
     votes: Iterable[Row],
     samples: Iterable[Row],
+    ratings: Iterable[Row] = (),
 ) -> Replay:
     """Recompute every decision of an export; the arguments are recipe.json and the rows of its CSV files.
+
+    Exports were once written without ratings; only a rule that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -68,6 +75,7 @@ def replay(
             sorted(_whole("steps", steps), key=_place),
             list(_whole("votes", votes)),
             list(_whole("samples", samples)),
+            list(_whole("ratings", ratings)),
         )
         votes_of = _votes_by_step(tables.votes)
         differences = [
@@ -79,7 +87,8 @@ def replay(
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)
         raise RecordError(f"The record cannot be read: {problem}") from error
     decided = sum(row["verdict"] != "" for row in tables.steps)
-    return Replay(decided, sum(len(cast) for cast in votes_of.values()), tuple(differences))
+    cast = sum(len(cast) for cast in votes_of.values())
+    return Replay(decided, cast, tuple(differences), len(tables.ratings))
 
 
 def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
@@ -125,6 +134,7 @@ def _votes_by_step(votes: Iterable[Row]) -> dict[Place, list[Row]]:
 
 def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[Row]]) -> Iterator[Difference]:
     chronicle, ledger = _opened(recipe, tables.states)
+    evidence = _evidence(recipe, tables, votes_of)
     visits: dict[Place, int] = {}
     for row in tables.samples:
         state = int(row["state"])
@@ -133,8 +143,17 @@ def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[
         visits[_place(row)] = state
     for chain in range(recipe.chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from retrace(chronicle, ledger, recipe.steps, chain, mine, votes_of, visits)
+        yield from retrace(chronicle, ledger, recipe.steps, chain, mine, evidence, visits)
     yield from _compare_leftovers(recipe.chains, {_place(row) for row in tables.steps}, votes_of, visits)
+
+
+def _evidence(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[Row]]) -> Evidence:
+    if isinstance(recipe.rule, PointwiseRecipe):
+        states = {int(row["state"]) for row in tables.states}
+        return Appraisals(recipe.rule, recipe.budgets, states, tables.ratings)
+    if tables.ratings:
+        raise ValueError("ratings.csv must be empty where votes decide")
+    return Votes(votes_of)
 
 
 def _compare_leftovers(
@@ -152,6 +171,9 @@ def _compare_leftovers(
 def _compare_votes(recipe: Recipe, votes: Iterable[Row]) -> Iterator[Difference]:
     """Compare a vote's question with its judge's and for_proposal with its sides, whether it counted or not."""
     for row in votes:
+        if isinstance(recipe.rule, PointwiseRecipe):
+            yield Difference(*_place(row), "a vote", "there", "none: ratings decide")
+            continue
         judge, name = int(row["judge"]), f"vote {row['number']}" if row["number"] else "a late vote"
         if not 0 <= judge < len(recipe.judges):
             raise ValueError(f"judge must be 0 to {len(recipe.judges) - 1}, not {judge}")

@@ -1,7 +1,7 @@
-"""Walk one chain of a record again, from the seed and the votes alone, and say where the record differs.
+"""Walk one chain of a record again, from the seed and its evidence alone, and say where the record differs.
 
 Starting states, proposals, base ratios and uniforms are drawn again; every tally and verdict is recomputed from the
-votes in their order.
+votes in their order, or from the ratings where the rule rates (`appraisals.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,23 +40,55 @@ class Difference:
         )
 
 
+class Evidence(Protocol):
+    """What a record's steps were decided by."""
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict it gives, and yield where it or the step's row is not as it should be.
+
+        Args:
+            numbers: of the current state and of the proposal.
+            row: what steps.csv says of the step.
+        """
+        ...
+
+
+class Votes:
+    """Each step's counted votes in order, by its place."""
+
+    def __init__(self, votes_of: Mapping[Place, list[Row]]) -> None:
+        self._votes_of = votes_of
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict of the step's votes; see `Evidence`."""
+        cast = self._votes_of.get((comparison.chain, comparison.step), [])
+        yield from _compare_voters(comparison, cast)
+        tally, verdict = yield from _count(comparison, cast)
+        yield from compare_outcome(comparison, row, tally, verdict)
+        return verdict
+
+
 def retrace(
     chronicle: Chronicle,
     ledger: Ledger,
     length: int,
     chain: int,
     rows: list[Row],
-    votes_of: dict[Place, list[Row]],
+    evidence: Evidence,
     visits: dict[Place, int],
 ) -> Iterator[Difference]:
-    """Yield where a chain's steps and samples differ from what its votes give.
+    """Yield where a chain's steps and samples differ from what its evidence gives.
 
     Args:
         chronicle: the chain's draws.
         ledger: the record's states.
         length: how many steps the recipe asks for.
         rows: the chain's steps in order.
-        votes_of: each step's counted votes in order.
+        evidence: its votes or ratings.
         visits: the sampled states; those that the chain reaches are taken out.
 
     Raises:
@@ -86,10 +118,7 @@ def retrace(
         if drawn_differently:
             # Whatever follows in this chain rests on the draw that differs.
             return
-        cast = votes_of.get((chain, comparison.step), [])
-        yield from _compare_voters(comparison, cast)
-        tally, verdict = yield from _count(comparison, cast)
-        yield from _compare_outcome(comparison, row, tally, verdict)
+        verdict = yield from evidence.settle(comparison, (number, new), row)
         if verdict is not Verdict.UNDECIDED:
             position = advance(position, comparison, verdict)
             number = new if verdict is Verdict.ACCEPT else number
@@ -167,7 +196,8 @@ def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference
     return tally, verdict
 
 
-def _compare_outcome(comparison: Comparison[Any], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
+def compare_outcome(comparison: Comparison[Any], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
+    """Yield where a step's row has another tally or another verdict."""
     differs = partial(Difference, comparison.chain, comparison.step)
     for column, counts in {"votes_cast": tally.votes_cast, "votes_for": tally.votes_for}.items():
         if _counts(row[column]) != counts:

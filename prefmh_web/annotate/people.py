@@ -103,5 +103,7 @@ def _return_leases(annotator_ids: list[int], **_) -> None:
 
 
 def _joined(session: SessionBase, campaign_id: int) -> Annotator | None:
-    found = Annotator.objects.select_related("campaign")
-    return found.filter(pk=session.get(_KEY.format(campaign_id)), campaign=campaign_id).first()
+    annotator_id = session.get(_KEY.format(campaign_id))
+    if annotator_id is None:
+        return None
+    return Annotator.objects.select_related("campaign").filter(pk=annotator_id, campaign=campaign_id).first()

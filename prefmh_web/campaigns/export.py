@@ -1,8 +1,8 @@
-"""The record as files: recipe.json and four CSV files, streamed row by row, one by one or as one ZIP.
+"""The record as files: recipe.json and five CSV files, streamed row by row, one by one or as one ZIP.
 
 All files of one export speak of one moment. That moment is a `Cut`, taken in one query each: how many steps each
 chain had decided, and how many votes its open comparison had. Whatever is older never changes, so the files can
-be written while people go on voting.
+be written while people go on voting. Ratings never change either; those an open comparison has are no part of it.
 """
 
 import csv
@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
+import sampler
+from prefmh_web.campaigns import plans
 from prefmh_web.campaigns.cells import harmless
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, State, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, State, Vote
 
 Row = list[object]
 _ROWS_PER_CHUNK = 500
@@ -35,6 +37,8 @@ class Cut:
     """The last step opened by each chain's place."""
     last_vote: int
     """Late votes with a greater id came after the cut."""
+    last_rating: int
+    """Ratings with a greater id came after the cut."""
 
     @classmethod
     def now(cls, campaign: Campaign) -> "Cut":
@@ -44,6 +48,8 @@ class Cut:
         opened = list(found.annotate(cast=Max("votes__number")).values_list("pk", "cast", "chain__place", "step"))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         chains = list(campaign.chains.values_list("pk", "place", "step"))
+        # Last, so that it has all ratings of the steps that are decided.
+        last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         last_opened = {place: step for _, place, step in chains}
         for _, _, place, step in opened:
             last_opened[place] = max(step, last_opened[place])
@@ -53,6 +59,7 @@ class Cut:
             open_votes={pk: cast or 0 for pk, cast, _, _ in opened},
             last_opened=last_opened,
             last_vote=last_vote,
+            last_rating=last_rating,
         )
 
     def has_state(self, state: State) -> bool:
@@ -80,21 +87,25 @@ def states(cut: Cut) -> Iterator[Row]:
 
 
 def steps(cut: Cut) -> Iterator[Row]:
-    """Every comparison in order, with what the verdict was computed from; open ones have no verdict and no uniform."""
+    """Every comparison in order, with what the verdict was computed from; open ones have no verdict and no uniform.
+
+    Where the rule rates, that is the mean rating of either object by each judge; the ratings are in `ratings`.
+    """
     yield [
         "chain", "step", "current", "proposal", "log_r0", "uniform", "budgets", "votes_cast", "votes_for",
-        "verdict", "opened_at", "decided_at",
+        "verdict", "opened_at", "decided_at", "current_ratings", "proposal_ratings",
     ]  # fmt: skip
     judges = list(cut.campaign.judges.all())
     budgets = " ".join(str(judge.budget) for judge in judges)
     for comparison in _comparisons(cut, with_votes=True):
         decided = cut.is_decided(comparison)
         tallies = _tallies(comparison, len(judges), None if decided else cut.open_votes[comparison.pk])
+        means = _means(cut.campaign, comparison) if decided else ("", "")
         yield [
             comparison.chain.place, comparison.step, comparison.current.place, comparison.proposal.place,
             repr(comparison.log_r0), repr(comparison.uniform) if decided else "", budgets, *tallies,
             comparison.verdict if decided else "", _time(comparison.opened_at),
-            _time(comparison.decided_at) if decided else "",
+            _time(comparison.decided_at) if decided else "", *means,
         ]  # fmt: skip
 
 
@@ -130,11 +141,28 @@ def samples(cut: Cut) -> Iterator[Row]:
                 yield [chain.place, comparison.step, state.place, harmless(state.content)]
 
 
+def ratings(cut: Cut) -> Iterator[Row]:
+    """Every rating that a model gave an object, where the rule rates; otherwise none.
+
+    How many replies one took is not known where another of the same turn could not be read.
+    """
+    yield ["state", "judge", "slot", "rating", "asks", "endpoint", "rated_at"]
+    found = Rating.objects.filter(judge__campaign=cut.campaign, pk__lte=cut.last_rating)
+    found = found.select_related("state", "judge__endpoint").order_by("state__place", "judge__place", "slot")
+    for rating in found.iterator(_ROWS_PER_CHUNK):
+        if cut.has_state(rating.state):
+            yield [
+                rating.state.place, rating.judge.place, rating.slot, rating.value, _known(rating.asks),
+                harmless(rating.judge.endpoint.name), _time(rating.rated_at),
+            ]  # fmt: skip
+
+
 TABLES: dict[str, Callable[[Cut], Iterator[Row]]] = {
     "votes.csv": votes,
     "steps.csv": steps,
     "states.csv": states,
     "samples.csv": samples,
+    "ratings.csv": ratings,
 }
 RECIPE = "recipe.json"
 
@@ -146,9 +174,14 @@ def recipe(campaign: Campaign) -> str:
 
 def csv_text(cut: Cut, name: str) -> Iterator[str]:
     """Yield one of `TABLES` as CSV text, some hundred rows at a time."""
+    return as_csv(TABLES[name](cut))
+
+
+def as_csv(rows: Iterator[Row]) -> Iterator[str]:
+    """Yield rows as CSV text, some hundred at a time."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    for count, row in enumerate(TABLES[name](cut), start=1):
+    for count, row in enumerate(rows, start=1):
         writer.writerow(row)
         if count % _ROWS_PER_CHUNK == 0:
             yield _drain(buffer)
@@ -181,7 +214,8 @@ def _comparisons(cut: Cut, chain: Chain | None = None, with_votes: bool = False)
     if chain is not None:
         found = found.filter(chain=chain)
     if with_votes:
-        found = found.prefetch_related("votes__judge")
+        rated = ("current__ratings", "proposal__ratings") if cut.campaign.is_rated else ()
+        found = found.prefetch_related("votes__judge", *rated)
     found = found.select_related("chain", "current", "proposal").order_by("chain__place", "step")
     return (comparison for comparison in found.iterator(_ROWS_PER_CHUNK) if cut.includes(comparison))
 
@@ -208,6 +242,18 @@ def _tallies(comparison: Comparison, judges: int, up_to: int | None) -> tuple[st
             cast[vote.judge.place] += 1
             votes_for[vote.judge.place] += vote.for_proposal
     return " ".join(map(str, cast)), " ".join(map(str, votes_for))
+
+
+def _means(campaign: Campaign, comparison: Comparison) -> tuple[str, str]:
+    """Return the mean ratings that decided a step, by judge; nothing where none was needed."""
+    if comparison.is_identity or not campaign.is_rated:
+        return "", ""
+    rule, budgets = plans.rule_of(campaign), plans.budgets_of(campaign)
+    current, proposal = (
+        " ".join(map(repr, sampler.mean_ratings(rule, budgets, plans.ratings_of(campaign, state))))
+        for state in (comparison.current, comparison.proposal)
+    )
+    return current, proposal
 
 
 def _known(number: int | None) -> int | str:

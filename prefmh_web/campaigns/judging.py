@@ -1,4 +1,4 @@
-"""A model's turn on a comparison: from the question to its votes, through the same door as people's.
+"""A model's turn on a comparison: from the question to its votes or ratings, through the same door as people's.
 
     take_turn    claim as many votes as can be used, ask the endpoint with no lock held, cast what came back
     waiting      the turns that nobody takes: a crash, an endpoint that was down, a message that was lost
@@ -6,7 +6,8 @@
 
 A model has N_i votes on a comparison, each in its slot, and with the slot go its key, its presentation and the number
 it is drawn with, if it is: a vote that is asked for twice is stored once. A `Turn` stands while votes are on their
-way, so that nobody else is asked for more than the comparison can use.
+way, so that nobody else is asked for more than the comparison can use. Where the rule rates, a turn is about the
+ratings of one object (`rating.py`), and all else is the same.
 """
 
 import uuid
@@ -19,9 +20,9 @@ from django.db.models import Count, Exists, OuterRef, Q, prefetch_related_object
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import hints, live, loop, plans, room
+from prefmh_web.campaigns import hints, live, loop, plans, rating, room
 from prefmh_web.campaigns.exhibits import exhibit
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Side, Turn
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Side, State, Turn
 from prefmh_web.endpoints import judging as asking
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 
@@ -31,15 +32,17 @@ _GRACE = timedelta(seconds=30)
 
 
 def take_turn(comparison_id: int, judge_id: int) -> None:
-    """Ask a model for the votes it still has to cast on a comparison. Run twice at once, the second does nothing."""
+    """Ask a model for what it still has to say on a comparison. Run twice at once, the second does nothing."""
     claimed = _claim(comparison_id, judge_id)
     if claimed is None:
         return
-    comparison, judge, slots = claimed
+    comparison, judge, state, slots = claimed
     # Judges are kept in memory as the campaign started with them; where their endpoint is and how it fares changes.
     judge.endpoint.refresh_from_db()
-    asked = _ask(comparison, judge, slots)
-    _cast(comparison, judge, slots, asked)
+    if state is None:
+        _cast(comparison, judge, slots, _ask(comparison, judge, slots))
+    else:
+        _rate(comparison, judge, state, slots)
 
 
 def waiting() -> Iterator[tuple[int, int]]:
@@ -66,8 +69,11 @@ def try_again(campaign: Campaign) -> int:
     return len(turns)
 
 
-def _claim(comparison_id: int, judge_id: int) -> tuple[Comparison, Judge, list[int]] | None:
-    """Return what to ask, with a turn that says so; None if there is nothing to ask now."""
+def _claim(comparison_id: int, judge_id: int) -> tuple[Comparison, Judge, State | None, list[int]] | None:
+    """Return what to ask, with a turn that says so; None if there is nothing to ask now.
+
+    The state is the object to rate, None where votes are cast.
+    """
     with loop.locked(pk=comparison_id) as comparison:
         campaign = comparison.chain.campaign
         prefetch_related_objects([comparison], "votes", "leases", "turns")
@@ -76,10 +82,11 @@ def _claim(comparison_id: int, judge_id: int) -> tuple[Comparison, Judge, list[i
         is_taken = mine is not None and (mine.is_parked or mine.until > timezone.now())
         if judge is None or comparison.verdict or not campaign.is_running or is_taken:
             return None
-        stored = {vote.slot for vote in comparison.votes.all() if vote.judge_id == judge_id}
-        left = [slot for slot in range(judge.budget) if slot not in stored]
-        slots = left[: room.room(comparison, judge, most=len(left))]
+        state, slots = _wanted(comparison, judge)
         if not slots:
+            if campaign.is_rated:
+                # Another chain at the same objects may have brought the last rating.
+                loop.store_ratings(comparison, ())
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
         until = timezone.now() + timedelta(seconds=judge.endpoint.timeout_s * asking.MOST_ASKS) + _GRACE
@@ -87,7 +94,15 @@ def _claim(comparison_id: int, judge_id: int) -> tuple[Comparison, Judge, list[i
             comparison=comparison, judge=judge, defaults={"asked": len(slots), "until": until, "reason": ""}
         )
         live.nudge(live.watchers(campaign.pk))
-    return comparison, judge, slots
+    return comparison, judge, state, slots
+
+
+def _wanted(comparison: Comparison, judge: Judge) -> tuple[State | None, list[int]]:
+    if comparison.chain.campaign.is_rated:
+        return rating.missing(comparison, judge) or (None, [])
+    stored = {vote.slot for vote in comparison.votes.all() if vote.judge_id == judge.pk}
+    left = [slot for slot in range(judge.budget) if slot not in stored]
+    return None, left[: room.room(comparison, judge, most=len(left))]
 
 
 def _ask(comparison: Comparison, judge: Judge, slots: list[int]) -> asking.Votes:
@@ -128,6 +143,13 @@ def _cast(comparison: Comparison, judge: Judge, slots: list[int], asked: asking.
                 asks=vote.asks,
             )
         _end_turn(comparison, judge, asked.failure)
+
+
+def _rate(comparison: Comparison, judge: Judge, state: State, slots: list[int]) -> None:
+    given, failure = rating.ask(comparison, judge, state, slots)
+    with loop.locked(pk=comparison.pk) as comparison:
+        loop.store_ratings(comparison, given)
+        _end_turn(comparison, judge, failure)
 
 
 def _end_turn(comparison: Comparison, judge: Judge, failure: EndpointError | None) -> None:

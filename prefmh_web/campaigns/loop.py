@@ -1,15 +1,16 @@
-"""From question to verdict. The one door through which comparisons, votes and chain heads are written.
+"""From question to verdict. The one door through which comparisons, votes, ratings and chain heads are written.
 
     open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing
     locked              the comparison, locked; nobody else can vote on it or decide it meanwhile
     cast_vote           stores one vote on it, lets `sampler.tell` judge the tally, and decides the step once settled
+    store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
 
 Who waits for whom: a writer locks the comparison or the chain, then, at a campaign's very end, the campaign, and holds
 no lock while a kernel or a network works. On SQLite every transaction here begins as a writer, so the locks are one.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from django.db import transaction
@@ -18,7 +19,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import hints, live, plans, states
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, Side, Vote
 
 
 def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | None:
@@ -40,7 +41,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
             log_r0=drawn.log_r0,
             uniform=drawn.uniform,
         )
-        _decide_if_settled(comparison, sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets))), votes=0)
+        _decide_if_settled(comparison, _verdict_at_once(comparison, drawn), votes=0)
         if comparison.verdict is None:
             hints.judge(comparison)
             if chain.campaign.is_written_by_a_model:
@@ -117,6 +118,25 @@ def cast_vote(
         # Waiting voters look again even without a verdict: this vote may have made room for another.
         live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))
     return vote
+
+
+def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
+    """Store ratings of the objects of a `locked` comparison and decide its step once it lacks none.
+
+    Of two ratings for one slot the first stays, also when another chain at the same object has brought it.
+    """
+    # All writers in one order, so that no two of them can wait for each other.
+    in_order = sorted(given, key=lambda rating: (rating.state_id, rating.judge_id, rating.slot))
+    Rating.objects.bulk_create(in_order, ignore_conflicts=True)
+    if comparison.verdict is None:
+        _decide_if_settled(comparison, plans.verdict_by_ratings(comparison), votes=0)
+    live.nudge(live.watchers(comparison.chain.campaign_id))
+
+
+def _verdict_at_once(comparison: Comparison, drawn: sampler.Comparison) -> sampler.Verdict:
+    if comparison.chain.campaign.is_rated:
+        return plans.verdict_by_ratings(comparison)
+    return sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets)))
 
 
 def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: int) -> None:

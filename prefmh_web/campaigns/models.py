@@ -1,9 +1,9 @@
 """The record: what was asked, who answered what, and what was decided.
 
-State changes have one door each: `loop.py` for comparisons, votes and the chains' steps, `setup.py` for drafts,
-`lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and their
-objects, `states.py` for the objects that chains make; annotators are written by the annotation pages. What must never
-happen stands as a constraint here, whatever the code above does.
+State changes have one door each: `loop.py` for comparisons, votes, ratings and the chains' steps, `setup.py` for
+drafts, `lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and
+their objects, `states.py` for the objects that chains make; annotators are written by the annotation pages. What must
+never happen stands as a constraint here, whatever the code above does.
 """
 
 import secrets
@@ -94,6 +94,11 @@ class Campaign(models.Model):
     def is_written_by_a_model(self) -> bool:
         """True when a model outside the sampler makes the proposals, which may take it seconds."""
         return self.space_kind == "model-texts"
+
+    @property
+    def is_rated(self) -> bool:
+        """True when models rate each object alone: a baseline, which samples another law than votes do."""
+        return self.recipe.get("rule", {"kind": "n-vote"})["kind"] == "pointwise"
 
     @property
     def objects_kind(self) -> str:
@@ -410,3 +415,25 @@ class Vote(models.Model):
     @property
     def counted(self) -> bool:
         return self.number is not None
+
+
+class Rating(models.Model):
+    """One whole number that a model gave an object by one question; whoever needs it again finds it here.
+
+    `slot` is which of the judge's N ratings of the object this is; `asks` how many replies it took, null where the
+    turn that brought it had some that could not be read, and nobody can say for which of its ratings.
+    """
+
+    state = models.ForeignKey(State, models.PROTECT, related_name="ratings")
+    judge = models.ForeignKey(Judge, models.PROTECT, related_name="ratings")
+    slot = models.PositiveIntegerField()
+    value = models.PositiveSmallIntegerField()
+    asks = models.PositiveSmallIntegerField(null=True)
+    rated_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("state", "judge", "slot"), name="rating_once_per_slot"),)
+        indexes = (models.Index(fields=("rated_at",)),)
+
+    def __str__(self) -> str:
+        return f"{self.value} for state {self.state_id} by judge {self.judge_id}"

@@ -70,6 +70,29 @@ def budgets_of(campaign: Campaign) -> tuple[int, ...]:
     return tuple(judge.budget for judge in judges_of(campaign))
 
 
+def rule_of(campaign: Campaign) -> sampler.PointwiseRecipe:
+    """Return the rule of a started campaign whose objects are rated; kept in memory as its plan is."""
+    return _rule(campaign.pk, campaign.started_at)
+
+
+@lru_cache(maxsize=64)
+def _rule(campaign_id: int, started_at: datetime) -> sampler.PointwiseRecipe:
+    return sampler.parse_recipe(Campaign.objects.get(pk=campaign_id).recipe).rule
+
+
+def ratings_of(campaign: Campaign, state: State) -> list[list[int]]:
+    """Return an object's ratings so far, by judge and slot."""
+    stored = sorted(state.ratings.all(), key=lambda rating: rating.slot)
+    return [[rating.value for rating in stored if rating.judge_id == judge.pk] for judge in judges_of(campaign)]
+
+
+def verdict_by_ratings(comparison: Comparison) -> sampler.Verdict:
+    """Return what the ratings stored so far say about a comparison."""
+    campaign = comparison.chain.campaign
+    ratings = [ratings_of(campaign, state) for state in (comparison.current, comparison.proposal)]
+    return sampler.tell_by_ratings(rule_of(campaign), asked_in(comparison), *ratings)
+
+
 def asked_in(comparison: Comparison) -> sampler.Comparison:
     """Return the sampler's value of a stored comparison."""
     return sampler.Comparison(

@@ -4,10 +4,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import Count, F, Q
+from django.db.models import Avg, Count, F, Q
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Turn, Vote
+from prefmh_web.campaigns import properties
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, State, Turn, Vote
 
 RECENT_STEPS = 10
 WAITING_SHOWN = 20
@@ -28,6 +29,15 @@ class JudgeTally:
 
 
 @dataclass(frozen=True)
+class JudgeRatings:
+    """One judge's mean ratings of the two objects of one comparison."""
+
+    judge: Judge
+    current: float
+    proposal: float
+
+
+@dataclass(frozen=True)
 class ChainProgress:
     """One chain: where it stands and how it moves."""
 
@@ -41,16 +51,21 @@ class ChainProgress:
         return 100 * self.chain.step // self.chain.length
 
     @property
+    def properties(self) -> str:
+        """What can be measured of the head, in one line."""
+        return properties.line(self.head)
+
+    @property
     def acceptance_percent(self) -> int | None:
         return round(100 * self.chain.accepted / self.chain.moves) if self.chain.moves else None
 
 
 @dataclass(frozen=True)
 class RecentStep:
-    """One decided step with its votes."""
+    """One decided step with its votes, or with the ratings of its objects."""
 
     comparison: Comparison
-    tallies: list[JudgeTally]
+    tallies: list[JudgeTally] | list[JudgeRatings]
 
     @property
     def accepted(self) -> bool:
@@ -65,7 +80,7 @@ class ModelStanding:
     waiting: list[Turn]
     """Turns with a reason to wait, those that wait for somebody first."""
     asked_again: int
-    """Votes that took more than one reply."""
+    """Votes or ratings that took more than one reply, or may have."""
     settled_alone: int
     """Pairs that were settled before any person was asked, though people judge as well."""
     votes_a_pair: float | None
@@ -89,7 +104,9 @@ class Progress:
     judges: list[Judge]
     chains: list[ChainProgress]
     recent: list[RecentStep]
-    votes_per_minute: float
+    answers_per_minute: float
+    """Votes, or ratings where the rule rates."""
+    ratings: int
     people_online: int
     people_joined: int
     models: ModelStanding | None
@@ -140,13 +157,16 @@ def progress_of(campaign: Campaign) -> Progress:
     judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at)
     minutes = max((now - since).total_seconds() / 60, 0.25)
-    lately = Vote.objects.filter(judge__campaign=campaign, number__isnull=False, cast_at__gte=since)
+    ratings = Rating.objects.filter(judge__campaign=campaign)
+    votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
+    lately = ratings.filter(rated_at__gte=since) if campaign.is_rated else votes.filter(cast_at__gte=since)
     return Progress(
         campaign=campaign,
         judges=judges,
         chains=_chains(campaign),
         recent=_recent(campaign, judges),
-        votes_per_minute=lately.count() / minutes,
+        answers_per_minute=lately.count() / minutes,
+        ratings=ratings.count() if campaign.is_rated else 0,
         people_online=campaign.annotators.filter(online_until__gt=now).count(),
         people_joined=campaign.annotators.count(),
         models=_models(campaign, judges),
@@ -160,6 +180,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
     waiting = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0)
     waiting = waiting.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
     cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
+    rated_again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
     by_people = cast.filter(annotator__isnull=False)
     pairs_of_people = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
@@ -167,7 +188,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
     return ModelStanding(
         judges=models,
         waiting=list(waiting[:WAITING_SHOWN]),
-        asked_again=cast.filter(asks__gt=1).count(),
+        asked_again=(rated_again if campaign.is_rated else cast.filter(asks__gt=1)).count(),
         settled_alone=alone,
         votes_a_pair=by_people.count() / pairs_of_people if pairs_of_people else None,
     )
@@ -181,7 +202,7 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
     )
     return [
         ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes)
-        for chain in campaign.chains.select_related("head")
+        for chain in campaign.chains.select_related("head__campaign")
     ]
 
 
@@ -192,6 +213,8 @@ def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
         .select_related("chain", "current", "proposal")
         .order_by("-decided_at", "-pk")[:RECENT_STEPS]
     )
+    if campaign.is_rated:
+        return [RecentStep(comparison, _ratings(comparison, judges)) for comparison in comparisons]
     cast, votes_for = defaultdict(Counter), defaultdict(Counter)
     for vote in Vote.objects.filter(comparison__in=comparisons, number__isnull=False):
         cast[vote.comparison_id][vote.judge_id] += 1
@@ -203,3 +226,11 @@ def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
         )
         for comparison in comparisons
     ]
+
+
+def _ratings(comparison: Comparison, judges: list[Judge]) -> list[JudgeRatings]:
+    means = [
+        dict(state.ratings.values_list("judge").annotate(mean=Avg("value")))
+        for state in (comparison.current, comparison.proposal)
+    ]
+    return [JudgeRatings(judge, *(by_judge[judge.pk] for by_judge in means)) for judge in judges]

@@ -6,6 +6,7 @@ from django.template.loader import render_to_string
 
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.progress import Progress, progress_of
+from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.spaces import SPACE_FORMS
 
 _PREVIEW = 6
@@ -29,9 +30,10 @@ class Board:
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
         recipe = self.campaign.recipe
-        judges = [_judge_line(judge) for judge in recipe["judges"]]
+        judges = [_judge_line(judge, self.campaign.is_rated) for judge in recipe["judges"]]
         return [
             *SPACE_FORMS[self.campaign.space_kind].summary(self.campaign),
+            ("Rule", rule_line(recipe.get("rule", {"kind": "n-vote"}))),
             ("Questions", "\n".join(judges)),
             ("Chains", f"{recipe['chains']} of {recipe['steps']} steps"),
             ("Seconds to answer", str(self.campaign.lease_seconds)),
@@ -44,13 +46,14 @@ class Board:
         return render_to_string("console/_board.html", {"board": self})
 
 
-def _judge_line(judge: dict) -> str:
+def _judge_line(judge: dict, is_rated: bool) -> str:
     words = [f"N = {judge['budget']}"]
     if (order := judge.get("order", "random")) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
     source = judge.get("source", {"kind": "people"})
     if source["kind"] == "model":
-        words.append(f"{source['votes']} by {source['endpoint']} at temperature {source['temperature']:g}")
+        how = "ratings" if is_rated else source["votes"]
+        words.append(f"{how} by {source['endpoint']} at temperature {source['temperature']:g}")
         words += ["asked first"] if source["first"] else []
     return f"{judge['question']} ({'; '.join(words)})"
 

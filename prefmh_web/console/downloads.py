@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET
 
-from prefmh_web.campaigns import export
+from prefmh_web.campaigns import export, properties
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.views import campaign_for
 
@@ -27,6 +27,8 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = HttpResponse(export.recipe(campaign), content_type="application/json")
     elif filename in export.TABLES:
         response = _stream(lambda: export.csv_text(export.Cut.now(campaign), filename), "text/csv; charset=utf-8")
+    elif filename == properties.NAME:
+        response = _stream(lambda: export.as_csv(properties.rows(export.Cut.now(campaign))), "text/csv; charset=utf-8")
     elif filename == "export.zip":
         response = _stream(lambda: export.archive(campaign), "application/zip")
     else:

@@ -11,6 +11,7 @@ from sampler.rules.oracle import Oracle
 from sampler.rules.plug_in import InvalidPlugIn
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
 from sampler.rules.quest import Quest
+from sampler.rules.recipe import NVoteRecipe, PointwiseRecipe, RuleRecipe
 from sampler.rules.shape import JudgeRule, ScoreRule
 
 # Rules that ask judges to compare two states, by name. Two are exact for p0 exp(sum s_i).
@@ -29,11 +30,14 @@ __all__ = [
     "JudgeRule",
     "Mars",
     "NVote",
+    "NVoteRecipe",
     "Oracle",
     "PointwiseDifference",
     "PointwiseJoint",
     "PointwisePower",
+    "PointwiseRecipe",
     "PointwiseSeparate",
     "Quest",
+    "RuleRecipe",
     "ScoreRule",
 ]

@@ -1,4 +1,4 @@
-// The setup form: one more question on a click; what the chosen space and move do not use is put aside.
+// The setup form: one more question on a click; what the chosen space, move and rule do not use is put aside.
 "use strict";
 
 const questions = document.getElementById("questions");
@@ -20,13 +20,19 @@ function chosen(name) {
   return document.querySelector(`input[name="${name}"]:checked`)?.value;
 }
 
+function show(part, isUsed) {
+  part.hidden = !isUsed;
+  // A field that is put aside must not stop the form from being sent because it is empty.
+  part.querySelectorAll("input, select, textarea").forEach((field) => { field.disabled = part.hidden; });
+}
+
 function putAside() {
   const space = chosen("space");
-  document.querySelectorAll(".space").forEach((section) => {
-    section.hidden = section.dataset.space !== space;
-    // A field that is put aside must not stop the form from being sent because it is empty.
-    section.querySelectorAll("input, select, textarea").forEach((field) => { field.disabled = section.hidden; });
-  });
+  document.querySelectorAll(".space").forEach((section) => show(section, section.dataset.space === space));
+  const rates = chosen("rule-kind") === "pointwise";
+  document.querySelectorAll(".votes-only").forEach((part) => show(part, !rates));
+  document.querySelectorAll(".ratings-only").forEach((part) => show(part, rates));
+  document.getElementById("id_rule-beta").closest(".field").hidden = document.getElementById("id_rule-form").value !== "power";
   document.querySelectorAll(".question-block").forEach((block) => {
     const source = block.querySelector("select[name$=-source]");
     if (source) block.querySelector(".model-only").hidden = source.value === "";

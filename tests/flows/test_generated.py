@@ -6,6 +6,8 @@ import zipfile
 
 import numpy as np
 import pytest
+from asgiref.sync import async_to_sync
+from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns import lifecycle, setup
@@ -67,3 +69,21 @@ def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks
     steps = table(path, "steps.csv")
     starts = {row["state"] for row in table(path, "samples.csv")}
     assert named == starts | {row["current"] for row in steps} | {row["proposal"] for row in steps}
+
+
+@pytest.mark.parametrize(("kind", "column"), [("texts", "readability"), ("molecules", "qed"), ("images", "contrast")])
+def test_what_can_be_measured_of_the_objects_comes_as_a_table(researcher, idle_tasks, client, kind, column):
+    campaign = run(researcher, *SPACES[kind], steps=3)
+    client.force_login(researcher)
+    answer = client.get(reverse("console:download", args=[campaign.pk, "properties.csv"]))
+    rows = list(csv.DictReader(io.StringIO(streamed(answer))))
+    assert len(rows) == campaign.states.count()
+    assert all(row[column] for row in rows)
+    assert "properties" in client.get(campaign.get_absolute_url()).content.decode()
+
+
+def streamed(answer) -> str:
+    async def read() -> bytes:
+        return b"".join([part if isinstance(part, bytes) else part.encode() async for part in answer])
+
+    return async_to_sync(read)().decode()

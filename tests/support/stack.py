@@ -34,6 +34,9 @@ TEXTS = "text,weight\n" + "".join(
 )
 
 
+_LOOKS = 8
+
+
 def wait_until_idle(timeout: float = 30) -> None:
     """Return once no task is queued or running, those that tasks queue included.
 
@@ -43,11 +46,14 @@ def wait_until_idle(timeout: float = 30) -> None:
     if settings.EMBEDDED:
         tasks.wait_until_idle(timeout)
         return
-    deadline = time.monotonic() + timeout
-    while busy := _messages_in_redis():
-        if time.monotonic() > deadline:
+    deadline, empty = time.monotonic() + timeout, 0
+    # A worker takes a message from its queue a moment before it notes that it has it: one look could fall between.
+    while empty < _LOOKS:
+        busy = _messages_in_redis()
+        empty = 0 if busy else empty + 1
+        if busy and time.monotonic() > deadline:
             raise TimeoutError(f"{busy} tasks are still queued or running")
-        time.sleep(0.005)
+        time.sleep(0.01)
 
 
 def _messages_in_redis() -> int:

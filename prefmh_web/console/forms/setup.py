@@ -6,12 +6,13 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionFormSet, questions_of
+from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.spaces import SPACE_FORMS, SpaceForm
 from prefmh_web.endpoints.models import Endpoint
 
 
 class SetupForms:
-    """The form of the campaign, one for each space of which one is chosen, and the questions.
+    """The form of the campaign, one for each space of which one is chosen, the rule, and the questions.
 
     Args:
         request: its fields fill the forms if it is a POST.
@@ -28,6 +29,7 @@ class SetupForms:
             form(*(data if kind == chosen else ()), campaign=campaign, owner=owner)
             for kind, form in SPACE_FORMS.items()
         ]
+        self.rule = RuleForm(*data[:1], campaign=campaign)
         self.questions = QuestionFormSet(
             *data[:1],
             prefix="questions",
@@ -43,16 +45,16 @@ class SetupForms:
     @property
     def has_errors(self) -> bool:
         """True once something was refused."""
-        forms = (self.campaign, *self.spaces)
+        forms = (self.campaign, self.rule, *self.spaces)
         return any(form.is_bound and form.errors for form in forms) or self.questions.total_error_count() > 0
 
     def checked(self) -> dict | None:
         """Return a campaign's fields; None after adding every reason to the forms where something is refused."""
         if not self.campaign.is_valid():
             # So that the other forms' reasons show at once, too.
-            _ = [form.errors for form in self.spaces if form.is_bound], self.questions.is_valid()
+            _ = [form.errors for form in self.spaces if form.is_bound], self.rule.errors, self.questions.is_valid()
             return None
-        if not all([self.space.is_valid(), self.questions.is_valid()]):
+        if not all([self.space.is_valid(), self.rule.is_valid(), self.questions.is_valid()]):
             return None
         recipe = self._recipe()
         names = ("name", "instructions", "lease_seconds")
@@ -64,13 +66,14 @@ class SetupForms:
             "space": self.space.space(),
             "kernel": self.space.kernel(),
             "judges": self.questions.judges(),
+            "rule": self.rule.rule(),
             **{name: self.campaign.cleaned_data[name] for name in ("chains", "steps", "seed")},
         }
         try:
             return sampler.parse_recipe(described).model_dump(mode="json")
         except sampler.RecipeError as error:
             for problem in error.problems:
-                if not self.space.place(problem):
+                if not (self.space.place(problem) or self.rule.place(problem)):
                     field = problem.path if problem.path in self.campaign.fields else None
                     self.campaign.add_error(field, problem.message if field else str(problem))
             return None

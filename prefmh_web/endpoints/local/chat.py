@@ -1,12 +1,11 @@
 """A prompt as token ids, through the model's chat template if it has one."""
 
-from datetime import date
 from typing import Any
 
 from sampler import Tokens
 
 # Some templates write today's date into the prompt. p0 would change at midnight, and a chain would change its target.
-_DATE = date(2025, 1, 1)
+_FIXED_DATE = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 
 
 def prompt_ids(tokenizer: Any, system: str, prompt: str) -> Tokens:
@@ -22,8 +21,11 @@ def prompt_ids(tokenizer: Any, system: str, prompt: str) -> Tokens:
     if getattr(tokenizer, "chat_template", None):
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": prompt})
+        template = tokenizer.get_chat_template()
+        if "strftime_now" in template:
+            template = _FIXED_DATE + template
         ids = tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=True, return_dict=False, strftime_now=_DATE.strftime
+            messages, chat_template=template, add_generation_prompt=True, tokenize=True, return_dict=False
         )
     else:
         ids = tokenizer(f"{system}\n\n{prompt}" if system else prompt)["input_ids"]

@@ -28,7 +28,7 @@ class Network:
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
-        self._model = model.eval()
+        self.model = model.eval()
         self._takes = frozenset(inspect.signature(model.forward).parameters)
         config = model.config.get_text_config()
         self.vocabulary: int = config.vocab_size
@@ -36,11 +36,11 @@ class Network:
 
     @property
     def device(self) -> torch.device:
-        return next(self._model.parameters()).device
+        return next(self.model.parameters()).device
 
     @property
     def dtype(self) -> torch.dtype:
-        return next(self._model.parameters()).dtype
+        return next(self.model.parameters()).dtype
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: object, last: int) -> tuple[torch.Tensor, object]:
         """Return the logits of the last few columns, shape (rows, last, vocabulary), and the cache after them.
@@ -56,7 +56,7 @@ class Network:
         if "logits_to_keep" in self._takes:
             # Of a long prompt all logits at once would take more memory than the weights.
             more["logits_to_keep"] = last
-        found = self._model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **more)
+        found = self.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **more)
         return found.logits[:, -last:], found.past_key_values
 
 

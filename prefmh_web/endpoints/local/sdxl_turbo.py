@@ -83,7 +83,7 @@ class SdxlTurbo:
 
 
 def load_pipeline(folder: Path, device: str | None = None) -> Any:
-    """Return the pipeline in a folder: float16 on a GPU, float32 on the CPU. Nothing is downloaded.
+    """Return the pipeline in a folder: float16 on a GPU but for the VAE, float32 on the CPU. Nothing is downloaded.
 
     Args:
         folder: as the model is published for `diffusers`: model_index.json and a folder for each part.
@@ -98,7 +98,8 @@ def load_pipeline(folder: Path, device: str | None = None) -> Any:
     place = torch.device(device or default_device())
     pipeline = diffusers.StableDiffusionXLPipeline.from_pretrained(
         folder,
-        torch_dtype=torch.float32 if place.type == "cpu" else torch.float16,
+        # SDXL's VAE overflows in float16.
+        dtype={"default": torch.float32 if place.type == "cpu" else torch.float16, "vae": torch.float32},
         use_safetensors=True,
         local_files_only=True,
         add_watermarker=False,
@@ -115,7 +116,5 @@ def settle(pipeline: Any) -> Any:
     )
     for part in (pipeline.unet, pipeline.vae):
         part.set_attn_processor(attention.AttnProcessor())
-    # SDXL's VAE overflows in float16.
-    pipeline.vae.to(torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     return pipeline

@@ -25,7 +25,8 @@ class Command(BaseCommand):
             self.stdout.write(f"DIFFERENT  {difference}")
         if len(found.differences) > _SHOWN:
             self.stdout.write(f"and {len(found.differences) - _SHOWN} more")
-        summary = f"{found.verdicts} verdicts recomputed from {found.votes} votes"
+        evidence = f"{found.ratings} ratings" if found.ratings else f"{found.votes} votes"
+        summary = f"{found.verdicts} verdicts recomputed from {evidence}"
         if found.differences:
             raise CommandError(
                 f"{summary}: {len(found.differences)} difference{pluralize(len(found.differences))}.", returncode=1
@@ -35,6 +36,7 @@ class Command(BaseCommand):
     def _replay(self, export: str) -> sampler.Replay:
         try:
             record = sampler.read_record(Path(export))
-            return sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
+            tables = record.states, record.steps, record.votes, record.samples, record.ratings
+            return sampler.replay(record.recipe, *tables)
         except (sampler.RecordError, sampler.RecipeError) as error:
             raise CommandError(str(error), returncode=2) from error

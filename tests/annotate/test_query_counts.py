@@ -1,0 +1,132 @@
+"""How many statements each page and each socket message costs, pinned: a change that adds one is seen here.
+
+Transaction control (BEGIN, SAVEPOINT, ...) is left out. The socket's sync code runs in the test's own thread, so its
+statements are seen.
+"""
+
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+from asgiref.testing import ApplicationCommunicator
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.test.utils import CaptureQueriesContext
+
+from prefmh_web.asgi import application
+from prefmh_web.campaigns.models import Comparison, Vote
+from tests.annotate.test_socket import lease_in
+from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
+
+
+class Statements(CaptureQueriesContext):
+    """Counts the statements that ask or change something."""
+
+    KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+
+    def __len__(self) -> int:
+        return sum(query["sql"].startswith(self.KINDS) for query in self.captured_queries)
+
+
+@pytest.fixture
+def joined(client, campaign):
+    client.post(invitation_path(campaign))
+    return client
+
+
+def cost(call) -> int:
+    with Statements(connection) as statements:
+        call()
+    wait_until_idle()
+    return len(statements)
+
+
+def test_the_voters_pages(client, campaign):
+    link = invitation_path(campaign)
+    assert cost(lambda: client.get(link)) == 1
+    assert cost(lambda: client.post(link)) == 5
+    assert cost(lambda: client.get(link)) == 3
+    assert cost(lambda: client.get(f"{link}vote/")) == 18
+    # The pair is there already.
+    assert cost(lambda: client.get(f"{link}vote/")) == 8
+
+
+def test_the_researchers_pages(client, researcher, campaign):
+    client.force_login(researcher)
+    assert cost(lambda: client.get("/")) == 4
+    assert cost(lambda: client.get(campaign.get_absolute_url())) == 17
+    assert cost(lambda: client.get("/campaigns/new/")) == 5
+
+
+def test_a_list_of_twenty_costs_what_a_list_of_one_does(client, researcher, campaign):
+    client.force_login(researcher)
+    one = cost(lambda: client.get("/"))
+    type(campaign).objects.bulk_create(
+        type(campaign)(owner=researcher, name=f"{number}", recipe=campaign.recipe) for number in range(20)
+    )
+    assert cost(lambda: client.get("/")) == one
+
+
+class Page:
+    """A voter's open page, driven in the test's own thread."""
+
+    def __init__(self, campaign, client) -> None:
+        cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookies.encode())]
+        path = f"/ws{invitation_path(campaign)}"
+        scope = {"type": "websocket", "path": path, "headers": headers, "query_string": b"", "subprotocols": []}
+        self._socket = ApplicationCommunicator(application, scope)
+        # The test's own: the coroutines below run in another thread, where the proxy would find another one.
+        self._connection = connections[DEFAULT_DB_ALIAS]
+        self.costs: list[int] = []
+
+    async def open(self) -> str | None:
+        """Connect; return the lease of the pair."""
+        with Statements(self._connection) as statements:
+            await self._socket.send_input({"type": "websocket.connect"})
+            assert (await self._socket.receive_output(10))["type"] == "websocket.accept"
+            panel = await self._panel()
+        self.costs.append(len(statements))
+        return lease_in(panel)
+
+    async def send(self, **fields) -> str | None:
+        """Send a ballot; return the lease of the next pair."""
+        with Statements(self._connection) as statements:
+            await self._socket.send_input({"type": "websocket.receive", "text": json.dumps(fields)})
+            panel = await self._panel()
+        self.costs.append(len(statements))
+        return lease_in(panel)
+
+    async def close(self) -> None:
+        await self._socket.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self._socket.wait(10)
+
+    async def _panel(self) -> str:
+        return (await self._socket.receive_output(10))["text"]
+
+
+# N = 3 here is never settled by one vote; N = 1 always is.
+@pytest.mark.parametrize(("budget", "settles", "per_vote"), [(3, False, 20), (1, True, 22)])
+def test_the_voters_messages(client, researcher, idle_tasks, budget, settles, per_vote):
+    recipe = make_recipe(judges=[{"question": "Which?", "budget": budget}], chains=8)
+    campaign = make_campaign(researcher, recipe=recipe)
+    client.post(invitation_path(campaign))
+    page = Page(campaign, client)
+
+    async def vote() -> list[str]:
+        keys = [await page.open()]
+        for _ in range(4):
+            keys.append(await page.send(lease=keys[-1], choice="left", elapsed_ms="700"))
+        await page.send(lease=keys[-1], choice="skip")
+        await page.close()
+        return keys[:-1]
+
+    keys = async_to_sync(vote)()
+    idle_tasks()
+    assert {_settled(key) for key in keys} == {settles}
+    opening, *votes, skipping = page.costs
+    assert (opening, set(votes), skipping) == (19, {per_vote}, 16)
+
+
+def _settled(key: str) -> bool:
+    vote = Vote.objects.get(key=key)
+    return Comparison.objects.filter(pk=vote.comparison_id, verdict__isnull=False).exists()

@@ -1,0 +1,110 @@
+"""Many annotators in one process: sockets that vote at a human pace, and when what they sent was answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import time
+from dataclasses import dataclass, field
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+_LEASE = re.compile(r'name="lease" value="([0-9a-f-]{36})"')
+_STANDING = re.compile(r'id="panel" class="panel (\w+)"')
+_CONNECTIONS_PER_S = 40
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where one annotator votes, and the cookie by which the server knows them."""
+
+    origin: str
+    path: str
+    cookie: str
+
+
+@dataclass
+class Seen:
+    """What the crowd saw. Times are seconds of the system's clock, which the database shares."""
+
+    acknowledged: list[tuple[float, float]] = field(default_factory=list)
+    """When each vote was sent and how many seconds its answer, another panel, took."""
+    shown: list[tuple[str, float]] = field(default_factory=list)
+    """The key of each lease and when its pair arrived."""
+    waits: int = 0
+    panels: int = 0
+    lost: int = 0
+
+    def answers_between(self, start: float, end: float) -> list[float]:
+        """Return the seconds that the answers to the votes sent in this time took."""
+        return [seconds for sent, seconds in self.acknowledged if start <= sent < end]
+
+
+class Crowd:
+    """Annotators on sockets, each of whom thinks for an exponential time before each vote and then tosses a coin."""
+
+    def __init__(self, seats: list[Seat], think_s: float, seed: int) -> None:
+        self.seen = Seen()
+        self._seats, self._think_s, self._seed = seats, think_s, seed
+        self._open = 0
+        self._all_open = asyncio.Event()
+
+    async def __aenter__(self) -> Crowd:
+        self._tasks = []
+        for place, seat in enumerate(self._seats):
+            self._tasks.append(asyncio.create_task(self._stay(seat, random.Random(self._seed + place))))
+            await asyncio.sleep(1 / _CONNECTIONS_PER_S)
+        await asyncio.wait_for(self._all_open.wait(), 60)
+        return self
+
+    async def __aexit__(self, *_) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _stay(self, seat: Seat, rng: random.Random) -> None:
+        address = seat.origin.replace("http", "ws", 1) + "/ws" + seat.path
+        headers = {"Cookie": seat.cookie}
+        # Compression as browsers offer it; a browser sends no pings of its own.
+        async with connect(address, origin=seat.origin, additional_headers=headers, ping_interval=None) as socket:
+            try:
+                await self._vote(socket, rng)
+            except ConnectionClosed:
+                self.seen.lost += 1
+
+    async def _vote(self, socket: ClientConnection, rng: random.Random) -> None:
+        lease, standing = await self._look(socket)
+        self._open += 1
+        if self._open == len(self._seats):
+            self._all_open.set()
+        while standing != "finished":
+            if standing == "pair":
+                self.seen.shown.append((lease, time.time()))
+                await asyncio.sleep(rng.expovariate(1 / self._think_s))
+                lease, standing = await self._answer(socket, lease, rng)
+            elif standing == "resting":
+                await socket.send(json.dumps({"choice": "continue"}))
+                lease, standing = await self._look(socket)
+            else:
+                self.seen.waits += 1
+                lease, standing = await self._look(socket)
+
+    async def _answer(self, socket: ClientConnection, lease: str, rng: random.Random) -> tuple[str, str]:
+        """Send a vote and return the first panel that shows anything but its own pair."""
+        sent = time.time()
+        choice = rng.choice(("left", "right"))
+        await socket.send(json.dumps({"lease": lease, "choice": choice, "elapsed_ms": "4000"}))
+        found = await self._look(socket)
+        while found == (lease, "pair"):
+            found = await self._look(socket)
+        self.seen.acknowledged.append((sent, time.time() - sent))
+        return found
+
+    async def _look(self, socket: ClientConnection) -> tuple[str, str]:
+        html = await socket.recv()
+        self.seen.panels += 1
+        found = _LEASE.search(html)
+        return found[1] if found else "", _STANDING.search(html)[1]

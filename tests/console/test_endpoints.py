@@ -1,0 +1,128 @@
+"""The researcher's model endpoints and the questions that models answer, over HTTP."""
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from tests.console.test_pages import form
+from tests.support.scripted_server import KnownJudge, scripted_server
+
+
+@pytest.fixture
+def script():
+    with scripted_server(KnownJudge({"the dark house": 0.4, "the red moon": 0.0})) as script:
+        yield script
+
+
+@pytest.fixture
+def signed_in(client, researcher, settings):
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    client.force_login(researcher)
+    return client
+
+
+@pytest.fixture
+def endpoint(researcher, script) -> Endpoint:
+    return Endpoint.objects.create(
+        owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM
+    )
+
+
+def fields(script, **changes) -> dict:
+    filled = {"name": "Mine", "base_url": script.url, "model": "tiny", "concurrency": "4", "timeout_s": "20"}
+    return filled | {"api_key_variable": "", "input_price": "0.5", "output_price": ""} | changes
+
+
+def test_an_endpoint_is_registered_tested_and_changed(signed_in, script):
+    signed_in.post(reverse("console:new-endpoint"), fields(script))
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.name, endpoint.tested_at) == ("Mine", None)
+    page = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True).content.decode()
+    assert "Mine" in page
+    assert endpoint.totals()["requests"] > 0
+    signed_in.post(reverse("console:edit-endpoint", args=[endpoint.pk]), fields(script, name="Ours"))
+    endpoint.refresh_from_db()
+    assert endpoint.name == "Ours"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base_url": "http://169.254.169.254/v1"}, "169.254.169.254"),
+        ({"base_url": "ftp://127.0.0.1/"}, "http"),
+        ({"base_url": "http://user:secret@127.0.0.1/v1"}, "127.0.0.1"),
+        ({"api_key_variable": "SECRET_KEY"}, "SECRET_KEY"),
+        ({"concurrency": "0"}, "greater than or equal to 1"),
+        ({"name": ""}, "This field is required"),
+        ({"name": "A model"}, "of this name already"),
+    ],
+)
+def test_a_bad_endpoint_says_why_and_is_not_saved(signed_in, endpoint, script, changes, message):
+    answer = signed_in.post(reverse("console:new-endpoint"), fields(script, **changes))
+    assert answer.status_code == 200
+    assert message in answer.content.decode()
+    assert Endpoint.objects.count() == 1
+
+
+def test_endpoints_are_their_owners_alone(signed_in, endpoint, client, django_user_model):
+    stranger = django_user_model.objects.create_user("eve")
+    client.force_login(stranger)
+    assert client.get(reverse("console:endpoints")).status_code == 403
+    for name in ("edit-endpoint", "test-endpoint", "remove-endpoint"):
+        assert client.post(reverse(f"console:{name}", args=[endpoint.pk]), {}).status_code in (403, 404)
+    assert Endpoint.objects.filter(pk=endpoint.pk).exists()
+
+
+def question(**changes) -> dict:
+    filled = {"question": "Which?", "budget": "4", "source": "A model", "order": "random"}
+    filled |= {"temperature": "0.7", "votes": "log-probabilities", "first": "on"} | changes
+    return {f"questions-0-{name}": value for name, value in filled.items()}
+
+
+def test_a_question_for_a_model_goes_into_the_recipe_and_back_into_the_form(signed_in, endpoint, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**question()))
+    campaign = Campaign.objects.get()
+    (judge,) = campaign.recipe["judges"]
+    assert judge["source"] == {
+        "kind": "model",
+        "endpoint": "A model",
+        "temperature": 0.7,
+        "votes": "log-probabilities",
+        "first": True,
+    }
+    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
+    assert (shown["source"].value(), shown["votes"].value(), shown["first"].value()) == (
+        "A model",
+        "log-probabilities",
+        True,
+    )
+
+
+def test_two_orders_make_two_judges_of_half_the_votes_and_one_question_again(signed_in, endpoint, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**question(order="both", source="")))
+    campaign = Campaign.objects.get()
+    assert [(judge["order"], judge["budget"]) for judge in campaign.recipe["judges"]] == [
+        ("proposal-first", 2),
+        ("proposal-second", 2),
+    ]
+    questions = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions
+    (shown,) = questions.forms
+    assert (shown["order"].value(), shown["budget"].value()) == ("both", 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"order": "both", "budget": "3"}, "must be even"),
+        ({"order": "balanced", "source": ""}, "drawn one by one"),
+        ({"temperature": "0"}, "greater than or equal to 0.01"),
+        ({"source": "Another"}, "not one of the available choices"),
+    ],
+)
+def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks, changes, message):
+    answer = signed_in.post(reverse("console:create"), form(**question(**changes)))
+    assert message in answer.content.decode()
+    assert not Campaign.objects.exists()

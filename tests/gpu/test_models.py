@@ -1,0 +1,81 @@
+"""The models that a site offers: from folders named in its settings, loaded once, never downloaded."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from django.core.exceptions import ImproperlyConfigured
+
+from prefmh_web.endpoints.local.extra import needs
+from prefmh_web.endpoints.local.models import local_model, model_names, sdxl_turbo
+from prefmh_web.endpoints.local.transformers_model import TransformersModel
+from prefmh_web.endpoints.local.weights import Weights
+from tests.gpu.small_models import llama, tokenizer_of
+
+WORDS = ("a", "b", "c")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    llama(1 + len(WORDS)).save_pretrained(tmp_path / "small")
+    tokenizer_of(WORDS).save_pretrained(tmp_path / "small")
+    return tmp_path / "small"
+
+
+@pytest.fixture
+def offered(settings, folder):
+    settings.LOCAL_DEVICE = "cpu"
+    settings.LOCAL_MODELS = f"small={folder}, other={folder.parent / 'other'}"
+    return folder
+
+
+def drawn(model):
+    return model.continue_batch([np.random.default_rng(row) for row in range(20)], ["a b"] * 20, [()] * 20)
+
+
+def test_a_model_in_a_folder_writes_what_it_wrote_when_it_was_saved(offered):
+    assert model_names() == ("small", "other")
+    loaded = local_model("small", limit=6, temperature=1.2)
+    saved = TransformersModel(Weights(llama(1 + len(WORDS)), tokenizer_of(WORDS)), limit=6, temperature=1.2)
+    assert drawn(loaded) == drawn(saved)
+
+
+def test_a_folder_is_read_once(offered):
+    first = drawn(local_model("small", limit=6))
+    shutil.rmtree(offered)
+    assert drawn(local_model("small", limit=6)) == first
+
+
+def test_only_models_of_the_settings_are_offered(offered, settings):
+    with pytest.raises(ValueError, match=r"offers \(small, other\), not 'large'"):
+        local_model("large", limit=6)
+    with pytest.raises(ValueError, match="not"):
+        local_model(str(offered), limit=6)
+    with pytest.raises(FileNotFoundError, match="not downloaded"):
+        local_model("other", limit=6)
+    del settings.LOCAL_MODELS
+    assert model_names() == ()
+    with pytest.raises(ValueError, match="LOCAL_MODELS is not set"):
+        local_model("small", limit=6)
+    with pytest.raises(ValueError, match="LOCAL_SDXL_TURBO"):
+        sdxl_turbo("a red mushroom")
+
+
+def test_weights_that_could_hold_code_are_not_read(offered):
+    torch.save(llama(1 + len(WORDS)).state_dict(), offered / "pytorch_model.bin")
+    (offered / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="safetensors"):
+        local_model("small", limit=6)
+
+
+@pytest.mark.parametrize("text", ["small", "small=", "=folder", "a=x,a=y"])
+def test_settings_that_cannot_be_read_are_refused(settings, text):
+    settings.LOCAL_MODELS = text
+    with pytest.raises(ImproperlyConfigured, match="LOCAL_MODELS"):
+        model_names()
+
+
+def test_what_is_not_installed_is_named_with_the_extra():
+    with pytest.raises(ImportError, match=r"no_such_module, which the extra \[gpu\] brings"):
+        needs("no_such_module")

@@ -1,0 +1,181 @@
+"""Texts by a local model: what a caller gets, whatever the batch, and what is refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from prefmh_web.endpoints.local.transformers_model import TransformersModel
+from prefmh_web.endpoints.local.weights import Weights
+from tests.gpu.small_models import END, TEMPLATE, Wrapped, gpt2, llama, tokenizer_of
+
+WORDS = tuple(f"w{number}" for number in range(1, 40))
+LIMIT = 12
+PROMPTS = ("w1", "w5 w2 w9 w9 w30 w7 w8", "w3 w3 w4")
+PREFIXES = ((), (4, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), (7,))
+ROWS = 60
+
+
+def rngs(count=ROWS):
+    return [np.random.default_rng([20261121, row]) for row in range(count)]
+
+
+def rows(count=ROWS):
+    return [PROMPTS[row % 3] for row in range(count)], [PREFIXES[row % 4] for row in range(count)]
+
+
+def weights_of(make=llama, template=None, **options):
+    return Weights(make(1 + len(WORDS), **options), tokenizer_of(WORDS, template))
+
+
+def model_of(make=llama, weights=None, limit=LIMIT, **options):
+    return TransformersModel(weights or weights_of(make), limit=limit, **options)
+
+
+class TestRows:
+    @pytest.mark.parametrize("make", [gpt2, llama])
+    def test_a_row_comes_out_the_same_in_any_batch(self, make):
+        prompts, prefixes = rows()
+        model = model_of(make)
+        together = model.continue_batch(rngs(), prompts, prefixes)
+        alone = [
+            model.continue_batch([rng], [prompt], [prefix])[0]
+            for rng, prompt, prefix in zip(rngs(), prompts, prefixes, strict=True)
+        ]
+        assert together == alone
+        for bounds in ({"max_rows": 7}, {"max_tokens": 50}, {"max_tokens": 1}):
+            assert model_of(make, **bounds).continue_batch(rngs(), prompts, prefixes) == together
+        assert len(set(together)) > ROWS / 2
+
+    def test_a_row_draws_one_number_for_each_token_it_writes(self):
+        # Rows end at different times, so that some wait, and are dropped, while others go on.
+        prompts, prefixes = rows()
+        given, fresh = rngs(), rngs()
+        written = model_of().continue_batch(given, prompts, prefixes)
+        assert len({len(tokens) for tokens in written}) > 3
+        for rng, untouched, tokens, prefix in zip(given, fresh, written, prefixes, strict=True):
+            untouched.random(len(tokens) - len(prefix))
+            assert rng.random() == untouched.random()
+
+    def test_sequences_are_whole_and_keep_their_prefix(self):
+        prompts, prefixes = rows()
+        model = model_of()
+        for tokens, prompt, prefix in zip(
+            model.continue_batch(rngs(), prompts, prefixes), prompts, prefixes, strict=True
+        ):
+            assert tokens[: len(prefix)] == prefix
+            assert END not in tokens[:-1]
+            assert tokens[-1] == END or len(tokens) == LIMIT
+            assert model.score(prompt, tokens) < 0
+
+    def test_no_rows_give_none(self):
+        assert model_of().continue_batch([], [], []) == []
+
+    def test_the_models_own_sampling_settings_have_no_say(self):
+        prompts, prefixes = rows()
+        module = llama(1 + len(WORDS))
+        plain = model_of().continue_batch(rngs(), prompts, prefixes)
+        settings = module.generation_config
+        settings.top_p, settings.top_k, settings.temperature, settings.repetition_penalty = 0.1, 1, 0.2, 5.0
+        loaded = model_of(weights=Weights(module, tokenizer_of(WORDS)))
+        assert loaded.continue_batch(rngs(), prompts, prefixes) == plain
+
+    def test_every_end_token_ends_a_text(self):
+        module = llama(1 + len(WORDS))
+        module.generation_config.eos_token_id = [END, 7, 8, 9, 10]
+        model = model_of(weights=Weights(module, tokenizer_of(WORDS)))
+        written = model.continue_batch(rngs(), [PROMPTS[0]] * ROWS, [()] * ROWS)
+        assert model.ends == {END, 7, 8, 9, 10}
+        assert {tokens[-1] for tokens in written if len(tokens) < LIMIT} == model.ends
+        assert not any(model.ends & set(tokens[:-1]) for tokens in written)
+
+
+class TestWords:
+    def test_a_text_is_said_without_its_end(self):
+        model = model_of(limit=3)
+        assert model.text(PROMPTS[0], (1, 2, END)) == "w1 w2"
+        assert model.text(PROMPTS[0], (1, 2, 3)) == "w1 w2 w3"
+        assert model.text(PROMPTS[0], (END,)) == ""
+
+    def test_a_prompt_goes_through_the_chat_template(self):
+        words = ("[system]", "[user]", "[assistant]", *WORDS)
+        weights = Weights(llama(1 + len(words)), tokenizer_of(words, TEMPLATE))
+        plain = Weights(llama(1 + len(words)), tokenizer_of(words))
+        chat = model_of(weights=weights, system="w2")
+        written_out = model_of(weights=plain)
+        whole = "[system] w2 [user] w5 [assistant]"
+        assert chat.score("w5", (4, END)) == written_out.score(whole, (4, END))
+        assert chat.score("w5", (4, END)) != written_out.score("w5", (4, END))
+
+    def test_todays_date_does_not_get_into_a_prompt(self):
+        words = ("01", "Jan", "2025", *WORDS)
+        template = "{{ strftime_now('%d %b %Y') }} {{ messages[0]['content'] }}"
+        weights = Weights(llama(1 + len(words)), tokenizer_of(words, template))
+        plain = Weights(llama(1 + len(words)), tokenizer_of(words))
+        assert model_of(weights=weights).score("w5", (END,)) == model_of(weights=plain).score("01 Jan 2025 w5", (END,))
+
+    def test_without_a_template_the_system_message_stands_before_the_prompt(self):
+        assert model_of(system="w2").score("w5", (END,)) == model_of().score("w2 w5", (END,))
+
+
+class NotANumber(Wrapped):
+    """A model whose weights overflowed."""
+
+    def forward(self, **given):
+        found = self.inner(**given)
+        found.logits = found.logits * torch.nan
+        return found
+
+
+class TestRefusals:
+    def test_a_prompt_and_a_text_must_fit_into_the_context(self):
+        weights = weights_of(context=16)
+        model_of(weights=weights, limit=9, prompts=PROMPTS)
+        with pytest.raises(ValueError, match="context of 16 tokens; the prompt has 7 and limit is 10"):
+            model_of(weights=weights, limit=10, prompts=PROMPTS)
+        with pytest.raises(ValueError, match="context of 16 tokens"):
+            model_of(weights=weights, limit=10).continue_batch(rngs(1), [PROMPTS[1]], [()])
+
+    def test_a_model_needs_an_end_of_sequence(self):
+        module, tokenizer = llama(1 + len(WORDS)), tokenizer_of(WORDS)
+        tokenizer.eos_token = None
+        module.config.eos_token_id = module.generation_config.eos_token_id = None
+        with pytest.raises(ValueError, match="end-of-sequence"):
+            Weights(module, tokenizer)
+        module.config.eos_token_id = 40
+        with pytest.raises(ValueError, match="40 is not among the model's 40"):
+            Weights(module, tokenizer)
+
+    def test_logits_that_are_no_law_are_not_drawn_from(self):
+        model = model_of(weights=Weights(NotANumber(llama(1 + len(WORDS))), tokenizer_of(WORDS)))
+        with pytest.raises(ArithmeticError, match="not finite"):
+            model.continue_batch(rngs(2), [PROMPTS[0]] * 2, [(), ()])
+
+    @pytest.mark.parametrize("prefix", [(1,) * LIMIT, (1, END), (40,), (-1,)])
+    def test_a_prefix_must_be_the_beginning_of_a_text(self, prefix):
+        with pytest.raises(ValueError, match=r"prefix|tokens"):
+            model_of().continue_batch(rngs(1), [PROMPTS[0]], [prefix])
+
+    @pytest.mark.parametrize("tokens", [(), (1, 2), (END, 1), (1,) * (LIMIT + 1), (40, END)])
+    def test_a_text_must_be_whole(self, tokens):
+        with pytest.raises(ValueError, match="tokens"):
+            model_of().text(PROMPTS[0], tokens)
+        with pytest.raises(ValueError, match="tokens"):
+            model_of().score(PROMPTS[0], tokens)
+
+    def test_prompts_are_those_it_was_made_with(self):
+        model = model_of(prompts=PROMPTS[:2])
+        assert model.prompts == PROMPTS[:2]
+        with pytest.raises(ValueError, match="prompts"):
+            model.continue_batch(rngs(1), [PROMPTS[2]], [()])
+        with pytest.raises(ValueError, match="at least one token"):
+            model_of().score("", (END,))
+        with pytest.raises(ValueError, match="do not match"):
+            model.continue_batch(rngs(2), [PROMPTS[0]], [()])
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"limit": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"max_rows": 0}, {"max_tokens": 0}],
+    )
+    def test_numbers_are_in_range(self, options):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            model_of(**options)

@@ -1,0 +1,175 @@
+"""Uploads and texts meant to harm: bombs, lies about sizes, script, formulas."""
+
+import csv
+import io
+import struct
+import zipfile
+import zlib
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from prefmh_web.campaigns import export, setup
+from prefmh_web.campaigns.models import Campaign, Catalog
+from sampler.spaces.catalogs.objects import MAX_ITEMS
+from tests.console.test_pages import form
+from tests.security.world import browser_of
+from tests.support import files
+from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
+
+GOOD = files.picture("red")
+
+
+def gzipped_zeros(size: int) -> bytes:
+    """Return a PNG whose pixels are `size` zeros behind a thousandfold compression."""
+    packed = zlib.compress(bytes(size), 9)
+    plain = files.png_that_claims(8, 6)
+    at = plain.index(b"IDAT") - 4
+    chunk = b"IDAT" + packed
+    return plain[:at] + struct.pack(">I", len(packed)) + chunk + struct.pack(">I", zlib.crc32(chunk)) + plain[-12:]
+
+
+def lying_archive() -> bytes:
+    """Return a ZIP whose directory says that a file of 40 MiB has 100 bytes."""
+    data = bytearray(files.archive({"a.png": bytes(40 * 2**20)}))
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 24 : at + 28] = struct.pack("<I", 100)
+    return bytes(data)
+
+
+def many_names(count: int) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for number in range(count):
+            archive.writestr(f"{number}.png", b"")
+    return data.getvalue()
+
+
+def nested() -> bytes:
+    inner = files.archive({f"{n}.png": bytes(2**20) for n in range(4)})
+    return files.archive({f"{n}.zip": inner for n in range(4)})
+
+
+BOMBS = {
+    "claims a billion pixels": lambda: files.archive({"a.png": files.png_that_claims(40_000, 40_000)}),
+    "claims more than an int": lambda: files.archive({"a.png": files.png_that_claims(2**31 - 1, 2**31 - 1)}),
+    "a thousandfold pixels": lambda: files.archive({"a.png": gzipped_zeros(40 * 2**20)}),
+    "a huge entry": lambda: files.archive({"a.png": bytes(40 * 2**20)}),
+    "lies about its size": lying_archive,
+    "nested archives": nested,
+    "too many files": lambda: many_names(MAX_ITEMS + 1),
+    "no archive": lambda: b"PK\x03\x04" + bytes(100),
+    "empty": lambda: b"",
+    "half an archive": lambda: files.archive({"a.png": GOOD})[:-30],
+    "no picture": lambda: files.archive({"a.png": b"<svg onload='alert(1)'/>"}),
+    "an SVG": lambda: files.archive(
+        {"a.svg": b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"}
+    ),
+    "paths upwards": lambda: files.archive({"../../../../secret-key": b"x", "/etc/passwd": b"y"}),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_tasks, tmp_path, bomb):
+    recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2})
+    file = SimpleUploadedFile("a.zip", BOMBS[bomb]())
+    draft = setup.create(owner=researcher, file=file, filename="a.zip", name="A", recipe=recipe)
+    idle_tasks()
+    draft.catalog.refresh_from_db()
+    assert draft.catalog.status == Catalog.Status.REFUSED
+    assert draft.catalog.error
+    assert not draft.states.exists()
+    # What lies on the disk is the upload itself.
+    assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] in (["uploads"], [])
+
+
+def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
+    """The negative control: what is refused above is refused for what is wrong with it."""
+    recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2})
+    content = files.archive(
+        {"a.png": GOOD, "b.png": files.picture("blue"), "c.png": files.png_that_claims(40_000, 40_000)}
+    )
+    draft = setup.create(
+        owner=researcher, file=SimpleUploadedFile("a.zip", content), filename="a.zip", name="A", recipe=recipe
+    )
+    idle_tasks()
+    assert draft.states.count() == 2
+    assert [source for source, _ in draft.catalog.refusals or Catalog.objects.get().refusals] == ["c.png"]
+
+
+TABLES = {
+    "NUL": b"text\na\x00b\n",
+    "no UTF-8": b"text\n\xff\xfe\n",
+    "a field without end": b'text\n"' + b"a" * 3_000_000,
+    "no column": b"=cmd|' /C calc'!A0\n1\n",
+    "weights that are none": b"text,weight\na,NaN\nb,inf\nc,-1\nd,1e999\n",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_meant_to_harm_gives_no_objects(researcher, idle_tasks, table):
+    file = SimpleUploadedFile("t.csv", TABLES[table])
+    draft = setup.create(owner=researcher, file=file, filename="t.csv", name="A", recipe=make_recipe())
+    idle_tasks()
+    draft.catalog.refresh_from_db()
+    assert draft.catalog.status == Catalog.Status.REFUSED
+    assert not draft.states.exists()
+
+
+SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}{% debug %}"
+MARKS = ("<script>alert", "<img src=x", "49{%")
+
+
+def test_script_in_every_text_comes_back_escaped(researcher, idle_tasks, client):
+    texts = f'text\n"{SCRIPT.replace(chr(34), chr(34) * 2)}"\nfine\n=1+1\nalso fine\n'
+    judges = [{"question": SCRIPT, "budget": 1}]
+    campaign = make_campaign(
+        researcher, file=texts, filename=f"{SCRIPT}.csv", name=SCRIPT[:120], instructions=SCRIPT,
+        recipe=make_recipe(judges=judges, space={"kind": "catalog", "objects": "texts", "neighbours": 1}),
+    )  # fmt: skip
+    owner = browser_of(researcher)
+    pages = [owner.get("/"), owner.get(campaign.get_absolute_url()), client.get(invitation_path(campaign))]
+    client.post(invitation_path(campaign))
+    pages.append(client.get(f"{invitation_path(campaign)}vote/"))
+    for page in pages:
+        text = page.content.decode()
+        assert not [mark for mark in MARKS if mark in text]
+    assert "&lt;script&gt;alert(1)" in pages[1].content.decode()
+
+
+def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_tasks):
+    fields = dict.fromkeys(("name", "instructions", "seed", "steps", "questions-0-question", "catalog-move"), SCRIPT)
+    page = browser_of(researcher).post("/campaigns/new/", form(**fields))
+    assert page.status_code == 200
+    assert not [mark for mark in MARKS if mark in page.content.decode()]
+    assert not Campaign.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "smiles", [SCRIPT, "C" * 100_000, "C1CC", "[" * 5000, "<svg/onload=alert(1)>", "*" * 50, "$&%"]
+)
+def test_smiles_meant_to_harm_are_refused_row_by_row(researcher, idle_tasks, smiles):
+    recipe = make_recipe(space={"kind": "catalog", "objects": "molecules", "neighbours": 1})
+    content = files.table([["smiles"], ["CCO"], ["CCN"], [smiles]])
+    file = SimpleUploadedFile("m.csv", content)
+    draft = setup.create(owner=researcher, file=file, filename="m.csv", name="A", recipe=recipe)
+    idle_tasks()
+    assert sorted(draft.states.values_list("content", flat=True)) == ["CCN", "CCO"]
+    page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
+    assert not [mark for mark in (*MARKS, "<svg/onload") if mark in page]
+
+
+FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "=HYPERLINK(1)", "'=1", "\t=1", "\r=1", " =1", "=cmd|' /C calc'!A0"]
+
+
+def test_no_cell_of_the_export_runs_as_a_formula(researcher, idle_tasks):
+    content = files.table([["text"], *([formula] for formula in FORMULAS)])
+    judges = [{"question": "=1+1", "budget": 1}]
+    recipe = make_recipe(judges=judges, chains=1)
+    campaign = make_campaign(researcher, file=content, recipe=recipe)
+    wait_until_idle()
+    for name in export.TABLES:
+        rows = list(csv.reader(io.StringIO("".join(export.csv_text(export.Cut.now(campaign), name)), newline="")))
+        shown = [rows[0].index(column) for column in ("content", "question") if column in rows[0]]
+        texts = [row[at] for row in rows[1:] for at in shown]
+        assert not [text for text in texts if text.strip().startswith(("=", "+", "-", "@"))]

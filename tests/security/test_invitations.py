@@ -1,0 +1,167 @@
+"""Links that let people join, and how their access ends."""
+
+import threading
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from prefmh_web.annotate import consumer, leases, people
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns import access
+from prefmh_web.campaigns.models import Annotator, Invitation, Vote
+from tests.annotate.test_socket import lease_in
+from tests.security.world import browser_of
+from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
+
+
+@pytest.fixture
+def link(campaign) -> Invitation:
+    return campaign.invitations.get()
+
+
+@pytest.fixture
+def joined(client, link):
+    client.post(link.get_absolute_url())
+    return client
+
+
+def test_links_cannot_be_guessed(campaign):
+    tokens = {access.invite(campaign).token for _ in range(50)}
+    assert len(tokens) == 50
+    # 16 bytes of the system's own randomness.
+    assert all(len(token) == 22 for token in tokens)
+
+
+def test_who_came_by_which_link_is_counted(campaign, researcher, joined, link):
+    other = access.invite(campaign)
+    Client().post(other.get_absolute_url())
+    Client().post(other.get_absolute_url())
+    page = browser_of(researcher).get(campaign.get_absolute_url())
+    assert [(shown.pk, shown.joined) for shown in page.context["links"]] == [(link.pk, 1), (other.pk, 2)]
+
+
+def test_a_revoked_link_lets_nobody_else_join_and_those_who_have_go_on(joined, link):
+    access.revoke(link)
+    page = Client().get(link.get_absolute_url())
+    assert page.status_code == 403
+    assert "withdrawn this link" in page.content.decode()
+    assert Client().post(link.get_absolute_url()).status_code == 403
+    assert Annotator.objects.count() == 1
+    assert joined.get(f"{link.get_absolute_url()}vote/").status_code == 200
+
+
+def test_a_link_for_one_person_admits_one(campaign):
+    single = access.invite(campaign, is_single_use=True)
+    first = Client()
+    for _ in range(2):
+        assert first.post(single.get_absolute_url()).status_code == 302
+    second = Client().post(single.get_absolute_url())
+    assert second.status_code == 403
+    assert "for one person" in second.content.decode()
+    assert single.annotators.count() == 1
+
+
+def test_of_many_who_open_a_link_for_one_person_at_once_one_gets_in(campaign):
+    single = access.invite(campaign, is_single_use=True)
+    outcomes, start = [], threading.Barrier(8)
+
+    def join() -> None:
+        try:
+            session = Client().session
+            start.wait()
+            people.join(session, single)
+            outcomes.append("in")
+        except people.NotAdmitted:
+            outcomes.append("out")
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=join) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["in"] + ["out"] * 7
+    assert single.annotators.count() == 1
+
+
+def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps_votes(live_site, campaign, link):
+    cookies = cookies_after_joining(live_site.url + link.get_absolute_url())
+    with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
+        first = lease_in(socket.recv(timeout=10))
+        send(socket, lease=first, choice="left")
+        second = lease_in(socket.recv(timeout=10))
+        access.revoke(link, withdraw=True)
+        assert closing_code(socket) == 4401
+    assert not Lease.objects.get(key=second).is_live
+    assert [str(key) for key in Vote.objects.values_list("key", flat=True)] == [first]
+    with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
+        assert closing_code(socket) == 4401
+
+
+def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher, joined, link):
+    vote = f"{link.get_absolute_url()}vote/"
+    key = joined.get(vote).context["panel"].lease.key
+    removed = Annotator.objects.get()
+    staying = Client()
+    staying.post(link.get_absolute_url())
+    answer = browser_of(researcher).post(
+        reverse("console:remove-annotator", args=[campaign.pk]), {"annotator": removed.pk}, follow=True
+    )
+    assert "votes no more; their votes stay" in answer.content.decode()
+    assert joined.post(vote, {"choice": "left", "lease": key}).url == link.get_absolute_url()
+    page = joined.get(link.get_absolute_url())
+    assert page.status_code == 403
+    assert "ended your part" in page.content.decode()
+    assert joined.post(link.get_absolute_url()).status_code == 403
+    assert not Vote.objects.exists()
+    assert not Lease.objects.get(key=key).is_live
+    assert staying.get(vote).status_code == 200
+
+
+def test_a_returned_pair_takes_no_vote_by_a_page_that_has_not_heard(joined, link):
+    annotator = Annotator.objects.get()
+    lease = leases.take(annotator)
+    access.remove(annotator)
+    assert leases.answer(lease.key, annotator, "left", 0) is None
+    assert not Vote.objects.exists()
+
+
+def test_the_heartbeat_shows_out_whom_no_nudge_has_reached(live_site, campaign, link, monkeypatch):
+    monkeypatch.setattr(consumer, "HEARTBEAT_S", 0.2)
+    cookies = cookies_after_joining(live_site.url + link.get_absolute_url())
+    with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
+        socket.recv(timeout=10)
+        Annotator.objects.update(removed_at=timezone.now())
+        assert closing_code(socket) == 4401
+
+
+def test_the_heartbeat_asks_a_page_whose_session_has_ended_to_connect_again(live_site, campaign, link, monkeypatch):
+    monkeypatch.setattr(consumer, "HEARTBEAT_S", 0.2)
+    cookies = cookies_after_joining(live_site.url + link.get_absolute_url())
+    [key] = [part.split("=")[1] for part in cookies.split("; ") if part.startswith("prefmh_session=")]
+    with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
+        socket.recv(timeout=10)
+        people.sessions.stored(key).flush()
+        assert closing_code(socket) == 1011
+    with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
+        assert closing_code(socket) == 4401
+
+
+def test_links_are_made_and_withdrawn_from_the_page(campaign, researcher, joined, link):
+    owner = browser_of(researcher)
+    owner.post(reverse("console:invite", args=[campaign.pk]), {"single_use": "on"})
+    single = campaign.invitations.get(is_single_use=True)
+    page = owner.get(campaign.get_absolute_url()).content.decode()
+    assert single.token in page
+    assert "one person" in page
+    owner.post(reverse("console:revoke", args=[campaign.pk, link.pk]), {"withdraw": "on"})
+    link.refresh_from_db()
+    assert link.revoked_at
+    assert Annotator.objects.get().removed_at
+    # The card at the top offers a link that everybody can use, and there is none now.
+    page = owner.get(campaign.get_absolute_url())
+    assert page.context["invitation"] is None

@@ -1,0 +1,163 @@
+"""How often somebody may do something, and what they see beyond that: nothing is lost."""
+
+import ipaddress
+from functools import cache
+
+import pytest
+from django.test import Client, RequestFactory
+from limits.errors import StorageError
+
+from prefmh_web import limits
+from prefmh_web.annotate import consumer
+from prefmh_web.campaigns.models import Annotator, Vote
+from tests.annotate.test_socket import lease_in
+from tests.security.world import browser_of
+from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
+from tests.support.stack import invitation_path
+
+
+@pytest.fixture
+def rates(settings):
+    """Return a call that sets rates."""
+
+    def set_rates(**changes: str) -> None:
+        settings.RATE_LIMITS = {name.replace("_", "-"): rate for name, rate in changes.items()}
+
+    return set_rates
+
+
+def test_every_rate_can_be_read():
+    for rate in limits.RATES.values():
+        assert limits._rate(rate).amount > 0
+
+
+def test_one_persons_uses_are_not_anothers(rates):
+    rates(votes="2/minute")
+    for person in (1, 1, 2, 2):
+        limits.spend("votes", person)
+    with pytest.raises(limits.TooMany) as refused:
+        limits.spend("votes", 1)
+    assert 1 <= refused.value.retry_after <= 60
+
+
+def test_without_its_storage_each_process_counts_for_itself(rates, monkeypatch):
+    class Broken:
+        def hit(self, *arguments):
+            raise StorageError(OSError("gone"))
+
+    rates(votes="1/minute")
+    monkeypatch.setattr(limits, "_shared", cache(Broken))
+    limits.spend("votes", 1)
+    with pytest.raises(limits.TooMany):
+        limits.spend("votes", 1)
+
+
+def try_to_sign_in(name: str, address: str = "192.0.2.1", password: str = "guessed"):
+    return Client(REMOTE_ADDR=address).post("/accounts/sign-in/", {"username": name, "password": password})
+
+
+def test_guessing_one_accounts_password_is_slowed_down(researcher):
+    for _ in range(10):
+        assert try_to_sign_in("ada").status_code == 200
+    answer = try_to_sign_in("ADA", password="correct horse battery staple")
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= 300
+    assert "_auth_user_id" not in answer.client.session
+    # The owner of the account, elsewhere, is not locked out.
+    assert try_to_sign_in("ada", "198.51.100.7", "correct horse battery staple").status_code == 302
+
+
+def test_guessing_from_many_places_is_slowed_down(researcher, rates):
+    rates(sign_in_name="5/hour")
+    answers = [try_to_sign_in("ada", f"192.0.2.{number}").status_code for number in range(8)]
+    assert answers == [200] * 5 + [429] * 3
+
+
+def test_guessing_many_accounts_from_one_place_is_slowed_down(idle_tasks, rates):
+    rates(sign_in_address="5/minute")
+    answers = [try_to_sign_in(f"somebody{number}").status_code for number in range(8)]
+    assert answers == [200] * 5 + [429] * 3
+
+
+def test_joining_again_and_again_from_one_address_is_slowed_down(campaign, rates):
+    rates(join="3/minute")
+    answers = [Client(REMOTE_ADDR="192.0.2.1").post(invitation_path(campaign)).status_code for _ in range(5)]
+    assert answers == [302] * 3 + [429] * 2
+    assert Client(REMOTE_ADDR="192.0.2.2").post(invitation_path(campaign)).status_code == 302
+    assert Annotator.objects.count() == 4
+    # Reading is free.
+    assert Client(REMOTE_ADDR="192.0.2.1").get(invitation_path(campaign)).status_code == 200
+
+
+def test_a_vote_by_post_beyond_the_rate_is_not_stored_and_can_be_sent_again(client, campaign, rates):
+    vote = f"{invitation_path(campaign)}vote/"
+    client.post(invitation_path(campaign))
+    first = client.get(vote).context["panel"].lease.key
+    rates(votes="1/minute")
+    client.post(vote, {"choice": "left", "lease": first})
+    second = client.get(vote).context["panel"].lease.key
+    refused = client.post(vote, {"choice": "left", "lease": second})
+    assert (refused.status_code, Vote.objects.count()) == (429, 1)
+    limits.forget()
+    client.post(vote, {"choice": "left", "lease": second})
+    assert Vote.objects.filter(key=second, number__isnull=False).exists()
+
+
+def test_a_vote_by_socket_beyond_the_rate_is_sent_again_after_reconnecting(live_site, campaign, rates):
+    link = invitation_path(campaign)
+    cookies = cookies_after_joining(live_site.url + link)
+    rates(votes="2/minute")
+    with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
+        for _ in range(2):
+            send(socket, lease=lease_in(socket.recv(timeout=10)), choice="left")
+        third = lease_in(socket.recv(timeout=10))
+        send(socket, lease=third, choice="left")
+        assert closing_code(socket) == consumer.TOO_OFTEN
+    assert not Vote.objects.filter(key=third).exists()
+    limits.forget()
+    with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
+        assert lease_in(socket.recv(timeout=10)) == third
+        send(socket, lease=third, choice="left")
+        socket.recv(timeout=10)
+    assert Vote.objects.filter(key=third, number__isnull=False).exists()
+
+
+def test_pages_that_connect_again_and_again_are_told_to_wait(live_site, campaign, rates):
+    link = invitation_path(campaign)
+    cookies = cookies_after_joining(live_site.url + link)
+    rates(sockets="2/minute")
+    for _ in range(2):
+        with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
+            socket.recv(timeout=10)
+    with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
+        assert closing_code(socket) == consumer.TOO_OFTEN
+
+
+def test_a_researchers_forms_are_counted(researcher, campaign, rates):
+    rates(forms="2/minute")
+    owner = browser_of(researcher)
+    answers = [owner.post(f"/campaigns/{campaign.pk}/invitations/").status_code for _ in range(3)]
+    assert answers == [302, 302, 429]
+    assert owner.get(campaign.get_absolute_url()).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "proxies", "address"),
+    [
+        ("192.0.2.1", "", [], "192.0.2.1"),
+        ("192.0.2.1", "10.9.9.9", [], "192.0.2.1"),
+        ("10.0.0.1", "198.51.100.7", ["10.0.0.0/8"], "198.51.100.7"),
+        # What the visitor wrote stands on the left.
+        ("10.0.0.1", "1.2.3.4, 198.51.100.7", ["10.0.0.0/8"], "198.51.100.7"),
+        ("10.0.0.1", "1.2.3.4, 198.51.100.7, 10.0.0.2", ["10.0.0.0/8"], "198.51.100.7"),
+        ("192.0.2.1", "198.51.100.7", ["10.0.0.0/8"], "192.0.2.1"),
+        ("10.0.0.1", "", ["10.0.0.0/8"], "10.0.0.1"),
+        ("", "198.51.100.7", ["10.0.0.0/8"], ""),
+        # Of the newer addresses one customer has a whole network.
+        ("2001:db8:1:2:3:4:5:6", "", [], "2001:db8:1:2::/64"),
+    ],
+)
+def test_the_address_that_is_counted(settings, peer, forwarded, proxies, address):
+    settings.TRUSTED_PROXIES = tuple(map(ipaddress.ip_network, proxies))
+    headers = {"x-forwarded-for": forwarded} if forwarded else {}
+    assert limits.by_address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)) == address
