@@ -136,9 +136,9 @@ def client_address(request: HttpRequest) -> str:
 
 
 def forget() -> None:
-    """Forget every count of this process, and the ways to count. For tests."""
-    _shared.cache_clear()
-    _own.cache_clear()
+    """Forget every count of this installation: for whoever locked themselves out, and for tests."""
+    for limiter in (_shared(), _own()):
+        limiter.storage.reset()
 
 
 def _is_our_proxy(address: str) -> bool:

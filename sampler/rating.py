@@ -41,8 +41,11 @@ def mean_ratings(rule: PointwiseRecipe, budgets: Sequence[int], given: Ratings) 
     """Return an object's mean rating by each judge; None while one of its N_i ratings is missing.
 
     Raises:
-        ValueError: a judge has given more ratings than its budget, or one off the scale.
+        ValueError: there are ratings of another number of judges, or a judge has given more than its budget, or one
+            off the scale.
     """
+    if len(given) != len(budgets):
+        raise ValueError(f"ratings must be of {len(budgets)} judges, not {len(given)}")
     if any(len(ratings) > budget for ratings, budget in zip(given, budgets, strict=True)):
         raise ValueError(f"ratings must be {' '.join(map(str, budgets))} by judge at most")
     if any(len(ratings) < budget for ratings, budget in zip(given, budgets, strict=True)):

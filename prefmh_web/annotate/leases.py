@@ -6,7 +6,7 @@
     orphan, adopt    the person's page went away, or came back
     expire   ends the leases whose time is over
 
-A comparison never has more leases out than votes it can still use (`questions.has_room`), so nobody's vote comes
+A comparison never has more leases out than votes it can still use (`Question.has_room`), so nobody's vote comes
 too late. Locks are taken in one order: the comparison, then its leases. Who looks for a question passes over the
 comparisons that others hold at that moment, and waits for one of those only when there is nothing else.
 """
@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 import sampler
 from prefmh_web.annotate.conflicts import retried_after_conflicts
 from prefmh_web.annotate.models import Lease
-from prefmh_web.annotate.questions import has_room, questions_for
+from prefmh_web.annotate.questions import Question, question_on, questions_for
 from prefmh_web.campaigns import live, loop, plans
 from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Side, Vote
 
@@ -64,7 +63,7 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with loop.locked(leases__key=key, leases__annotator=annotator) as comparison:
-        lease = Lease.objects.get(key=key)
+        lease = Lease.objects.select_related("annotator").get(key=key)
         if lease.ending == Lease.Ending.SKIPPED:
             return None
         judge = next(judge for judge in plans.judges_of(comparison.chain.campaign) if judge.pk == lease.judge_id)
@@ -76,11 +75,14 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
             proposal_side=Side(lease.proposal_side),
             chosen_side=chosen_side,
             elapsed_ms=elapsed_ms,
-            may_count=lease.is_live or has_room(comparison, judge),
+            may_count=lease.is_live or _has_room(comparison, judge),
         )
-        # A vote may follow an expiry.
-        _end(Lease.objects.filter(pk=key).exclude(ending=Lease.Ending.SKIPPED), Lease.Ending.VOTED)
-    wake(annotator)
+        is_in_time = _end(Lease.objects.filter(pk=key, ended_at__isnull=True), Lease.Ending.VOTED)
+        if not is_in_time:
+            # A vote may follow an expiry, of this very moment perhaps.
+            _end(Lease.objects.filter(pk=key).exclude(ending=Lease.Ending.SKIPPED), Lease.Ending.VOTED)
+    if lease.annotator.resting or not is_in_time:
+        wake(annotator)
     return vote
 
 
@@ -142,14 +144,19 @@ def _end(leases, ending: Lease.Ending) -> bool:
     return bool(leases.update(ended_at=timezone.now(), ending=ending))
 
 
-def _first_lease(questions: Iterable[tuple[Comparison, Judge]], annotator: Annotator) -> Lease | None:
+def _has_room(comparison: Comparison, judge: Judge) -> bool:
+    question = question_on(comparison.pk, comparison.chain.campaign)
+    return question is not None and question.has_room(judge)
+
+
+def _first_lease(questions: Iterable[tuple[Question, Judge]], annotator: Annotator) -> Lease | None:
     busy = []
-    for comparison, judge in questions:
+    for question, judge in questions:
         try:
-            if lease := _lease(comparison.pk, judge, annotator):
+            if lease := _lease(question.pk, judge, annotator):
                 return lease
         except _Busy:
-            busy.append((comparison.pk, judge))
+            busy.append((question.pk, judge))
     # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
     leases = (_lease(comparison_id, judge, annotator, patient=True) for comparison_id, judge in busy)
     return next(filter(None, leases), None)
@@ -168,13 +175,16 @@ def _locked_unless_busy(*, pk: int) -> Iterator[Comparison]:
 
 def _lease(comparison_id: int, judge: Judge, annotator: Annotator, patient: bool = False) -> Lease | None:
     with (loop.locked if patient else _locked_unless_busy)(pk=comparison_id) as comparison:
-        prefetch_related_objects([comparison], "votes", "leases", "turns")
-        if not has_room(comparison, judge):
+        question = question_on(comparison_id, annotator.campaign)
+        if question is None or not question.has_room(judge):
             return None
         now = timezone.now()
         deadline = now + timedelta(seconds=annotator.campaign.lease_seconds)
-        if expired := _expired_before(comparison, judge, annotator):
+        if question.has_expired(annotator, judge):
             # The same question again under the same key: a vote still on its way from before finds its place.
+            expired = Lease.objects.filter(
+                comparison=comparison, judge=judge, annotator=annotator, ending=Lease.Ending.EXPIRED
+            )[0]
             expired.issued_at, expired.expires_at, expired.is_orphan = now, deadline, False
             expired.ended_at = expired.ending = None
             expired.comparison, expired.judge = comparison, judge
@@ -184,21 +194,10 @@ def _lease(comparison_id: int, judge: Judge, annotator: Annotator, patient: bool
             comparison=comparison,
             judge=judge,
             annotator=annotator,
-            proposal_side=_draw_side(comparison, judge, len(comparison.leases.all())),
+            proposal_side=_draw_side(comparison, judge, question.leases),
             issued_at=now,
             expires_at=deadline,
         )
-
-
-def _expired_before(comparison: Comparison, judge: Judge, annotator: Annotator) -> Lease | None:
-    return next(
-        (
-            lease
-            for lease in comparison.leases.all()
-            if lease.ending == Lease.Ending.EXPIRED and (lease.annotator_id, lease.judge_id) == (annotator.pk, judge.pk)
-        ),
-        None,
-    )
 
 
 def _draw_side(comparison: Comparison, judge: Judge, leased_before: int) -> Side:

@@ -7,8 +7,10 @@ By name, because the tasks import the modules that give the hints.
 from celery import current_app
 from django.db import transaction
 
-from prefmh_web.campaigns import plans
+from prefmh_web.campaigns import plans, writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison
+
+GPU, ENDPOINTS = "gpu", "endpoints"
 
 
 def propose(chain: Chain) -> None:
@@ -21,7 +23,13 @@ def propose(chain: Chain) -> None:
 
 def write(campaign: Campaign) -> None:
     """Hint that a model has proposals to write, or to foresee."""
-    _after_commit("prefmh_web.campaigns.tasks.write", campaign.pk)
+    queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
+    _after_commit("prefmh_web.campaigns.tasks.write", campaign.pk, queue=queue)
+
+
+def start(campaign: Campaign) -> None:
+    """Hint that a campaign is to be started where its model runs."""
+    _after_commit("prefmh_web.campaigns.tasks.start", campaign.pk, queue=GPU)
 
 
 def judge(comparison: Comparison) -> None:
@@ -36,6 +44,7 @@ def read_catalog(catalog_id: int, revision: int) -> None:
     _after_commit("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
 
 
-def _after_commit(task: str, *arguments: int) -> None:
+def _after_commit(task: str, *arguments: int, queue: str | None = None) -> None:
+    options = {"queue": queue} if queue else {}
     # robust: what was stored stays stored when the queue is down. A lambda, since Django cannot log a failed partial.
-    transaction.on_commit(lambda: current_app.tasks[task].delay(*arguments), robust=True)
+    transaction.on_commit(lambda: current_app.tasks[task].apply_async(arguments, **options), robust=True)

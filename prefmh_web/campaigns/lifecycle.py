@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import files, hints, live, plans, states
+from prefmh_web.campaigns import files, hints, live, plans, states, writers
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -18,6 +18,25 @@ from prefmh_web.endpoints.models import Endpoint
 
 class NotPossible(Exception):  # noqa: N818 - reads as the sentence it starts
     """The change is not possible now; the message says why and what would make it so."""
+
+
+def request_start(campaign: Campaign) -> None:
+    """Start a campaign, or have it started where its model runs: that may take minutes, and the page tells the outcome.
+
+    Raises:
+        NotPossible: as `start` does.
+    """
+    if campaign.is_draft and writers.is_run_here(campaign):
+        note_trouble(campaign, "")
+        hints.start(campaign)
+    else:
+        start(campaign)
+
+
+def note_trouble(campaign: Campaign, reason: str) -> None:
+    """Show on a draft's page why it could not be started."""
+    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(start_trouble=reason[:500])
+    live.nudge(live.watchers(campaign.pk))
 
 
 def start(campaign: Campaign) -> None:

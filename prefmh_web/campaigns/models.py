@@ -52,6 +52,8 @@ class Campaign(models.Model):
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
     )
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
+    # Why a draft could not be started where its model runs.
+    start_trouble = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

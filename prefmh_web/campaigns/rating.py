@@ -1,7 +1,8 @@
 """A model's turn where the rule rates objects: the ratings an object still lacks, asked for and made ready to store.
 
 An object is rated N times by each judge, once and for all: a chain carries the ratings of its state along, and of a
-catalog's objects no chain asks for them again. One object a turn, the current state's before the proposal's.
+catalog's objects no chain asks for them again; of two that meet an object at the same moment both may ask, and what is
+stored first stays. One object a turn, the current state's before the proposal's.
 """
 
 from collections.abc import Sequence

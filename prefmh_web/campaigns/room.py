@@ -5,12 +5,14 @@ with the comparison `loop.locked`. The comparison's votes, leases and turns are 
 """
 
 from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
 
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import plans
-from prefmh_web.campaigns.models import Comparison, Judge
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge
 
 
 def has_room(comparison: Comparison, judge: Judge) -> bool:
@@ -25,16 +27,28 @@ def room(comparison: Comparison, judge: Judge, most: int) -> int:
     campaign = comparison.chain.campaign
     tally = plans.tally_of(campaign, (vote for vote in comparison.votes.all() if vote.counted))
     out = _leased(comparison) + _asked_of_models(comparison)
-    promised = [out[each.pk] for each in plans.judges_of(campaign)]
-    budgets = plans.budgets_of(campaign)
     for found in range(most):
-        asked = sampler.askable(
-            comparison.log_r0, comparison.uniform, tally.votes_for, tally.votes_cast, promised, budgets
-        )
-        if not asked[judge.place]:
+        if not askable(campaign, comparison.log_r0, comparison.uniform, tally, out)[judge.place]:
             return found
-        promised[judge.place] += 1
+        out[judge.pk] += 1
     return most
+
+
+def askable(
+    campaign: Campaign, log_r0: float, uniform: float, tally: sampler.Tally, out: Mapping[int, int]
+) -> tuple[bool, ...]:
+    """Say, for each judge's place, whether an open comparison can use one more vote.
+
+    Args:
+        out: how many votes are on their way, by the judge's number; judges with none may be absent.
+    """
+    promised = [out.get(judge.pk, 0) for judge in plans.judges_of(campaign)]
+    return sampler.askable(log_r0, uniform, tally.votes_for, tally.votes_cast, promised, plans.budgets_of(campaign))
+
+
+def on_their_way(asked: int, until: datetime | None) -> int:
+    """Return how many votes a model's turn may still bring."""
+    return asked if asked and until > timezone.now() else 0
 
 
 def _leased(comparison: Comparison) -> Counter[int]:
@@ -44,5 +58,4 @@ def _leased(comparison: Comparison) -> Counter[int]:
 def _asked_of_models(comparison: Comparison) -> Counter[int]:
     if not plans.uses_models(comparison.chain.campaign):
         return Counter()
-    now = timezone.now()
-    return Counter({turn.judge_id: turn.asked for turn in comparison.turns.all() if turn.asked and turn.until > now})
+    return Counter({turn.judge_id: on_their_way(turn.asked, turn.until) for turn in comparison.turns.all()})

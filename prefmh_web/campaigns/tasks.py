@@ -6,7 +6,7 @@ does nothing more.
 
 from celery import shared_task
 
-from prefmh_web.campaigns import catalogs, hints, judging, loop, proposing
+from prefmh_web.campaigns import catalogs, hints, judging, lifecycle, loop, proposing
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.reading import being_read
 
@@ -28,6 +28,16 @@ def write(campaign_id: int) -> None:
     """Let a model write the next proposals of a campaign's chains, and then those that may follow."""
     proposing.write(campaign_id)
     proposing.foresee(campaign_id)
+
+
+@shared_task
+def start(campaign_id: int) -> None:
+    """Start a campaign whose model runs in this worker; a reason why that is not possible shows on its page."""
+    campaign = Campaign.objects.get(pk=campaign_id)
+    try:
+        lifecycle.start(campaign)
+    except lifecycle.NotPossible as reason:
+        lifecycle.note_trouble(campaign, str(reason))
 
 
 @shared_task

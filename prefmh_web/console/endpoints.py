@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.console.views import posts_by_user
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 
@@ -55,11 +56,12 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "POST"])
+@posts_by_user
 def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
-    endpoint = _mine(request, endpoint_id) if endpoint_id else Endpoint(owner=request.user)
+    endpoint = Endpoint(owner=request.user) if endpoint_id is None else _mine(request, endpoint_id)
     form = EndpointForm(request.POST or None, instance=endpoint)
     if request.method == "POST" and form.is_valid():
         if endpoint.pk and set(_WHERE) & set(form.changed_data):
@@ -71,6 +73,7 @@ def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
 
 @login_required
 @require_POST
+@posts_by_user
 def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     """Try an endpoint and say what it can do."""
     endpoint = _mine(request, endpoint_id)
@@ -84,6 +87,7 @@ def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
+@posts_by_user
 def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     """Remove an endpoint that no campaign has used."""
     endpoint = _mine(request, endpoint_id)

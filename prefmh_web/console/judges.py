@@ -9,11 +9,12 @@ from django.views.decorators.http import require_POST
 
 from prefmh_web.campaigns import judging
 from prefmh_web.campaigns.access import Right
-from prefmh_web.console.views import campaign_for
+from prefmh_web.console.views import campaign_for, posts_by_user
 
 
 @login_required
 @require_POST
+@posts_by_user
 def try_again(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Take up the turns that waited for somebody to see to what was wrong."""
     campaign = campaign_for(request, campaign_id, Right.RUN)

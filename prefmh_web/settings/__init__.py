@@ -215,6 +215,12 @@ ENDPOINT_ALLOWED_HOSTS = environment.names("ENDPOINT_ALLOWED_HOSTS")
 ENDPOINT_ALLOW_PRIVATE = environment.networks("ENDPOINT_ALLOW_PRIVATE")
 ENDPOINT_KEYS = environment.pairs("ENDPOINT_KEYS")
 
+LOCAL_MODELS = environment.text("LOCAL_MODELS") or ""
+LOCAL_SDXL_TURBO = environment.text("LOCAL_SDXL_TURBO") or ""
+LOCAL_DEVICE = environment.text("LOCAL_DEVICE") or ""
+
+TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
+
 METRICS_ALLOW = environment.networks("METRICS_ALLOW")
 METRICS_TOKEN = environment.text("METRICS_TOKEN")
 

@@ -11,6 +11,7 @@ Two modes, told apart by `DATABASE_URL`:
     ALLOWED_HOSTS   comma-separated names this site may be called by, beside localhost and SITE_URL's
     SITE_URL        how people reach the site, such as https://prefmh.example; server: required
     TRUSTED_PROXY_TLS_HEADER   the header in which the proxy that ends TLS says so; required for an https SITE_URL
+    TRUSTED_PROXIES comma-separated networks of proxies whose X-Forwarded-For is believed, for limits by address
     HSTS_SECONDS    how long browsers insist on https; default 30 days for an https SITE_URL
     DATABASE_URL    postgresql://user:password@host:5432/name
     DATABASE_POOL_SIZE   connections a process keeps in a pool: 10 for a web process, whose requests have a thread each;
@@ -26,6 +27,9 @@ Two modes, told apart by `DATABASE_URL`:
                     default: none
     ENDPOINT_ALLOW_PRIVATE   comma-separated private networks among which such hosts may be, such as 127.0.0.1/32
     ENDPOINT_KEYS   which variable's key may go where: OPENAI_API_KEY=api.openai.com, OTHER_KEY=a.example b.example
+    LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
+    LOCAL_SDXL_TURBO     the folder of SDXL-Turbo's weights
+    LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
     HEARTBEAT_FILE  a file that workers and beat touch while they are alive
 """
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import os
 import tempfile
 import time
@@ -81,7 +82,7 @@ def verdict_to_pair(stage: Stage, campaign: int, seen: Seen, start: float, end: 
     )
     return [
         sight[following] - decided
-        for (_, chain, decided), (following, same, _) in zip(asked, asked[1:], strict=False)
+        for (_, chain, decided), (following, same, _) in itertools.pairwise(asked)
         if chain == same and decided and start <= decided < end and following in sight
     ]
 

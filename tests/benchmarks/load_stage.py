@@ -85,7 +85,7 @@ class Stage(Installation):
         }
         tree = _processes()
         seconds = {
-            name: sum(_seconds(tree, each._process.pid) for each in kind)  # noqa: SLF001 - nobody else asks
+            name: sum(_seconds(tree, each._process.pid) for each in kind)
             for name, kind in roots.items()
         }
         own = os.times()
@@ -107,7 +107,9 @@ def _processes() -> dict[int, tuple[int, float]]:
 
 def _seconds(tree: dict[int, tuple[int, float]], root: int) -> float:
     children = [pid for pid, (parent, _) in tree.items() if parent == root]
-    return tree[root][1] + sum(_seconds(tree, child) for child in children)
+    # One that has been killed takes no more.
+    own = tree[root][1] if root in tree else 0.0
+    return own + sum(_seconds(tree, child) for child in children)
 
 
 def _make(sockets: int, waiting: int, chains: int) -> dict:

@@ -12,7 +12,7 @@ WORDS = tuple(f"w{number}" for number in range(1, 40))
 LIMIT = 12
 PROMPTS = ("w1", "w5 w2 w9 w9 w30 w7 w8", "w3 w3 w4")
 PREFIXES = ((), (4, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), (7,))
-ROWS = 60
+ROWS = 36
 
 
 def rngs(count=ROWS):
@@ -42,7 +42,7 @@ class TestRows:
             for rng, prompt, prefix in zip(rngs(), prompts, prefixes, strict=True)
         ]
         assert together == alone
-        for bounds in ({"max_rows": 7}, {"max_tokens": 50}, {"max_tokens": 1}):
+        for bounds in ({"max_rows": 7}, {"max_tokens": 50}):
             assert model_of(make, **bounds).continue_batch(rngs(), prompts, prefixes) == together
         assert len(set(together)) > ROWS / 2
 

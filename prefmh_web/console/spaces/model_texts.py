@@ -9,6 +9,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.spaces.space_form import SpaceForm, fresh_share_of, mixture
 from prefmh_web.console.spaces.texts import CUTS, cut_of
 from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 
 _WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
@@ -48,7 +49,8 @@ class ModelTextsForm(SpaceForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         able = Endpoint.objects.filter(~Q(can_token_ids=False), owner=self.owner, dialect__in=_WITH_TOKEN_IDS)
-        self.fields["model"].choices = [(name, name) for name in able.values_list("name", flat=True)]
+        local = [(name, f"{name} (run by this site)") for name in model_names()]
+        self.fields["model"].choices = [*local, *((name, name) for name in able.values_list("name", flat=True))]
 
     def space(self) -> dict:
         data = self.cleaned_data

@@ -3,6 +3,7 @@
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 
+from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.embedded import serving
 
 
@@ -19,7 +20,8 @@ class Command(BaseCommand):
         port = serving.choose_port(address, port)
         site = serving.site_url(address, port, url)
         serving.prepare_database()
-        get_user_model().objects.get_or_create(username=researcher)
+        user, _ = get_user_model().objects.get_or_create(username=researcher)
+        make_researcher(user)
         self.stdout.write(f"Sign in as {researcher} (for a day): {serving.sign_in_link(site, researcher)}")
         self.stdout.write("Serving. Stop with Ctrl-C.")
         serving.serve(address, port)
