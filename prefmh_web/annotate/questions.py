@@ -18,8 +18,9 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Judge, Turn
 
 # How long a skipped question is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
-# Usually one of the first has room; where none has, all are read in few statements.
-_FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
+# People's leases are on the chains furthest behind, which are therefore often full; where all are, few statements
+# shall tell so.
+_FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 32, 4, 512
 
 _OPEN = """
     SELECT c.id, c.step, h.place, c.log_r0, c.uniform

@@ -40,10 +40,9 @@ def ask(
     )
     # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
     asked = asking.ratings(judge.endpoint, rated, len(slots), np.random.default_rng())
-    # Which of a turn's ratings took more than one reply is not known.
-    asks = None if asked.unparsable else 1
+    # Fewer than were asked for, perhaps; the others are asked for another time.
     given = [
         Rating(state=state, judge=judge, slot=slot, value=value, asks=asks)
-        for slot, value in zip(slots, asked.given, strict=False)
+        for slot, value, asks in zip(slots, asked.given, asked.asks, strict=False)
     ]
     return given, asked.failure

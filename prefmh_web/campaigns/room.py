@@ -7,6 +7,7 @@ with the comparison `loop.locked`. The comparison's votes, leases and turns are 
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from django.utils import timezone
 
@@ -42,8 +43,12 @@ def askable(
     Args:
         out: how many votes are on their way, by the judge's number; judges with none may be absent.
     """
-    promised = [out.get(judge.pk, 0) for judge in plans.judges_of(campaign)]
-    return sampler.askable(log_r0, uniform, tally.votes_for, tally.votes_cast, promised, plans.budgets_of(campaign))
+    promised = tuple(out.get(judge.pk, 0) for judge in plans.judges_of(campaign))
+    return _askable(log_r0, uniform, tally.votes_for, tally.votes_cast, promised, plans.budgets_of(campaign))
+
+
+# A function of these values alone, and everybody who looks for a question asks it again of the same comparisons.
+_askable = lru_cache(maxsize=10_000)(sampler.askable)
 
 
 def on_their_way(asked: int, until: datetime | None) -> int:

@@ -34,7 +34,10 @@ class EndpointForm(forms.ModelForm):
             "input_price": "Price per million tokens read",
             "output_price": "Price per million tokens written",
         }
-        help_texts: ClassVar = {"api_key_variable": "Its name, never the key itself. Empty: no key is sent."}
+        help_texts: ClassVar = {
+            "concurrency": "",
+            "api_key_variable": "Its name, never the key itself. Empty: no key is sent.",
+        }
 
     def clean_name(self):
         name = self.cleaned_data["name"]

@@ -106,9 +106,10 @@ class Votes:
 
 @dataclass(frozen=True)
 class Ratings:
-    """What came of asking for some ratings; fields as in `Votes`."""
+    """What came of asking for some ratings, and how many replies each took; other fields as in `Votes`."""
 
     given: tuple[int, ...]
+    asks: tuple[int, ...]
     failure: EndpointError | None
     requests: int = 0
     tokens_in: int = 0
@@ -204,12 +205,13 @@ def ratings(endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generat
     choices = rated.scale.answers if _confines(endpoint) else ()
     messages = judges.rating_messages(rated.kind, rated.criterion, rated.scale, rated.exhibit)
 
-    def job() -> Callable[[Client], int]:
+    def job() -> Callable[[Client], tuple[int, int]]:
         question = _Question(messages, rated.temperature, choices, _seeds(rng))
-        return lambda client: question.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))[0]
+        return lambda client: question.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))[:2]
 
     called = _called(endpoint, [job() for _ in range(count)], (rated.exhibit,), sampled=True)
-    return Ratings(called.results, called.failure, *_spent(called))
+    given, asks = zip(*called.results, strict=True) if called.results else ((), ())
+    return Ratings(given, asks, called.failure, *_spent(called))
 
 
 @dataclass(frozen=True)

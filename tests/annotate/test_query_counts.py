@@ -112,7 +112,7 @@ class Page:
 
 
 # N = 3 here is never settled by one vote; N = 1 always is.
-@pytest.mark.parametrize(("budget", "settles", "per_vote"), [(3, False, 12), (1, True, 14)])
+@pytest.mark.parametrize(("budget", "settles", "per_vote"), [(3, False, 11), (1, True, 13)])
 def test_the_voters_messages(client, researcher, idle_tasks, budget, settles, per_vote):
     recipe = make_recipe(judges=[{"question": "Which?", "budget": budget}], chains=8)
     campaign = make_campaign(researcher, recipe=recipe)

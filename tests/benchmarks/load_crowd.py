@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 _LEASE = re.compile(r'name="lease" value="([0-9a-f-]{36})"')
 _STANDING = re.compile(r'id="panel" class="panel (\w+)"')
 _CONNECTIONS_PER_S = 40
+_PATIENCE_S = 120
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,13 @@ class Crowd:
         for place, seat in enumerate(self._seats):
             self._tasks.append(asyncio.create_task(self._stay(seat, random.Random(self._seed + place))))
             await asyncio.sleep(1 / _CONNECTIONS_PER_S)
-        await asyncio.wait_for(self._all_open.wait(), 60)
+        opened = asyncio.create_task(self._all_open.wait())
+        done, _ = await asyncio.wait([opened, *self._tasks], timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        if opened not in done:
+            # Whoever has ended tells why; else somebody still waits for a first panel.
+            for task in done:
+                task.result()
+            raise RuntimeError(f"only {self._open} of {len(self._seats)} sockets show a panel")
         return self
 
     async def __aexit__(self, *_) -> None:

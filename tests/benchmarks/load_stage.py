@@ -15,7 +15,7 @@ from tests.benchmarks.load_crowd import Seat
 from tests.support.processes import Installation, wait_for
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-TEXTS = 500
+TEXTS = 200
 # The busy campaign always wants votes; in the scarce one every vote is a verdict and somebody always waits for it.
 BUSY_JUDGES = [{"question": "Which is darker?", "budget": 4}, {"question": "Which is better?", "budget": 2}]
 SCARCE_JUDGES = [{"question": "Which is darker?", "budget": 1}]
@@ -36,7 +36,9 @@ class Stage(Installation):
 
     def __init__(self, folder: Path, webs: int) -> None:
         super().__init__(folder)
-        self.ports = [free_port("127.0.0.1", None, first=31_000 + 100 * place, tries=100) for place in range(webs)]
+        # Not the first that is free: another run may have chosen it and not yet listen.
+        first = 31_000 + 10 * (os.getpid() % 100)
+        self.ports = [free_port("127.0.0.1", None, first=first + 1000 * place, tries=1000) for place in range(webs)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def start(self) -> None:
@@ -84,10 +86,7 @@ class Stage(Installation):
             "Redis": [self.redis],
         }
         tree = _processes()
-        seconds = {
-            name: sum(_seconds(tree, each._process.pid) for each in kind)
-            for name, kind in roots.items()
-        }
+        seconds = {name: sum(_seconds(tree, each._process.pid) for each in kind) for name, kind in roots.items()}
         own = os.times()
         return seconds | {"(these voters)": own.user + own.system}
 
@@ -128,11 +127,9 @@ def _make(sockets: int, waiting: int, chains: int) -> dict:
             "judges": SCARCE_JUDGES,
         },
     )
-    campaigns = []
-    for size in sizes:
-        campaigns.append(make_draft(owner, file=file, recipe=make_recipe(steps=5000, **size)))
-        lifecycle.start(campaigns[-1])
-    busy, scarce = campaigns
+    busy, scarce = [make_draft(owner, file=file, recipe=make_recipe(steps=5000, **size)) for size in sizes]
+    lifecycle.start(busy)
+    lifecycle.start(scarce)
     seats = [_seat(busy) for _ in range(sockets - waiting)] + [_seat(scarce) for _ in range(waiting)]
     return {"busy": busy.pk, "scarce": scarce.pk, "seats": seats}
 

@@ -136,7 +136,7 @@ def test_every_file_downloads_and_others_are_404(async_client, researcher, campa
         return answer, body
 
     async_client.force_login(researcher)
-    for name in ("votes.csv", "steps.csv", "states.csv", "samples.csv", "recipe.json", "export.zip"):
+    for name in ("votes.csv", "steps.csv", "states.csv", "samples.csv", "ratings.csv", "recipe.json", "export.zip"):
         answer, body = async_to_sync(download)(name)
         assert body
         assert f'filename="twelve-texts-{name}"' in answer["Content-Disposition"]

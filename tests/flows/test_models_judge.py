@@ -5,7 +5,7 @@ import pytest
 
 import sampler
 from prefmh_web.annotate import leases
-from prefmh_web.campaigns import judging, lifecycle, loop, plans, room, tasks
+from prefmh_web.campaigns import judging, lifecycle, room, tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -158,7 +158,7 @@ def finish(campaign: Campaign, idle_tasks) -> None:
 
 
 def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_tasks):
-    campaign = setup_paused(researcher, idle_tasks)
+    campaign = left_unanswered(researcher, script, idle_tasks)
     comparison = Comparison.objects.filter(verdict__isnull=True).first()
     judge = campaign.judges.get()
     claimed = judging._claim(comparison.pk, judge.pk)
@@ -174,17 +174,13 @@ def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_
     assert comparison.votes.exists()
 
 
-def setup_paused(researcher, idle_tasks) -> Campaign:
-    """Return a running campaign whose open comparisons no model has been asked about yet."""
-    campaign = make_draft(researcher, recipe=make_recipe(judges=[by_model(budget=5)], chains=8, steps=2))
-    lifecycle.start(campaign)
-    lifecycle.pause(campaign)
-    idle_tasks()
-    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
-    for chain in campaign.chains.all():
-        if not chain.comparisons.exists():
-            loop.open_comparison(chain.pk, sampler.ask(plans.plan_of(campaign), plans.position_of(chain)))
-    campaign.refresh_from_db()
+def left_unanswered(researcher, script, idle_tasks) -> Campaign:
+    """Return a running campaign whose model has failed on every open comparison, and is well again."""
+    script.faults.extend([status(500)] * 500)
+    campaign = make(researcher, [by_model(budget=5)], idle_tasks, chains=8, steps=2)
+    script.faults.clear()
+    Turn.objects.all().delete()
+    Endpoint.objects.update(open_until=None, failures=0)
     return campaign
 
 
