@@ -38,7 +38,7 @@ class _Busy(Exception):  # noqa: N818 - reads as the sentence it starts
 def take(annotator: Annotator) -> Lease | None:
     """Return the annotator's live lease, or lease them a question; None when there is none for them now."""
     lease = live_lease_of(annotator)
-    if lease or not annotator.campaign.is_running or annotator.resting:
+    if lease or not annotator.campaign.is_running or annotator.resting or annotator.removed_at:
         return lease
     try:
         return _first_lease(questions_for(annotator), annotator)
@@ -60,9 +60,10 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     An expired lease's vote still counts while nobody else's vote would come too late for it.
 
     Raises:
-        Comparison.DoesNotExist: the annotator was never given this lease.
+        Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
     """
-    with loop.locked(leases__key=key, leases__annotator=annotator) as comparison:
+    mine = {"leases__key": key, "leases__annotator": annotator, "leases__annotator__removed_at__isnull": True}
+    with loop.locked(**mine) as comparison:
         lease = Lease.objects.select_related("annotator").get(key=key)
         if lease.ending == Lease.Ending.SKIPPED:
             return None
@@ -80,7 +81,7 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
         is_in_time = _end(Lease.objects.filter(pk=key, ended_at__isnull=True), Lease.Ending.VOTED)
         if not is_in_time:
             # A vote may follow an expiry, of this very moment perhaps.
-            _end(Lease.objects.filter(pk=key).exclude(ending=Lease.Ending.SKIPPED), Lease.Ending.VOTED)
+            _end(Lease.objects.filter(pk=key, ending=Lease.Ending.EXPIRED), Lease.Ending.VOTED)
     if lease.annotator.resting or not is_in_time:
         wake(annotator)
     return vote

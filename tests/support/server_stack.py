@@ -50,7 +50,9 @@ def main(arguments: list[str]) -> int:
         postgres.start()
         redis.start()
         servers = environment(postgres.create("prefmh"), redis.url)
-        return subprocess.call([sys.executable, "-m", "pytest", *arguments], env={**os.environ, **servers})
+        # Threads of sockets end with their test's event loop and leave their connections to the garbage collector.
+        leniently = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
+        return subprocess.call([sys.executable, "-m", "pytest", *leniently, *arguments], env={**os.environ, **servers})
     finally:
         redis.remove()
         postgres.remove()

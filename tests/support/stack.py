@@ -136,6 +136,7 @@ class LiveServer:
         self._thread.start()
         self._clock.start()
         while not self._server.started:
+            assert self._thread.is_alive(), f"the server on port {self.port} could not start"
             time.sleep(0.01)
 
     def drop_connections(self) -> None:
