@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 import sampler
 from prefmh_web.campaigns import plans
-from prefmh_web.campaigns.models import State
+from prefmh_web.campaigns.models import Campaign, State
 
 # An object never changes once its campaign has started, so a browser may keep its picture.
 _KEEP = "private, max-age=86400, immutable"
@@ -54,7 +54,7 @@ def picture(state: State, look: Look, beside: State | None = None) -> tuple[byte
         return _drawing(state.content, beside.content if beside else None, look).encode(), "image/svg+xml"
     if state.campaign.has_catalog:
         return state.picture.read(), state.media_type
-    return _decoded(state.pk, look.small), "image/webp" if look.small else "image/png"
+    return _decoded(state.campaign, state.code, look.small), "image/webp" if look.small else "image/png"
 
 
 def _drawing(smiles: str, beside: str | None, look: Look) -> str:
@@ -71,8 +71,7 @@ def _pair(first: str, second: str, marked: bool, dark: bool) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _decoded(state_id: int, small: bool) -> bytes:
-    state = State.objects.select_related("campaign").get(pk=state_id)
-    space = plans.plan_of(state.campaign).space
-    pixels = space.pixels(space.decode(state.code))
+def _decoded(campaign: Campaign, code: str, small: bool) -> bytes:
+    space = plans.plan_of(campaign).space
+    pixels = space.pixels(space.decode(code))
     return sampler.preview(pixels, _PREVIEW_SIDE) if small else sampler.png(pixels)

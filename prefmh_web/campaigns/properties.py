@@ -8,13 +8,14 @@ from dataclasses import asdict
 from functools import lru_cache
 
 import numpy as np
+from django.core.files.storage import default_storage
 from PIL import Image
 
 import sampler
 from prefmh_web.campaigns import plans
 from prefmh_web.campaigns.cells import harmless
 from prefmh_web.campaigns.export import Cut, Row
-from prefmh_web.campaigns.models import State
+from prefmh_web.campaigns.models import Campaign, State
 
 NAME = "properties.csv"
 # What a chain's card says of its object, in its width.
@@ -32,7 +33,11 @@ def line(state: State) -> str:
 
 def properties_of(state: State) -> Mapping[str, float | int | str]:
     """Return every property by name; units are in the docstrings of `sampler`'s descriptions."""
-    return _measured(state.pk)
+    if state.campaign.objects_kind == "texts":
+        return _of_text(state.content)
+    if state.campaign.objects_kind == "molecules":
+        return _of_molecule(state.content)
+    return _of_image(state.campaign, state.picture.name, state.code)
 
 
 def rows(cut: Cut) -> Iterator[Row]:
@@ -48,23 +53,28 @@ def rows(cut: Cut) -> Iterator[Row]:
 
 
 @lru_cache(maxsize=2048)
-def _measured(state_id: int) -> Mapping[str, float | int | str]:
-    state = State.objects.select_related("campaign").get(pk=state_id)
-    kind = state.campaign.objects_kind
-    if kind == "texts":
-        return asdict(sampler.describe_text(state.content))
-    if kind == "molecules":
-        found = asdict(sampler.describe_molecule(state.content))
-        return found | {"alerts": "; ".join(found["alerts"])}
-    return asdict(sampler.describe_image(_pixels(state)))
+def _of_text(text: str) -> Mapping[str, float | int | str]:
+    return asdict(sampler.describe_text(text))
 
 
-def _pixels(state: State) -> np.ndarray:
-    if state.campaign.has_catalog:
-        with Image.open(state.picture) as picture:
+@lru_cache(maxsize=2048)
+def _of_molecule(smiles: str) -> Mapping[str, float | int | str]:
+    found = asdict(sampler.describe_molecule(smiles))
+    return found | {"alerts": "; ".join(found["alerts"])}
+
+
+@lru_cache(maxsize=2048)
+def _of_image(campaign: Campaign, file: str, code: str) -> Mapping[str, float | int | str]:
+    return asdict(sampler.describe_image(pixels_of(campaign, file, code)))
+
+
+def pixels_of(campaign: Campaign, file: str, code: str) -> np.ndarray:
+    """Return an image, sRGB, shape (height, width, 3): one that was uploaded, or one that a latent's code says."""
+    if campaign.has_catalog:
+        with default_storage.open(file) as upload, Image.open(upload) as picture:
             return np.asarray(picture.convert("RGB"))
-    space = plans.plan_of(state.campaign).space
-    return space.pixels(space.decode(state.code))
+    space = plans.plan_of(campaign).space
+    return space.pixels(space.decode(code))
 
 
 def _cell(value: float | int | str) -> str:

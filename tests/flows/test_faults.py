@@ -91,17 +91,24 @@ def test_a_killed_web_process(busy, survives):
 
 
 def test_a_worker_killed_in_the_middle_of_a_proposal(busy, survives):
-    worker = busy.installation.worker
-    with busy.installation.holding("campaigns_chain", "campaign_id = %s", busy.campaign):
-        # A lock on the chains holds the worker where it has drawn a proposal and not yet stored it.
-        proposal = '%FROM "campaigns_chain"%FOR NO KEY UPDATE%'
-        [(chain,)] = busy.installation.query(
-            "SELECT min(id) FROM campaigns_chain WHERE campaign_id = %s", busy.campaign
-        )
-        propose(busy.installation, chain)
-        wait_for(lambda: busy.installation.waiting_for_a_lock(proposal), "a proposal under way")
+    installation, worker = busy.installation, busy.installation.worker
+    [(campaign, _)] = installation.make_campaigns({"chains": 1, "steps": 50}, start=False)
+    worker.send(signal.SIGSTOP)
+    try:
+        installation.start_campaign(campaign)
+        [(chain,)] = installation.query("SELECT id FROM campaigns_chain WHERE campaign_id = %s", campaign)
+        with installation.holding("campaigns_chain", "id = %s", chain):
+            # A lock on the chain holds the worker where it has drawn a proposal and not yet stored it.
+            worker.send(signal.SIGCONT)
+            proposal = '%FROM "campaigns_chain"%FOR NO KEY UPDATE%'
+            wait_for(lambda: installation.waiting_for_a_lock(proposal), "a proposal under way")
+            worker.kill()
+    finally:
         worker.kill()
     worker.start()
+    opened = "SELECT count(*) FROM campaigns_comparison WHERE chain_id = %s AND verdict IS NULL"
+    wait_for(lambda: installation.query(opened, chain) == [(1,)], "the proposal drawn again")
+    installation.assert_record_is_whole_and_replays(campaign)
     survives()
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from prefmh_web.annotate import consumer, leases, people
 from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import access
-from prefmh_web.campaigns.models import Annotator, Invitation, Vote
+from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Vote
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
@@ -126,7 +126,8 @@ def test_a_returned_pair_takes_no_vote_by_a_page_that_has_not_heard(joined, link
     annotator = Annotator.objects.get()
     lease = leases.take(annotator)
     access.remove(annotator)
-    assert leases.answer(lease.key, annotator, "left", 0) is None
+    with pytest.raises(Comparison.DoesNotExist):
+        leases.answer(lease.key, annotator, "left", 0)
     assert not Vote.objects.exists()
 
 

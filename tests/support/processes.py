@@ -228,9 +228,11 @@ def is_ready(url: str) -> bool:
 def _make(recipes: list[dict], start: bool) -> list[tuple[int, str]]:
     from django.contrib.auth import get_user_model
 
+    from prefmh_web.accounts.roles import make_researcher
     from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
+    make_researcher(owner)
     if not start:
         return [(make_draft(owner, recipe=make_recipe(**changes)).pk, "") for changes in recipes]
     made = [make_campaign(owner, recipe=make_recipe(**changes)) for changes in recipes]
