@@ -15,7 +15,7 @@ import httpx
 import pytest
 import yaml
 
-from prefmh_web.embedded.server import free_port
+from tests.support.ports import port_from
 from tests.support.processes import ROOT, Process, wait_for
 from tests.support.server_stack import without_ours
 
@@ -124,7 +124,7 @@ class Service:
 @pytest.fixture(scope="module")
 def running(installation, tmp_path_factory) -> Iterator[tuple[dict[str, Service], str]]:
     """Everything the file starts from our image, and the address of its web process."""
-    folder, port = tmp_path_factory.mktemp("compose"), free_port("127.0.0.1", None, first=31_000, tries=500)
+    folder, port = tmp_path_factory.mktemp("compose"), port_from(31_000)
     database = installation.postgres.create("composed")
     here = {
         "postgresql://prefmh:word@postgres:5432/prefmh": database,
@@ -167,7 +167,7 @@ def test_pages_name_static_files_that_may_be_kept_for_ever(running):
 def test_nginx_serves_pages_and_sockets_and_keeps_metrics_inside(running, tmp_path):
     if not (nginx := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
         pytest.skip("needs nginx (Debian: apt-get install nginx-light)")
-    port = free_port("127.0.0.1", None, first=31_500, tries=500)
+    port = port_from(31_500)
     wait_for(lambda: running[0]["web"].is_healthy(), "web healthy")
     static = Path(running[0]["web"].environment["STATIC_ROOT"])
     configuration = (ROOT / "docker/nginx.conf").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prefmh_web.embedded.server import free_port
+from tests.support.ports import port_from
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def serve(folder: Path, *options: str) -> subprocess.Popen:
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_it_starts_on_an_empty_folder_and_stops_quietly(tmp_path, stop):
-    process = serve(tmp_path, "--port", str(free_port("127.0.0.1", None, first=23_000, tries=2000)))
+    process = serve(tmp_path, "--port", str(port_from(23_000)))
     lines = []
     while "Serving" not in (line := process.stdout.readline()):
         assert line, lines

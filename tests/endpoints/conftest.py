@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from prefmh_web.embedded.server import free_port
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.model_server import model_server, write_model
+from tests.support.ports import port_from
 from tests.support.scripted_server import KnownJudge, Script, scripted_server
 
 # Logits at temperature 1, and the texts they are for.
@@ -16,7 +16,7 @@ KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, other
 
 @pytest.fixture(scope="session")
 def llama_url(tmp_path_factory) -> Iterator[str]:
-    port = free_port("127.0.0.1", None, first=21_000, tries=2000)
+    port = port_from(21_000)
     with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port) as url:
         yield url
 

@@ -17,8 +17,8 @@ import pytest
 from celery import Celery
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from prefmh_web.embedded.server import free_port
 from tests.console.test_pages import form
+from tests.support.ports import port_from
 from tests.support.processes import Crowd, Installation, hurried, is_ready, wait_for
 from tests.support.sockets import cookies_after_joining, open_socket
 from tests.support.voters import AnyScore, CarefulVoter
@@ -184,7 +184,7 @@ def test_the_clock_moved_by_an_hour(busy, survives, hours):
 
 
 def test_a_full_disk_on_upload(busy, survives):
-    installation, port = busy.installation, free_port("127.0.0.1", None, first=29_990, tries=500)
+    installation, port = busy.installation, port_from(29_990)
     before = installation.query("SELECT count(*) FROM campaigns_campaign")
     limit = 200_000
     # No file of this process may grow beyond that, as on a disk with no more room.

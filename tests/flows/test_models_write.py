@@ -5,10 +5,10 @@ import pytest
 import sampler
 from prefmh_web.campaigns import lifecycle, plans, proposing, setup, tasks
 from prefmh_web.campaigns.models import Campaign, Chain, Draft, State, Turn
-from prefmh_web.embedded.server import free_port
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.model_server import model_server, write_model
+from tests.support.ports import port_from
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_recipe
 
@@ -38,7 +38,7 @@ JUDGES = [
 
 @pytest.fixture(scope="module")
 def llama_url(tmp_path_factory):
-    port = free_port("127.0.0.1", None, first=22_000, tries=2000)
+    port = port_from(22_000)
     with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port) as url:
         yield url
 

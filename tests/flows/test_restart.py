@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prefmh_web.embedded.server import free_port
+from tests.support.ports import port_from
 from tests.support.voters import AnyScore, CarefulVoter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ class Installation:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_port("127.0.0.1", None, first=21_000, tries=2000)
+        self.port = port_from(21_000)
         self.environment = {**os.environ, "PREFMH_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
 
     def start(self) -> None:

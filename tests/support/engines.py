@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import redis
 
-from prefmh_web.embedded.server import free_port
+from tests.support.ports import port_from
 
 _DEBIAN = Path("/usr/lib/postgresql")
 HOW = "needs PostgreSQL's and Redis's programs (Debian: apt-get install postgresql redis-server)"
@@ -32,7 +32,7 @@ class Postgres:
     """A PostgreSQL cluster in a folder and on a port of its own."""
 
     def __init__(self) -> None:
-        self.port = free_port("127.0.0.1", None, first=25_000 + os.getpid() % 1500, tries=500)
+        self.port = port_from(25_000)
         # Not below pytest's folder, which only its owner may enter: PostgreSQL refuses to run as root.
         self._folder = Path(tempfile.mkdtemp(prefix="prefmh-postgres-"))
         user = "postgres" if os.getuid() == 0 else None
@@ -97,7 +97,7 @@ class Redis:
     """A Redis server on a port of its own, which keeps nothing on disk."""
 
     def __init__(self) -> None:
-        self.port = free_port("127.0.0.1", None, first=27_000 + os.getpid() % 1500, tries=500)
+        self.port = port_from(27_000)
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.client = redis.Redis.from_url(self.url)
 

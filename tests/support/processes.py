@@ -19,8 +19,8 @@ import psycopg
 from websockets.exceptions import InvalidHandshake
 
 from prefmh_web.demo.voters import RECONNECT_S, Voter
-from prefmh_web.embedded.server import free_port
 from tests.support.engines import Postgres, Redis
+from tests.support.ports import port_from
 from tests.support.server_stack import environment, without_ours
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +88,7 @@ class Installation:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.postgres, self.redis = Postgres(), Redis()
-        self.ports = [free_port("127.0.0.1", None, first=first, tries=500) for first in (29_000, 29_500)]
+        self.ports = [port_from(first) for first in (29_000, 29_500)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def start(self) -> None:

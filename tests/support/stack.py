@@ -17,7 +17,8 @@ from prefmh_web.campaigns import lifecycle, setup
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded import serving, tasks
-from prefmh_web.embedded.server import Clock, free_port, server
+from prefmh_web.embedded.server import Clock, server
+from tests.support.ports import port_from
 
 MIXTURE = {
     "kind": "mixture",
@@ -126,7 +127,7 @@ class LiveServer:
     """The server of `manage.py serve` on a thread of this process: database, layer and tasks are shared."""
 
     def __init__(self) -> None:
-        self.port = free_port("127.0.0.1", None, first=18_000, tries=2000)
+        self.port = port_from(18_000)
         self.url = f"http://127.0.0.1:{self.port}"
         self._server = server("127.0.0.1", self.port)
         self._thread = threading.Thread(target=self._server.run, name="server")
