@@ -9,6 +9,8 @@ VOTERS = 8
 
 
 def test_a_campaign_runs_to_its_end_through_separate_processes(installation):
+    processes = (*installation.webs, installation.worker, installation.beat)
+    before = {process.name: process.log() for process in processes}
     judges = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 2}]
     [(campaign, path)] = installation.make_campaigns({"judges": judges, "chains": 6, "steps": 8})
     crowd = Crowd(
@@ -34,6 +36,8 @@ def test_a_campaign_runs_to_its_end_through_separate_processes(installation):
     late = "SELECT count(*) FROM campaigns_vote v JOIN campaigns_judge j ON j.id = v.judge_id"
     assert installation.query(f"{late} WHERE v.number IS NULL AND j.campaign_id = %s", campaign) == [(0,)]
     installation.assert_record_is_whole_and_replays(campaign)
-    for process in (*installation.webs, installation.worker, installation.beat):
+    for process in processes:
         process.assert_runs()
-        assert "Traceback" not in process.log(), process.log()
+        # What other tests did to these processes before is no concern of this one.
+        log = process.log()[len(before[process.name]) :]
+        assert "Traceback" not in log, log

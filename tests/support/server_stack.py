@@ -52,7 +52,9 @@ def main(arguments: list[str]) -> int:
         servers = environment(postgres.create("prefmh"), redis.url)
         # Threads of sockets end with their test's event loop and leave their connections to the garbage collector.
         leniently = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
-        return subprocess.call([sys.executable, "-m", "pytest", *leniently, *arguments], env={**os.environ, **servers})
+        # One process: there is one Redis, and each run flushes it.
+        command = [sys.executable, "-m", "pytest", "-n", "0", *leniently, *arguments]
+        return subprocess.call(command, env={**os.environ, **servers})
     finally:
         redis.remove()
         postgres.remove()
