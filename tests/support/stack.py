@@ -14,7 +14,7 @@ from prefmh_web import celery_app
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns import lifecycle, setup
-from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Side
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded import serving, tasks
 from prefmh_web.embedded.server import Clock, server
@@ -36,6 +36,7 @@ TEXTS = "text,weight\n" + "".join(
 
 
 _LOOKS = 8
+_PATIENCE_S = 10
 
 
 def wait_until_idle(timeout: float = 30) -> None:
@@ -108,6 +109,12 @@ def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv",
     )
     wait_until_idle()
     campaign.catalog.refresh_from_db()
+    deadline = time.monotonic() + _PATIENCE_S
+    while campaign.catalog.status == Catalog.Status.READING and time.monotonic() < deadline:
+        # The task was only a hint that there is a file to read; whatever became of it, a sweep gives another.
+        sweep.delay()
+        wait_until_idle()
+        campaign.catalog.refresh_from_db()
     return campaign
 
 
