@@ -79,6 +79,7 @@ from sampler.spaces import (
     ObjectKind,
     Reading,
     Refusal,
+    ServedImagesRecipe,
     ServedTextsRecipe,
     objects_of,
 )
@@ -169,6 +170,7 @@ __all__ = [
     "Request",
     "RoundRobin",
     "ScoreRule",
+    "ServedImagesRecipe",
     "ServedTextsRecipe",
     "Suffix",
     "Tally",

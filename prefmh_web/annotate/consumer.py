@@ -30,8 +30,9 @@ class VotingConsumer(LiveConsumer):
     """One open voting page."""
 
     annotator: Annotator | None = None
-    shows_pair = False
+    is_waiting = False
     _is_closing = False
+    _sent = ""
 
     async def connect(self):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
@@ -45,8 +46,8 @@ class VotingConsumer(LiveConsumer):
             await self._turn_away(NOT_ALLOWED)
             return
         self._showing, self._nudged = asyncio.Lock(), asyncio.Event()
-        # First the groups, then the record: what changes between the two arrives as a nudge.
-        await self.join(live.voters(self.annotator.campaign_id), live.voter(self.annotator.pk))
+        # First the group, then the record: what changes between the two arrives as a nudge.
+        await self.join(live.voter(self.annotator.pk))
         if not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
             return
@@ -60,16 +61,13 @@ class VotingConsumer(LiveConsumer):
         try:
             if text_data is None or len(text_data) > _LONGEST_MESSAGE:
                 raise BallotError("a message must be a short text")
-            ballot = Ballot.parse(_fields(text_data))
-            await self._act(ballot)
+            await self._show(Ballot.parse(_fields(text_data)))
         except limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
         except (BallotError, Comparison.DoesNotExist) as error:
             logger.info("annotator %s sent a bad message: %s", self.annotator.pk, error)
             await self._turn_away(BAD_MESSAGE)
-            return
-        await self._show()
 
     async def disconnect(self, code):
         await self.leave()
@@ -77,14 +75,12 @@ class VotingConsumer(LiveConsumer):
             await self._depart()
 
     async def look_again(self, event):
-        """Answer a nudge: a waiting page looks for a pair; a page with one is told only what concerns its person."""
-        is_personal = event["group"] == live.voter(self.annotator.pk)
+        """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
-        if is_personal and not await self._arrive():
+        if event["group"] == live.voter(self.annotator.pk) and not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
             return
-        if is_personal or not self.shows_pair:
-            self._nudged.set()
+        self._nudged.set()
 
     async def _turn_away(self, code: int) -> None:
         # A nudge and a message may find the same reason at the same moment.
@@ -96,24 +92,40 @@ class VotingConsumer(LiveConsumer):
         # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._nudged.wait(), None if self.shows_pair else _LOOK_AT_LEAST_EVERY_S)
+                await asyncio.wait_for(self._nudged.wait(), _LOOK_AT_LEAST_EVERY_S if self.is_waiting else None)
             self._nudged.clear()
             await self._show()
             await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
 
-    async def _show(self) -> None:
+    async def _show(self, ballot: Ballot | None = None) -> None:
+        """Do what a ballot says, if there is one, and send what there is to see then; a ballot is always answered."""
         async with self._showing:
             if self._is_closing:
                 return
-            panel, html = await self._panel()
+            panel, html = await self._act_and_look(ballot)
             if panel.annotator.removed_at:
                 await self._turn_away(NOT_ALLOWED)
                 return
-            self.shows_pair = panel.lease is not None
-            await self.send(html)
+            if ballot or html != self._sent:
+                await self.send(html)
+            self._sent = html
+            await self._wait_or_not(panel.lease is None)
+
+    async def _wait_or_not(self, is_waiting: bool) -> None:
+        # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.
+        if is_waiting and not self.is_waiting:
+            await self.join(live.voters(self.annotator.campaign_id))
+            # A pair that came up between the look and the joining brought no nudge.
+            self._nudged.set()
+        elif self.is_waiting and not is_waiting:
+            await self.part(live.voters(self.annotator.campaign_id))
+        self.is_waiting = is_waiting
 
     @database_sync_to_async
-    def _panel(self) -> tuple[Panel, str]:
+    def _act_and_look(self, ballot: Ballot | None) -> tuple[Panel, str]:
+        if ballot:
+            limits.spend("votes", self.annotator.pk)
+            ballot.act(self.annotator)
         panel = panel_for(self.annotator.pk)
         return panel, panel.html()
 
@@ -123,11 +135,6 @@ class VotingConsumer(LiveConsumer):
         if annotator:
             limits.spend("sockets", annotator.pk)
         return annotator
-
-    @database_sync_to_async
-    def _act(self, ballot: Ballot) -> None:
-        limits.spend("votes", self.annotator.pk)
-        ballot.act(self.annotator)
 
     @database_sync_to_async
     def _arrive(self) -> bool:

@@ -16,7 +16,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 import sampler
@@ -24,10 +26,18 @@ from prefmh_web.annotate.conflicts import retried_after_conflicts
 from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.questions import Question, question_on, questions_for
 from prefmh_web.campaigns import live, loop, plans
-from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Vote
 
 # How long a question waits for a person whose page has gone: a reload or a short loss of signal takes less.
 ORPHAN_GRACE = timedelta(seconds=15)
+# As SQL, since every vote asks it: a queryset's subquery costs more to put into words than to answer.
+_OTHERS_OUT = RawSQL(
+    "(SELECT COUNT(*) FROM annotate_lease o WHERE o.comparison_id = annotate_lease.comparison_id"
+    " AND o.ended_at IS NULL AND o.key <> annotate_lease.key)",
+    (),
+)
+# Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each.
+_UNSEEN = ("current__code", "proposal__code")
 
 
 class _Busy(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -49,7 +59,13 @@ def take(annotator: Annotator) -> Lease | None:
 
 def live_lease_of(annotator: Annotator) -> Lease | None:
     """Return the lease the annotator holds, if any."""
+    # As SQL first: after each vote this is asked, and the answer is no.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM annotate_lease WHERE annotator_id = %s AND ended_at IS NULL", [annotator.pk])
+        if cursor.fetchone() is None:
+            return None
     whole = Lease.objects.select_related("judge", "comparison__current", "comparison__proposal")
+    whole = whole.defer(*(f"comparison__{name}" for name in _UNSEEN))
     return whole.filter(annotator=annotator, ended_at__isnull=True).first()
 
 
@@ -64,10 +80,10 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     """
     mine = {"leases__key": key, "leases__annotator": annotator, "leases__annotator__removed_at__isnull": True}
     with loop.locked(**mine) as comparison:
-        lease = Lease.objects.select_related("annotator").get(key=key)
+        lease = Lease.objects.annotate(person_rests=F("annotator__resting"), others_out=_OTHERS_OUT).get(key=key)
         if lease.ending == Lease.Ending.SKIPPED:
             return None
-        judge = next(judge for judge in plans.judges_of(comparison.chain.campaign) if judge.pk == lease.judge_id)
+        judge = _judge_of(lease, comparison.chain.campaign)
         vote = loop.cast_vote(
             comparison,
             key=key,
@@ -82,7 +98,12 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
         if not is_in_time:
             # A vote may follow an expiry, of this very moment perhaps.
             _end(Lease.objects.filter(pk=key, ending=Lease.Ending.EXPIRED), Lease.Ending.VOTED)
-    if lease.annotator.resting or not is_in_time:
+        if comparison.verdict is None and lease.others_out:
+            _note_room_again(comparison)
+        elif comparison.verdict is None:
+            # Nobody else was asked, and an open step wants another vote.
+            loop.note_askable(comparison, True)
+    if lease.person_rests or not is_in_time:
         wake(annotator)
     return vote
 
@@ -94,8 +115,9 @@ def skip(key: uuid.UUID, annotator: Annotator) -> None:
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
-    with loop.locked(leases__key=key, leases__annotator=annotator):
+    with loop.locked(leases__key=key, leases__annotator=annotator) as comparison:
         _end(Lease.objects.filter(pk=key, ended_at__isnull=True), Lease.Ending.SKIPPED)
+        _note_room_again(comparison)
         live.nudge(live.voters(annotator.campaign_id))
 
 
@@ -126,9 +148,10 @@ def expire() -> None:
     _orphan(Lease.objects.filter(annotator__online_until__lt=now, is_orphan=False))
     overdue = Lease.objects.filter(ended_at__isnull=True, expires_at__lte=now)
     for lease in overdue.select_related("annotator"):
-        with transaction.atomic():
+        with loop.locked(pk=lease.comparison_id) as comparison:
             # The deadline is asked again: the page may have come back since.
             ended = _end(overdue.filter(pk=lease.pk), Lease.Ending.EXPIRED)
+            _note_room_again(comparison)
             # A person who is there but did not answer rests; one whose page is gone is served on return.
             if ended and not lease.is_orphan:
                 Annotator.objects.filter(pk=lease.annotator_id).update(resting=True)
@@ -145,6 +168,25 @@ def _end(leases, ending: Lease.Ending) -> bool:
     return bool(leases.update(ended_at=timezone.now(), ending=ending))
 
 
+def _judge_of(lease: Lease, campaign: Campaign) -> Judge:
+    return next(judge for judge in plans.judges_of(campaign) if judge.pk == lease.judge_id)
+
+
+def _note_room(comparison: Comparison, question: Question) -> None:
+    """Write down, of a locked comparison, whether it has room for somebody: those that have none nobody looks at.
+
+    Not where models judge too: there room comes with time, when a turn is lost.
+    """
+    if not plans.uses_models(question.campaign):
+        loop.note_askable(comparison, question.has_room_for_somebody())
+
+
+def _note_room_again(comparison: Comparison) -> None:
+    """Do so after a vote, a skip or an expiry; once the comparison is decided nobody looks any more."""
+    if question := question_on(comparison.pk, comparison.chain.campaign):
+        _note_room(comparison, question)
+
+
 def _has_room(comparison: Comparison, judge: Judge) -> bool:
     question = question_on(comparison.pk, comparison.chain.campaign)
     return question is not None and question.has_room(judge)
@@ -154,12 +196,12 @@ def _first_lease(questions: Iterable[tuple[Question, Judge]], annotator: Annotat
     busy = []
     for question, judge in questions:
         try:
-            if lease := _lease(question.pk, judge, annotator):
+            if lease := _lease(question, judge, annotator):
                 return lease
         except _Busy:
-            busy.append((question.pk, judge))
+            busy.append((question, judge))
     # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
-    leases = (_lease(comparison_id, judge, annotator, patient=True) for comparison_id, judge in busy)
+    leases = (_lease(question, judge, annotator, patient=True) for question, judge in busy)
     return next(filter(None, leases), None)
 
 
@@ -168,46 +210,54 @@ def _locked_unless_busy(*, pk: int) -> Iterator[Comparison]:
     """Do what `loop.locked` does, but raise `_Busy` instead of waiting for whoever holds the comparison."""
     with transaction.atomic():
         free = Comparison.objects.select_for_update(no_key=True, of=("self",), skip_locked=True).filter(pk=pk)
-        comparison = free.select_related("chain__campaign", "current", "proposal").first()
+        comparison = free.select_related("current", "proposal").defer(*_UNSEEN).first()
         if comparison is None:
             raise _Busy
         yield comparison
 
 
-def _lease(comparison_id: int, judge: Judge, annotator: Annotator, patient: bool = False) -> Lease | None:
-    with (loop.locked if patient else _locked_unless_busy)(pk=comparison_id) as comparison:
-        question = question_on(comparison_id, annotator.campaign)
-        if question is None or not question.has_room(judge):
+def _lease(seen: Question, judge: Judge, annotator: Annotator, patient: bool = False) -> Lease | None:
+    with (loop.locked if patient else _locked_unless_busy)(pk=seen.pk) as comparison:
+        question = question_on(seen.pk, annotator.campaign)
+        if question is None:
             return None
-        now = timezone.now()
-        deadline = now + timedelta(seconds=annotator.campaign.lease_seconds)
-        if question.has_expired(annotator, judge):
-            # The same question again under the same key: a vote still on its way from before finds its place.
-            expired = Lease.objects.filter(
-                comparison=comparison, judge=judge, annotator=annotator, ending=Lease.Ending.EXPIRED
-            )[0]
-            expired.issued_at, expired.expires_at, expired.is_orphan = now, deadline, False
-            expired.ended_at = expired.ending = None
-            expired.comparison, expired.judge = comparison, judge
-            expired.save()
-            return expired
-        return Lease.objects.create(
-            comparison=comparison,
-            judge=judge,
-            annotator=annotator,
-            proposal_side=_draw_side(comparison, judge, question.leases),
-            issued_at=now,
-            expires_at=deadline,
-        )
+        lease = _given(question, comparison, judge, annotator) if question.has_room(judge) else None
+        if lease:
+            question.note("live", judge.pk, annotator.pk)
+        _note_room(comparison, question)
+        return lease
 
 
-def _draw_side(comparison: Comparison, judge: Judge, leased_before: int) -> Side:
+def _given(question: Question, comparison: Comparison, judge: Judge, annotator: Annotator) -> Lease:
+    now = timezone.now()
+    deadline = now + timedelta(seconds=annotator.campaign.lease_seconds)
+    if question.has_expired(annotator, judge):
+        # The same question again under the same key: a vote still on its way from before finds its place.
+        expired = Lease.objects.filter(
+            comparison=comparison, judge=judge, annotator=annotator, ending=Lease.Ending.EXPIRED
+        )[0]
+        expired.issued_at, expired.expires_at, expired.is_orphan = now, deadline, False
+        expired.ended_at = expired.ending = None
+        expired.comparison, expired.judge = comparison, judge
+        expired.save()
+        return expired
+    return Lease.objects.create(
+        comparison=comparison,
+        judge=judge,
+        annotator=annotator,
+        proposal_side=_draw_side(question, judge),
+        issued_at=now,
+        expires_at=deadline,
+    )
+
+
+def _draw_side(question: Question, judge: Judge) -> Side:
     """Draw where the proposal stands, anew for every lease: each lean of a voter meets both orders alike.
 
     A judge with a fixed order has a twin with the other one; between the two, a constant lean cancels.
     """
     if judge.order != Judge.Order.RANDOM:
         return Side.LEFT if judge.order == Judge.Order.PROPOSAL_FIRST else Side.RIGHT
-    chain = comparison.chain
-    rng = sampler.stream(chain.campaign.recipe["seed"], chain.place, comparison.step, sampler.Purpose.SIDES)
-    return Side.LEFT if rng.random(leased_before + 1)[-1] < 0.5 else Side.RIGHT
+    seed = question.campaign.recipe["seed"]
+    rng = sampler.stream(seed, question.place, question.step, sampler.Purpose.SIDES)
+    return Side.LEFT if rng.random(question.leases + 1)[-1] < 0.5 else Side.RIGHT

@@ -18,16 +18,17 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Judge, Turn
 
 # How long a skipped question is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
-# People's leases are on the chains furthest behind, which are therefore often full; where all are, few statements
-# shall tell so.
-_FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 32, 4, 512
+# Those at the front have room; of the rest, read when this person has answered all of these, few statements shall tell.
+_FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
 
 _OPEN = """
     SELECT c.id, c.step, h.place, c.log_r0, c.uniform
     FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
     WHERE c.verdict IS NULL AND
 """
-_NEXT_OPEN = _OPEN + "h.campaign_id = %s AND (c.step, h.place) > (%s, %s) ORDER BY c.step, h.place LIMIT %s"
+_NEXT_OPEN = (
+    _OPEN + "c.is_askable AND h.campaign_id = %s AND (c.step, h.place) > (%s, %s) ORDER BY c.step, h.place LIMIT %s"
+)
 _ONE_OPEN = _OPEN + "c.id = %s"
 # A row for each open comparison, and one for each of its counted votes and of its leases.
 _WHAT_HAPPENED = """
@@ -67,6 +68,7 @@ class Question:
 
     def note(self, what: str, judge_id: int | None, annotator_id: int | None) -> None:
         """Take in one row of `_WHAT_HAPPENED`."""
+        self._askable = None
         if what in ("for", "against"):
             self._counted.append((judge_id, what == "for"))
         elif what != "open":
@@ -99,6 +101,10 @@ class Question:
         There is none for people while a model that is asked first has votes to cast.
         """
         return self._can_use_from(judge) and not self._waits_for_a_model()
+
+    def has_room_for_somebody(self) -> bool:
+        """True when some person may be asked; see `has_room`."""
+        return any(self.has_room(judge) for judge in plans.judges_of(self.campaign) if not judge.is_model)
 
     def _waits_for_a_model(self) -> bool:
         asked_first = [judge for judge in plans.judges_of(self.campaign) if judge.is_asked_first]

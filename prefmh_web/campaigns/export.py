@@ -22,6 +22,9 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, Sta
 
 Row = list[object]
 _ROWS_PER_CHUNK = 500
+# The code of an image may be as long as the file of a small one.
+_STATES_PER_CHUNK = 20
+_CHARACTERS_PER_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Cut:
 def states(cut: Cut) -> Iterator[Row]:
     """Every object: a catalog's with its weight in p0 and its neighbours, one that a chain made with its code."""
     yield ["state", "weight", "neighbours", "content", "code"]
-    for state in cut.campaign.states.iterator(_ROWS_PER_CHUNK):
+    for state in cut.campaign.states.iterator(_STATES_PER_CHUNK):
         if cut.has_state(state):
             weight = "" if state.weight is None else repr(state.weight)
             neighbours = " ".join(str(place) for place in state.neighbours)
@@ -132,7 +135,7 @@ def votes(cut: Cut) -> Iterator[Row]:
 def samples(cut: Cut) -> Iterator[Row]:
     """The chains themselves: the state after each step; step 0 is where the chain started."""
     yield ["chain", "step", "state", "content"]
-    for chain in cut.campaign.chains.select_related("start"):
+    for chain in cut.campaign.chains.select_related("start").defer("start__code"):
         yield [chain.place, 0, chain.start.place, harmless(chain.start.content)]
         for comparison in _comparisons(cut, chain):
             if cut.is_decided(comparison):
@@ -148,7 +151,8 @@ def ratings(cut: Cut) -> Iterator[Row]:
     """
     yield ["state", "judge", "slot", "rating", "asks", "endpoint", "rated_at"]
     found = Rating.objects.filter(judge__campaign=cut.campaign, pk__lte=cut.last_rating)
-    found = found.select_related("state", "judge__endpoint").order_by("state__place", "judge__place", "slot")
+    found = found.select_related("state", "judge__endpoint").defer("state__code")
+    found = found.order_by("state__place", "judge__place", "slot")
     for rating in found.iterator(_ROWS_PER_CHUNK):
         if cut.has_state(rating.state):
             yield [
@@ -178,12 +182,12 @@ def csv_text(cut: Cut, name: str) -> Iterator[str]:
 
 
 def as_csv(rows: Iterator[Row]) -> Iterator[str]:
-    """Yield rows as CSV text, some hundred at a time."""
+    """Yield rows as CSV text, some hundred at a time, or fewer where they are long."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     for count, row in enumerate(rows, start=1):
         writer.writerow(row)
-        if count % _ROWS_PER_CHUNK == 0:
+        if count % _ROWS_PER_CHUNK == 0 or buffer.tell() > _CHARACTERS_PER_CHUNK:
             yield _drain(buffer)
     yield _drain(buffer)
 
@@ -216,7 +220,8 @@ def _comparisons(cut: Cut, chain: Chain | None = None, with_votes: bool = False)
     if with_votes:
         rated = ("current__ratings", "proposal__ratings") if cut.campaign.is_rated else ()
         found = found.prefetch_related("votes__judge", *rated)
-    found = found.select_related("chain", "current", "proposal").order_by("chain__place", "step")
+    found = found.select_related("chain", "current", "proposal").defer("current__code", "proposal__code")
+    found = found.order_by("chain__place", "step")
     return (comparison for comparison in found.iterator(_ROWS_PER_CHUNK) if cut.includes(comparison))
 
 

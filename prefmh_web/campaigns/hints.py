@@ -15,14 +15,14 @@ GPU, ENDPOINTS = "gpu", "endpoints"
 
 def propose(chain: Chain) -> None:
     """Hint that a chain waits for its next proposal."""
-    if chain.campaign.is_written_by_a_model:
+    if chain.campaign.waits_for_a_model:
         write(chain.campaign)
     else:
         _after_commit("prefmh_web.campaigns.tasks.propose", chain.pk)
 
 
 def write(campaign: Campaign) -> None:
-    """Hint that a model has proposals to write, or to foresee."""
+    """Hint that a model has proposals to make, or to foresee."""
     queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
     _after_commit("prefmh_web.campaigns.tasks.write", campaign.pk, queue=queue)
 

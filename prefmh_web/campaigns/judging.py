@@ -121,10 +121,19 @@ def _ask(comparison: Comparison, judge: Judge, slots: list[int]) -> asking.Votes
     if source.votes == "log-probabilities":
         numbers = sampler.draws_of(*step)
         return asking.votes_by_log_probabilities(
-            judge.endpoint, pair, proposal_first, [numbers[slot] for slot in slots]
+            judge.endpoint, pair, proposal_first, [numbers[slot] for slot in slots], _known(comparison, judge)
         )
     # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
     return asking.votes_by_sampling(judge.endpoint, pair, proposal_first, np.random.default_rng())
+
+
+def _known(comparison: Comparison, judge: Judge) -> dict[bool, float]:
+    """Return what the judge's votes so far were drawn from, by whether the proposal stood first."""
+    return {
+        vote.proposal_side == Side.LEFT: vote.preference
+        for vote in comparison.votes.all()
+        if vote.judge_id == judge.pk and vote.preference is not None
+    }
 
 
 def _cast(comparison: Comparison, judge: Judge, slots: list[int], asked: asking.Votes) -> None:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import files, hints, live, plans, states, writers
+from prefmh_web.campaigns import files, hints, live, paintings, plans, states, writers
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -46,6 +46,9 @@ def start(campaign: Campaign) -> None:
         NotPossible: not a draft, the catalog is not read, or the recipe does not fit it.
     """
     campaign.refresh_from_db()
+    if not campaign.is_draft:
+        # Told now: the plan may take a model that only the worker of its queue should load.
+        raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     recipe = campaign.recipe
     revision, plan = _checked_plan(campaign)
     starts = _drawn_starts(campaign, plan)
@@ -56,6 +59,7 @@ def start(campaign: Campaign) -> None:
         _create_judges(campaign)
         for chain in _create_chains(campaign, starts):
             hints.propose(chain)
+        paintings.remove_unnamed(campaign)
         Invitation.objects.get_or_create(campaign=campaign)
 
 
@@ -117,11 +121,20 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
 
 
 def _drawn_starts(campaign: Campaign, plan: sampler.Plan) -> list[sampler.Position]:
-    """Return where every chain starts. Outside the transaction: a model may have to write it."""
+    """Return where every chain starts. Outside the transaction: a model may have to write it, or its picture."""
     try:
-        return sampler.begin_many(plan, campaign.recipe["chains"])
+        starts = sampler.begin_many(plan, campaign.recipe["chains"])
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
+    try:
+        paintings.paint(campaign, [position.state for position in starts])
+    except EndpointError as error:
+        raise NotPossible(f"There are no pictures to start with: {error.reason}.") from error
+    finally:
+        if not Campaign.objects.filter(pk=campaign.pk).exists():
+            # Discarded while its pictures were made: nobody else would remove them now.
+            files.remove_pictures(campaign.pk)
+    return starts
 
 
 def _ready_revision(campaign: Campaign) -> int | None:
@@ -134,8 +147,12 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
     changed = Campaign.objects.filter(pk=campaign.pk, status=before).update(status=after, **fields)
     campaign.refresh_from_db()
     if not changed:
-        raise NotPossible(f"The campaign is {campaign.status}; only a {before} one can be made {after}.")
+        raise _not_from(campaign, before, after)
     live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))
+
+
+def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:
+    return NotPossible(f"The campaign is {campaign.status}; only a {before} one can be made {after}.")
 
 
 def _create_judges(campaign: Campaign) -> None:

@@ -18,6 +18,8 @@ from django.db import transaction
 logger = logging.getLogger(__name__)
 
 _TOGETHER_S = 0.05
+# Boards are drawn once a second at most.
+_WATCHERS_TOGETHER_S = 0.5
 # Groups nudged a moment ago, and whether they are to be nudged again at its end. Used on the nudges' loop only.
 _quiet: dict[str, bool] = {}
 
@@ -60,7 +62,8 @@ async def _send(groups: tuple[str, ...]) -> None:
             _quiet[group] = True
             continue
         _quiet[group] = False
-        asyncio.get_running_loop().call_later(_TOGETHER_S, _end_quiet, group)
+        together_s = _WATCHERS_TOGETHER_S if group.startswith("watchers.") else _TOGETHER_S
+        asyncio.get_running_loop().call_later(together_s, _end_quiet, group)
         await get_channel_layer().group_send(group, {"type": "look.again", "group": group})
 
 

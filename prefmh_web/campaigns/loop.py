@@ -3,6 +3,7 @@
     open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing
     locked              the comparison, locked; nobody else can vote on it or decide it meanwhile
     cast_vote           stores one vote on it, lets `sampler.tell` judge the tally, and decides the step once settled
+    note_askable        writes down whether some person may be asked about it
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
 
 Who waits for whom: a writer locks the comparison or the chain, then, at a campaign's very end, the campaign, and holds
@@ -44,7 +45,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
         _decide_if_settled(comparison, _verdict_at_once(comparison, drawn), votes=0)
         if comparison.verdict is None:
             hints.judge(comparison)
-            if chain.campaign.is_written_by_a_model:
+            if chain.campaign.waits_for_a_model:
                 hints.write(chain.campaign)
         live.nudge(live.voters(chain.campaign_id), live.watchers(chain.campaign_id))
     return comparison
@@ -60,7 +61,7 @@ def locked(**lookup) -> Iterator[Comparison]:
     with transaction.atomic():
         yield (
             Comparison.objects.select_for_update(no_key=True, of=("self",))
-            .select_related("chain__campaign", "current", "proposal")
+            .select_related("chain__campaign")
             .get(**lookup)
         )
 
@@ -118,6 +119,13 @@ def cast_vote(
         # Waiting voters look again even without a verdict: this vote may have made room for another.
         live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))
     return vote
+
+
+def note_askable(comparison: Comparison, is_askable: bool) -> None:
+    """Write down, of a `locked` comparison, whether some person may be asked about it."""
+    if comparison.is_askable != is_askable:
+        comparison.is_askable = is_askable
+        Comparison.objects.filter(pk=comparison.pk).update(is_askable=is_askable)
 
 
 def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:

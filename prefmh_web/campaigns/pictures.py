@@ -1,4 +1,4 @@
-"""The pictures of objects: molecules drawn as SVG, images as they were uploaded or as their decoder makes them."""
+"""The pictures of objects: molecules drawn as SVG; images as they were uploaded or painted, or made on the spot."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 from django.http import Http404, HttpRequest, HttpResponse
 
 import sampler
-from prefmh_web.campaigns import plans
+from prefmh_web.campaigns import files, plans
 from prefmh_web.campaigns.models import Campaign, State
 
 # An object never changes once its campaign has started, so a browser may keep its picture.
@@ -52,8 +52,11 @@ def picture(state: State, look: Look, beside: State | None = None) -> tuple[byte
         return sampler.molecule_png(state.content), "image/png"
     if state.campaign.objects_kind == "molecules":
         return _drawing(state.content, beside.content if beside else None, look).encode(), "image/svg+xml"
-    if state.campaign.has_catalog:
-        return state.picture.read(), state.media_type
+    if state.campaign.is_painted_by_a_model and look.small:
+        return _reduced(state.picture.name), "image/webp"
+    if state.picture:
+        with state.picture.open() as file:
+            return file.read(), state.media_type
     return _decoded(state.campaign, state.code, look.small), "image/webp" if look.small else "image/png"
 
 
@@ -68,6 +71,11 @@ def _drawing(smiles: str, beside: str | None, look: Look) -> str:
 @lru_cache(maxsize=256)
 def _pair(first: str, second: str, marked: bool, dark: bool) -> tuple[str, str]:
     return sampler.draw_pair(first, second, marked=marked, dark=dark)
+
+
+@lru_cache(maxsize=256)
+def _reduced(name: str) -> bytes:
+    return sampler.preview(files.pixels_in(name), _PREVIEW_SIDE)
 
 
 @lru_cache(maxsize=256)

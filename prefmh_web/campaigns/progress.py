@@ -137,7 +137,7 @@ class Progress:
     @property
     def foreseen_percent(self) -> int | None:
         """How many of the steps found their proposal drawn already; None where none is drawn ahead."""
-        if not (self.campaign.is_written_by_a_model and self.steps_decided):
+        if not (self.campaign.waits_for_a_model and self.steps_decided):
             return None
         return round(100 * sum(progress.chain.foreseen for progress in self.chains) / self.steps_decided)
 
@@ -200,10 +200,11 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
         .annotate(cast=Count("votes", filter=Q(votes__number__isnull=False)))
         .values_list("chain_id", "cast")
     )
-    return [
-        ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes)
-        for chain in campaign.chains.select_related("head__campaign")
-    ]
+    chains = campaign.chains.select_related("head__campaign")
+    if campaign.is_painted_by_a_model:
+        # A code is as long as a small picture, and all that is shown is in the files.
+        chains = chains.defer("head__code")
+    return [ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes) for chain in chains]
 
 
 def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
@@ -211,6 +212,7 @@ def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
         Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False)
         .exclude(current=F("proposal"))
         .select_related("chain", "current", "proposal")
+        .defer("current__code", "proposal__code")
         .order_by("-decided_at", "-pk")[:RECENT_STEPS]
     )
     if campaign.is_rated:

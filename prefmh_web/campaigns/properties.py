@@ -8,11 +8,9 @@ from dataclasses import asdict
 from functools import lru_cache
 
 import numpy as np
-from django.core.files.storage import default_storage
-from PIL import Image
 
 import sampler
-from prefmh_web.campaigns import plans
+from prefmh_web.campaigns import files, plans
 from prefmh_web.campaigns.cells import harmless
 from prefmh_web.campaigns.export import Cut, Row
 from prefmh_web.campaigns.models import Campaign, State
@@ -37,7 +35,7 @@ def properties_of(state: State) -> Mapping[str, float | int | str]:
         return _of_text(state.content)
     if state.campaign.objects_kind == "molecules":
         return _of_molecule(state.content)
-    return _of_image(state.campaign, state.picture.name, state.code)
+    return _of_image(state.campaign, state.picture.name, "" if state.picture else state.code)
 
 
 def rows(cut: Cut) -> Iterator[Row]:
@@ -69,10 +67,9 @@ def _of_image(campaign: Campaign, file: str, code: str) -> Mapping[str, float | 
 
 
 def pixels_of(campaign: Campaign, file: str, code: str) -> np.ndarray:
-    """Return an image, sRGB, shape (height, width, 3): one that was uploaded, or one that a latent's code says."""
-    if campaign.has_catalog:
-        with default_storage.open(file) as upload, Image.open(upload) as picture:
-            return np.asarray(picture.convert("RGB"))
+    """Return an image, sRGB, shape (height, width, 3): one that is stored, or what a code says if none is."""
+    if file:
+        return files.pixels_in(file)
     space = plans.plan_of(campaign).space
     return space.pixels(space.decode(code))
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 logger = logging.getLogger(__name__)
@@ -22,14 +23,24 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self._joined: list[str] = []
+        self._joined: set[str] = set()
         self._background: list[asyncio.Task] = []
 
     async def join(self, *groups: str) -> None:
         """Receive the nudges of these groups."""
         for group in groups:
             await self.channel_layer.group_add(group, self.channel_name)
-            self._joined.append(group)
+            self._joined.add(group)
+
+    async def part(self, group: str) -> None:
+        """Receive the nudges of a group no more."""
+        self._joined.discard(group)
+        await self.channel_layer.group_discard(group, self.channel_name)
+
+    async def dispatch(self, message):
+        # Channels' own visits the database thread for every message, nudges included, to close old connections;
+        # `database_sync_to_async` does that wherever the database is asked.
+        await getattr(self, get_handler_name(message))(message)
 
     def in_background(self, work: Coroutine) -> None:
         """Run `work` until it ends or the socket does."""
@@ -42,8 +53,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        for group in self._joined:
-            await self.channel_layer.group_discard(group, self.channel_name)
+        for group in set(self._joined):
+            await self.part(group)
 
     def _on_end(self, task: asyncio.Task) -> None:
         error = None if task.cancelled() else task.exception()

@@ -7,7 +7,7 @@ opens the step.
 from collections.abc import Hashable
 
 import sampler
-from prefmh_web.campaigns import plans
+from prefmh_web.campaigns import files, plans
 from prefmh_web.campaigns.models import Campaign, Chain, State
 
 
@@ -25,9 +25,14 @@ def _row(campaign: Campaign, chain: int, step: int, state: Hashable) -> State:
     if campaign.has_catalog:
         return State.objects.get(campaign=campaign, place=state)
     space = plans.plan_of(campaign).space
+    code = space.encode(state)
+    # Painted before the step is opened: see `paintings.py`.
+    picture = files.painted_name(campaign.pk, code) if campaign.is_painted_by_a_model else ""
     return State.objects.create(
         campaign=campaign,
         place=sampler.state_number(chain, step, campaign.recipe["chains"]),
         content=space.content(state),
-        code=space.encode(state),
+        code=code,
+        picture=picture,
+        media_type="image/png" if picture else "",
     )

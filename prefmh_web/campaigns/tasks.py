@@ -51,7 +51,7 @@ def sweep() -> None:
     """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
     to be read; finish what is done.
     """
-    for chain in proposing.waiting_chains().select_related("campaign"):
+    for chain in proposing.chains_to_hint():
         hints.propose(chain)
     for comparison_id, judge_id in judging.waiting():
         judge.delay(comparison_id, judge_id)

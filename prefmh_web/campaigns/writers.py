@@ -28,5 +28,6 @@ def writer_of(campaign: Campaign) -> sampler.LanguageModel:
 
 
 def is_run_here(campaign: Campaign) -> bool:
-    """True when a campaign's texts are written by one of the site's own models, in the worker of the queue “gpu”."""
-    return campaign.is_written_by_a_model and campaign.recipe["space"]["model"] in model_names()
+    """True when a campaign's objects are made by one of the site's own models, in the worker of the queue “gpu”."""
+    is_own_writer = campaign.is_written_by_a_model and campaign.recipe["space"]["model"] in model_names()
+    return is_own_writer or campaign.is_painted_by_a_model

@@ -1,6 +1,7 @@
 """An in-memory channel layer that other threads may send to."""
 
 import asyncio
+import contextlib
 
 from channels.layers import InMemoryChannelLayer
 
@@ -15,6 +16,11 @@ class InProcessChannelLayer(InMemoryChannelLayer):
 
     _home: asyncio.AbstractEventLoop | None = None
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # The loop itself keeps no hold of what it runs.
+        self._sending: set[asyncio.Future] = set()
+
     async def new_channel(self, prefix="specific."):
         self._home = asyncio.get_running_loop()
         return await super().new_channel(prefix)
@@ -26,5 +32,12 @@ class InProcessChannelLayer(InMemoryChannelLayer):
         if home is asyncio.get_running_loop():
             await super().group_send(group, message)
         else:
-            # Not awaited: a sender that holds the home loop's attention would otherwise wait for itself.
-            asyncio.run_coroutine_threadsafe(super().group_send(group, message), home)
+            # Not awaited: a sender that holds the home loop's attention would otherwise wait for itself. And no
+            # coroutine yet: should the loop end first, one would be left that nobody ever runs.
+            with contextlib.suppress(RuntimeError):
+                home.call_soon_threadsafe(self._send_at_home, group, message)
+
+    def _send_at_home(self, group, message):
+        sending = asyncio.ensure_future(super().group_send(group, message))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)

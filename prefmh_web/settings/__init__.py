@@ -8,6 +8,7 @@ from pathlib import Path
 from django.core.management.utils import get_random_secret_key
 
 from prefmh_web.settings import environment
+from prefmh_web.settings.rates import RATES
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = environment.folder("PREFMH_DATA", BASE_DIR / "var")
@@ -216,10 +217,11 @@ ENDPOINT_ALLOW_PRIVATE = environment.networks("ENDPOINT_ALLOW_PRIVATE")
 ENDPOINT_KEYS = environment.pairs("ENDPOINT_KEYS")
 
 LOCAL_MODELS = environment.text("LOCAL_MODELS") or ""
-LOCAL_SDXL_TURBO = environment.text("LOCAL_SDXL_TURBO") or ""
+LOCAL_IMAGE_MODELS = environment.text("LOCAL_IMAGE_MODELS") or ""
 LOCAL_DEVICE = environment.text("LOCAL_DEVICE") or ""
 
 TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
+RATE_LIMITS = environment.rates("RATE_LIMITS", RATES)
 
 METRICS_ALLOW = environment.networks("METRICS_ALLOW")
 METRICS_TOKEN = environment.text("METRICS_TOKEN")

@@ -12,6 +12,7 @@ Two modes, told apart by `DATABASE_URL`:
     SITE_URL        how people reach the site, such as https://prefmh.example; server: required
     TRUSTED_PROXY_TLS_HEADER   the header in which the proxy that ends TLS says so; required for an https SITE_URL
     TRUSTED_PROXIES comma-separated networks of proxies whose X-Forwarded-For is believed, for limits by address
+    RATE_LIMITS     comma-separated rates in place of those in `rates.py`, such as join=5000/minute, forms=20/10 second
     HSTS_SECONDS    how long browsers insist on https; default 30 days for an https SITE_URL
     DATABASE_URL    postgresql://user:password@host:5432/name
     DATABASE_POOL_SIZE   connections a process keeps in a pool: 10 for a web process, whose requests have a thread each;
@@ -28,7 +29,7 @@ Two modes, told apart by `DATABASE_URL`:
     ENDPOINT_ALLOW_PRIVATE   comma-separated private networks among which such hosts may be, such as 127.0.0.1/32
     ENDPOINT_KEYS   which variable's key may go where: OPENAI_API_KEY=api.openai.com, OTHER_KEY=a.example b.example
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
-    LOCAL_SDXL_TURBO     the folder of SDXL-Turbo's weights
+    LOCAL_IMAGE_MODELS   SDXL-Turbo and models built like it, run in the same worker: name=folder,name2=folder2
     LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
     HEARTBEAT_FILE  a file that workers and beat touch while they are alive
 """
@@ -42,6 +43,7 @@ from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+from limits import parse
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _SHORTEST_KEY = 50
@@ -208,8 +210,30 @@ def pairs(name: str, environ: Mapping[str, str] = os.environ) -> dict[str, list[
     return found
 
 
+def rates(name: str, known: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the rates of a variable by name, such as {"join": "5000/minute"}.
+
+    Raises:
+        ImproperlyConfigured: there is no such rate, or it is none that anybody could keep to.
+    """
+    found = {rate: " ".join(words) for rate, words in pairs(name, environ).items()}
+    for rate, given in found.items():
+        if rate not in known:
+            raise ImproperlyConfigured(f"{name} knows {', '.join(known)}; “{rate}” is none of them.")
+        if not _is_rate(given):
+            raise ImproperlyConfigured(f"{name} must hold rates such as join=5000/minute; “{given}” is none.")
+    return found
+
+
 def folder(name: str, default: Path, environ: Mapping[str, str] = os.environ) -> Path:
     return Path(text(name, environ) or default)
+
+
+def _is_rate(given: str) -> bool:
+    try:
+        return ";" not in given and parse(given).amount > 0
+    except ValueError:
+        return False
 
 
 def _demand_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
@@ -225,11 +249,13 @@ def _postgres(url: str, pool_size: int) -> dict:
         raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.") from error
     if not database["NAME"]:
         raise ImproperlyConfigured("DATABASE_URL must name a database: postgresql://user:password@host:5432/name.")
+    # Voting repeats a few wide statements: prepared, they cost PostgreSQL less than half.
+    database["OPTIONS"] = {"server_side_binding": True, "prepare_threshold": 2, **database.get("OPTIONS", {})}
     if pool_size:
         # The pool keeps the connections; Django's own keeping would hold one back from it for each thread.
         database["CONN_MAX_AGE"] = 0
         pool = {"min_size": 1, "max_size": pool_size, "timeout": 10}
-        database["OPTIONS"] = {**database.get("OPTIONS", {}), "pool": pool}
+        database["OPTIONS"]["pool"] = pool
     else:
         database["CONN_MAX_AGE"] = None
     return database

@@ -21,11 +21,11 @@ KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="k
 
 # The kinds of space by kernel. Of molecules p0 is known up to a constant only: no fresh draws there.
 MOVES_IN: dict[str, tuple[str, ...]] = {
-    "independent": ("catalog", "texts", "model-texts", "images"),
+    "independent": ("catalog", "texts", "model-texts", "images", "model-images"),
     "neighbours": ("catalog",),
     "fragments": ("molecules",),
     "suffix": ("texts", "model-texts"),
-    "crank-nicolson": ("images",),
+    "crank-nicolson": ("images", "model-images"),
 }
 
 __all__ = [

@@ -8,7 +8,7 @@ With p0 = N(0, I), the logarithm of p0(z) q(z'|z) is, up to a constant,
 
 which does not change when z and z' trade places. So p0(z) q(z'|z) = p0(z') q(z|z'), and log r0 = 0. This needs the
 scale sqrt(1 - β²) and the prior N(0, I): with any other, the chain is reversible for another law. β = 1 is a fresh
-draw from p0.
+draw from p0. z' is rounded to the grid that z is on; `sampler.spaces.images.latent_space` says what that changes.
 
 The paper (its image experiment) mixes a local move, a wider one and a fresh draw; each is reversible for p0, so the
 mixture is too.
@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sampler.chain import Proposal
 from sampler.spaces.images.latent import Latent, standard_normals
-from sampler.spaces.images.space import GeneratedImages
+from sampler.spaces.images.latent_space import LatentSpace
 
 PAPER_MIXTURE: dict[str, Any] = {
     "kind": "mixture",
@@ -45,7 +45,7 @@ class CrankNicolsonRecipe(BaseModel):
     kind: Literal["crank-nicolson"] = "crank-nicolson"
     beta: float = Field(gt=0, le=1)
 
-    def build(self, space: GeneratedImages) -> CrankNicolson:
+    def build(self, space: LatentSpace) -> CrankNicolson:
         """Return the kernel; any space whose p0 is N(0, I) on latents will do."""
         return CrankNicolson(self.beta)
 
@@ -68,4 +68,5 @@ class CrankNicolson:
     def propose(self, rng: np.random.Generator, state: Latent) -> Proposal[Latent]:
         """Draw z' ~ q(.|z)."""
         vector = state.vector
-        return Proposal(Latent.of(self._keep * vector + self._beta * standard_normals(rng, len(vector))), 0.0)
+        moved = self._keep * vector + self._beta * standard_normals(rng, len(vector))
+        return Proposal(Latent.of(moved, state.grid), 0.0)

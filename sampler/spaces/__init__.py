@@ -24,16 +24,23 @@ from sampler.spaces.catalogs.images import Images
 from sampler.spaces.catalogs.molecules import Molecules
 from sampler.spaces.catalogs.objects import CatalogError, Item, ObjectKind, Reading, Refusal
 from sampler.spaces.catalogs.texts import Texts
+from sampler.spaces.images.served import ServedImagesRecipe
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.spaces.molecules.space import MoleculesRecipe
 from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.spaces.texts.space import TextsRecipe
 
-Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe
+Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe | ServedImagesRecipe
 SpaceRecipe = Annotated[CatalogRecipe | Generated | ServedTextsRecipe, Field(discriminator="kind")]
 
 # How the objects of a space are shown; a catalog says so itself.
-SHOWN_AS = {"molecules": "molecules", "texts": "texts", "images": "images", "model-texts": "texts"}
+SHOWN_AS = {
+    "molecules": "molecules",
+    "texts": "texts",
+    "images": "images",
+    "model-texts": "texts",
+    "model-images": "images",
+}
 
 OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
 
@@ -47,6 +54,7 @@ __all__ = [
     "ObjectKind",
     "Reading",
     "Refusal",
+    "ServedImagesRecipe",
     "ServedTextsRecipe",
     "SpaceRecipe",
     "objects_of",

@@ -5,12 +5,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import redis
 from django.conf import settings
 from django.core.files.base import ContentFile
 
 import sampler
-from prefmh_web import celery_app
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns import lifecycle, setup
@@ -18,6 +16,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Side
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded import serving, tasks
 from prefmh_web.embedded.server import Clock, server
+from tests.support import worker
 from tests.support.ports import port_from
 
 MIXTURE = {
@@ -35,7 +34,6 @@ TEXTS = "text,weight\n" + "".join(
 )
 
 
-_LOOKS = 8
 _PATIENCE_S = 10
 
 
@@ -45,27 +43,7 @@ def wait_until_idle(timeout: float = 30) -> None:
     Raises:
         TimeoutError: there was still one after `timeout` seconds.
     """
-    if settings.EMBEDDED:
-        tasks.wait_until_idle(timeout)
-        return
-    deadline, empty = time.monotonic() + timeout, 0
-    # A worker takes a message from its queue a moment before it notes that it has it: one look could fall between.
-    while empty < _LOOKS:
-        busy = _messages_in_redis()
-        empty = 0 if busy else empty + 1
-        if busy and time.monotonic() > deadline:
-            raise TimeoutError(f"{busy} tasks are still queued or running")
-        time.sleep(0.01)
-
-
-def _messages_in_redis() -> int:
-    # A message stays among the unacknowledged until its task is done, and a task queues others before that: read in
-    # one transaction, nothing is missed in between.
-    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as client, client.pipeline() as pipe:
-        for queue in tasks.THREADS:
-            pipe.llen(queue)
-        pipe.hlen("unacked")
-        return sum(pipe.execute())
+    (tasks if settings.EMBEDDED else worker).wait_until_idle(timeout)
 
 
 def sweep_everything() -> None:
@@ -75,16 +53,6 @@ def sweep_everything() -> None:
     else:
         sweep.delay()
         sweep_leases.delay()
-
-
-def start_worker():
-    """Return a context in which a Celery worker takes this process's tasks from the broker, on threads."""
-    from celery.contrib.testing import worker
-
-    # In this process, so that a test's settings and stand-ins hold for it; `processes.py` has real ones.
-    return worker.start_worker(
-        celery_app, pool="threads", concurrency=3, perform_ping_check=False, queues=list(tasks.THREADS)
-    )
 
 
 def make_recipe(**changes) -> dict:
@@ -151,6 +119,11 @@ class LiveServer:
         """Cut every open connection, sockets included, as a bad network does."""
         for connection in list(self._server.server_state.connections):
             connection.loop.call_soon_threadsafe(connection.transport.abort)
+
+    def unsent(self) -> list[int]:
+        """Return how many bytes wait in this process for each open connection to take them in."""
+        connections = list(self._server.server_state.connections)
+        return [connection.transport.get_write_buffer_size() for connection in connections]
 
     def stop(self) -> None:
         self._clock.stop()

@@ -6,6 +6,7 @@ Every picture is decoded and encoded again, in sRGB, so nothing but pixels reach
 from __future__ import annotations
 
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -35,6 +36,10 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _LOSSY = ("JPEG", "MPO", "WEBP")
 _WEIGHTS = "weights.csv"
 _THUMBNAIL = (12, 12)
+# What zipfile raises for an entry that is damaged, or packed in a way it does not know; RuntimeError is encryption.
+_UNPACKABLE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, OSError
+)  # fmt: skip
 # By the value of the EXIF tag Orientation.
 _TURN_UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -137,8 +142,7 @@ def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        # RuntimeError is what zipfile raises for an encrypted entry.
+    except _UNPACKABLE as error:
         raise ValueError(f"the archive's entry cannot be unpacked: {error}") from error
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")

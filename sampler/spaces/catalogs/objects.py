@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+import numpy as np
+
+from sampler.spaces.catalogs.catalog import Catalog
+
 MAX_ITEMS = 20_000
+# Of one cell. Longer than any text that may be in it, unless its lines are very short.
+MAX_CELL_LINES = 1_000
+_OPEN_QUOTE = (
+    "A cell that begins with a quotation mark needs one at its end, right before the separator or the end of the line; "
+    "inside, each mark is written twice."
+)
 _REASONS_SHOWN = 3
 # How ZIP archives begin; an Excel workbook is one.
 _ZIP = b"PK\x03\x04"
@@ -62,6 +73,16 @@ class CatalogError(ValueError):
     """A file that gives no catalog at all; the message says what to change in it."""
 
 
+class _Reader(Protocol):
+    """What `csv.reader` returns; the standard library does not name it."""
+
+    line_num: int
+
+    def __next__(self) -> list[str]: ...
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
 class ObjectKind(Protocol):
     """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them."""
 
@@ -93,32 +114,55 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[in
     text = _decoded(file.read())
     header, _, _ = text.partition("\n")
     delimiter = max(",;\t", key=header.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        first = next(reader, [])
-        names = [name.strip().lower() for name in first[: _filled(first)]]
-        if column not in names:
-            found = ", ".join(f"“{name[:40]}”" for name in names[:6]) or "nothing"
-            raise CatalogError(
-                f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
+    rows = _rows(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    _, first = next(rows, (1, []))
+    names = [name.strip().lower() for name in first[: _filled(first)]]
+    if column not in names:
+        found = ", ".join(f"“{name[:40]}”" for name in names[:6]) or "nothing"
+        raise CatalogError(
+            f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
+        )
+    at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
+    for row, cells in rows:
+        width = _filled(cells)
+        if width > len(names):
+            shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
+            refuse(
+                f"row {row}",
+                f"the row has {width} cells, the first row names {len(names)}; put a cell that holds {shown} in quotes",
             )
-        at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
-        # Counted here, as a cell may run over several lines of the file.
-        for row, cells in enumerate(reader, start=2):
-            width = _filled(cells)
-            if width > len(names):
-                shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
-                refuse(
-                    f"row {row}",
-                    f"the row has {width} cells, the first row names {len(names)}; "
-                    f"put a cell that holds {shown} in quotes",
-                )
-            elif width:
-                padded = cells + [""] * (len(names) - len(cells))
-                weight = None if weight_at is None else padded[weight_at]
-                yield row, padded[at].strip(), weight if delimiter == "," else _with_decimal_point(weight)
-    except csv.Error as error:
-        raise CatalogError(f"Line {reader.line_num} is not valid CSV: {error}.") from error
+        elif width:
+            padded = cells + [""] * (len(names) - len(cells))
+            weight = None if weight_at is None else padded[weight_at]
+            yield row, padded[at].strip(), weight if delimiter == "," else _with_decimal_point(weight)
+
+
+def _rows(reader: _Reader) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with its number, counted here, as a cell may run over several lines of the file.
+
+    A quotation mark that is never closed makes one cell of all that follows, or of what comes before the next mark.
+
+    Raises:
+        CatalogError: the CSV format does not allow the row, or a cell runs over more lines than anybody means.
+    """
+    for row in itertools.count(1):
+        line = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise CatalogError(_why_unreadable(row, line, runs_on=reader.line_num > line, error=error)) from error
+        if cells is None:
+            return
+        if reader.line_num - line >= MAX_CELL_LINES:
+            raise CatalogError(f"A cell of row {row} runs over {reader.line_num - line + 1:,} lines. {_OPEN_QUOTE}")
+        yield row, cells
+
+
+def _why_unreadable(row: int, line: int, *, runs_on: bool, error: csv.Error) -> str:
+    where = f"Row {row} (line {line} of the file)"
+    if runs_on or "field larger" not in str(error):
+        return f"{where} has a quotation mark that does not end its cell. {_OPEN_QUOTE}"
+    return f"{where} has a cell of more than {csv.field_size_limit():,} characters. Shorten it."
 
 
 def _decoded(data: bytes) -> str:
@@ -189,13 +233,18 @@ class Collector:
         """Return what was gathered.
 
         Raises:
-            CatalogError: fewer than two objects.
+            CatalogError: fewer than two objects, or weights that no double can hold the shares of.
         """
         if len(self._items) < 2:
             raise CatalogError(
                 f"A catalog needs at least two different objects; the file gave {len(self._items)}.{self._reasons()}"
             )
-        return Reading(tuple(self._items.values()), tuple(self._refusals))
+        items = tuple(self._items.values())
+        try:
+            Catalog(np.array([item.weight for item in items]))
+        except ValueError as error:
+            raise CatalogError("The weights are too far apart, or too large to be added. Scale them down.") from error
+        return Reading(items, tuple(self._refusals))
 
     def _reasons(self) -> str:
         shown = "".join(f" {refusal.source}: {refusal.reason}." for refusal in self._refusals[:_REASONS_SHOWN])

@@ -6,14 +6,16 @@ p0 is fixed. Crank-Nicolson moves (`sampler.kernels.crank_nicolson`) are reversi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 Vector = npt.NDArray[np.float64]
+Grid = Literal["<f8", "<f4"]
+"""The numbers a latent may have: those of float64 or of float32, both stored little-endian."""
 
-_LITTLE_ENDIAN = np.dtype("<f8")
 _HALF_STEP = 2.0**-54
 
 
@@ -22,29 +24,33 @@ class Latent:
     """A latent vector as its bytes, so that it is quick to hash and compares number by number, bit by bit.
 
     Args:
-        data: the numbers as little-endian float64, 8 bytes each.
+        data: the numbers, 8 or 4 bytes each.
+        grid: which numbers they may be. What is drawn for such a latent is worked out in float64, then rounded.
     """
 
     data: bytes
+    grid: Grid = "<f8"
 
     @classmethod
-    def of(cls, vector: npt.ArrayLike) -> Latent:
-        """Return the latent of a vector, shape (d,).
+    def of(cls, vector: npt.ArrayLike, grid: Grid = "<f8") -> Latent:
+        """Return the latent of a vector, shape (d,), each number rounded to the nearest of the grid.
 
         Raises:
             ValueError: not one row of finite numbers.
         """
-        numbers = np.asarray(vector, dtype=_LITTLE_ENDIAN)
+        with np.errstate(over="ignore"):
+            numbers = np.asarray(vector).astype(grid)
         if numbers.ndim != 1 or not numbers.size:
             raise ValueError(f"a latent must be one row of numbers, not an array of shape {numbers.shape}")
         if not np.all(np.isfinite(numbers)):
             raise ValueError("a latent must hold finite numbers only, no NaN and no infinity")
-        return cls(numbers.tobytes())
+        return cls(numbers.tobytes(), grid)
 
     @property
     def vector(self) -> Vector:
         """The numbers, shape (d,), read-only."""
-        numbers: Vector = np.frombuffer(self.data, dtype=_LITTLE_ENDIAN).astype(np.float64, copy=False)
+        numbers: Vector = np.frombuffer(self.data, dtype=self.grid).astype(np.float64, copy=False)
+        numbers.flags.writeable = False
         return numbers
 
 

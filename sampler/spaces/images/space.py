@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Literal, Protocol
@@ -14,10 +11,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from sampler.spaces.images.description import describe_image
-from sampler.spaces.images.latent import Latent, Vector, log_p0, standard_normals
+from sampler.spaces.images.latent import Latent, Vector
+from sampler.spaces.images.latent_space import LatentSpace
 from sampler.spaces.images.patterns import Patterns
-
-_NAME_LENGTH = 12
 
 
 class Decoder(Protocol):
@@ -62,69 +58,12 @@ class ImagesRecipe(BaseModel):
         return GeneratedImages(Patterns())
 
 
-class GeneratedImages:
+class GeneratedImages(LatentSpace):
     """The space of a decoder's images; p0 = N(0, I) on latents. `describe` gives what `describe_image` measures."""
 
     def __init__(self, decoder: Decoder) -> None:
+        super().__init__(decoder.dimension)
         self._decoder = decoder
-
-    @property
-    def objects(self) -> Literal["images"]:
-        """How an object is shown."""
-        return "images"
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a latent has."""
-        return self._decoder.dimension
-
-    def start(self, rng: np.random.Generator, chain: int) -> Latent:
-        """Draw x^(0) of a chain: z ~ N(0, I)."""
-        return Latent.of(standard_normals(rng, self.dimension))
-
-    def refresh(self, rng: np.random.Generator, state: Latent) -> Latent:
-        """Draw z' ~ N(0, I) whatever the state is."""
-        return Latent.of(standard_normals(rng, self.dimension))
-
-    def log_p0(self, state: Latent) -> float:
-        """Return log p0(z) up to a constant."""
-        return log_p0(state)
-
-    def encode(self, state: Latent) -> str:
-        """Return the state's numbers as base64 of little-endian float64; `decode` gives back every bit."""
-        return base64.b64encode(state.data).decode("ascii")
-
-    def decode(self, code: str) -> Latent:
-        """Return the state that `encode` wrote.
-
-        Raises:
-            ValueError: not base64, not `dimension` numbers, or a number that is not finite.
-        """
-        try:
-            data = base64.b64decode(code, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise ValueError("an image's code must be base64 as `encode` writes it") from error
-        if len(data) != 8 * self.dimension:
-            raise ValueError(
-                f"an image's code must hold {self.dimension} numbers of 8 bytes each, not {len(data)} bytes"
-            )
-        state = Latent.of(np.frombuffer(data, dtype="<f8"))
-        if self.encode(state) != code:
-            # base64 has spare bits at the end; equal states must have one text only.
-            raise ValueError("an image's code must be base64 as `encode` writes it, with its spare bits at zero")
-        return state
-
-    def is_close(self, one: Latent, other: Latent) -> bool:
-        """True when two latents are the same but for rounding: within 1e-9, relative or absolute, number by number.
-
-        `ndtri` may differ in the last bit from one machine to another, and a chain carries that along. Moves change
-        the numbers by a share β of 1, far more than this.
-        """
-        return len(one.data) == len(other.data) and bool(np.allclose(one.vector, other.vector, rtol=1e-9, atol=1e-9))
-
-    def content(self, state: Latent) -> str:
-        """Return a name of the image: the first hexadecimal digits of its latent's SHA-256."""
-        return hashlib.sha256(state.data).hexdigest()[:_NAME_LENGTH]
 
     def describe(self, state: Latent) -> Mapping[str, float]:
         """Return the picture's measures; see `ImageDescription` for units."""

@@ -1,0 +1,31 @@
+"""The record: what was asked, who answered what, and what was decided.
+
+State changes have one door each: `loop.py` for comparisons, votes, ratings and the chains' steps, `setup.py` for
+drafts, `lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and
+their objects, `states.py` for the objects that chains make; annotators are written by the annotation pages. What must
+never happen stands as a constraint here, whatever the code above does.
+"""
+
+from prefmh_web.campaigns.models.campaign import Campaign, Judge
+from prefmh_web.campaigns.models.objects import Catalog, State
+from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
+from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
+from prefmh_web.campaigns.models.under_way import Draft, Turn
+
+__all__ = [
+    "Annotator",
+    "Campaign",
+    "Catalog",
+    "Chain",
+    "Comparison",
+    "Draft",
+    "Invitation",
+    "Judge",
+    "Membership",
+    "Rating",
+    "Side",
+    "State",
+    "Turn",
+    "Vote",
+    "new_invitation_token",
+]

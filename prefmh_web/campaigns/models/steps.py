@@ -1,0 +1,188 @@
+"""The chains and their steps: what was asked, who answered what, and what was decided."""
+
+from django.db import models
+from django.db.models import F, Q
+
+import sampler
+from prefmh_web.campaigns.models.campaign import Campaign, Judge
+from prefmh_web.campaigns.models.objects import State
+from prefmh_web.campaigns.models.people import Annotator
+
+
+def _both_or_neither(first: str, second: str) -> Q:
+    return Q(**{f"{first}__isnull": True, f"{second}__isnull": True}) | Q(
+        **{f"{first}__isnull": False, f"{second}__isnull": False}
+    )
+
+
+class Side(models.TextChoices):
+    """Where on the screen an object stands."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+    @property
+    def other(self) -> "Side":
+        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+
+
+class Chain(models.Model):
+    """A Markov chain of `length` steps: its head is the state after `step` decided steps.
+
+    `moves`, `accepted` and `votes` count over the decided steps, so that watching needs no look at the whole history:
+    proposals that differed from the current state, how many of them were accepted, and the votes that counted.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chains")
+    place = models.PositiveIntegerField()
+    start = models.ForeignKey(State, models.PROTECT, related_name="+")
+    head = models.ForeignKey(State, models.PROTECT, related_name="+")
+    length = models.PositiveIntegerField()
+    step = models.PositiveIntegerField(default=0)
+    moves = models.PositiveIntegerField(default=0)
+    accepted = models.PositiveIntegerField(default=0)
+    votes = models.PositiveIntegerField(default=0)
+    # Steps whose proposal was there before the step was reached: nobody waited for it.
+    foreseen = models.PositiveIntegerField(default=0)
+    # While a model is writing the next proposal, or rests after a failure: until when nobody else need try.
+    waits_until = models.DateTimeField(null=True)
+    waits_because = models.CharField(max_length=300, blank=True)
+    # While a model draws what the step after the open one may propose: the same.
+    foresees_until = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("place",)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "place"), name="chain_once_per_place"),
+            models.CheckConstraint(name="chain_within_length", condition=Q(step__lte=F("length"))),
+        )
+
+    def __str__(self) -> str:
+        return f"chain {self.place} of {self.campaign_id}"
+
+
+class Comparison(models.Model):
+    """The question one step asks: proposal against current. `verdict` is null while votes are out."""
+
+    class Verdict(models.TextChoices):
+        ACCEPT = sampler.Verdict.ACCEPT.value
+        REJECT = sampler.Verdict.REJECT.value
+
+    chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
+    step = models.PositiveIntegerField()
+    current = models.ForeignKey(State, models.PROTECT, related_name="+")
+    proposal = models.ForeignKey(State, models.PROTECT, related_name="+")
+    log_r0 = models.FloatField()
+    uniform = models.FloatField()
+    opened_at = models.DateTimeField(auto_now_add=True)
+    verdict = models.CharField(max_length=6, choices=Verdict, null=True)  # noqa: DJ001 - null is "not settled yet"
+    decided_at = models.DateTimeField(null=True)
+    # False while all votes that it can use are out: whoever looks for a question passes over it. See `leases.py`.
+    is_askable = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("chain", "step"), name="comparison_once_per_step"),
+            models.UniqueConstraint(
+                fields=("chain",), condition=Q(verdict__isnull=True), name="comparison_one_open_per_chain"
+            ),
+            models.CheckConstraint(
+                name="comparison_decision_whole", condition=_both_or_neither("verdict", "decided_at")
+            ),
+            models.CheckConstraint(name="comparison_uniform_in_range", condition=Q(uniform__gte=0, uniform__lt=1)),
+        )
+        indexes = (
+            models.Index(fields=("decided_at",)),
+            models.Index(
+                fields=("chain", "step"), condition=Q(verdict__isnull=True, is_askable=True), name="comparison_askable"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"step {self.step} of {self.chain}"
+
+    @property
+    def is_identity(self) -> bool:
+        return self.current_id == self.proposal_id
+
+    def standing(self, side: str, proposal_side: str) -> State:
+        """Return the object on `side` of the screen when the proposal stands on `proposal_side`."""
+        return self.proposal if side == proposal_side else self.current
+
+
+class Vote(models.Model):
+    """One answer to one judge's question, of an annotator or of a model. `number` is null for one that came too late.
+
+    Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
+    was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read.
+    """
+
+    key = models.UUIDField(unique=True)
+    comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="votes")
+    judge = models.ForeignKey(Judge, models.PROTECT, related_name="votes")
+    annotator = models.ForeignKey(Annotator, models.PROTECT, null=True, related_name="votes")
+    number = models.PositiveIntegerField(null=True)
+    proposal_side = models.CharField(max_length=5, choices=Side)
+    chosen_side = models.CharField(max_length=5, choices=Side)
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    slot = models.PositiveIntegerField(null=True)
+    preference = models.FloatField(null=True)
+    asks = models.PositiveSmallIntegerField(null=True)
+    cast_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("comparison", "judge", "annotator"),
+                condition=Q(number__isnull=False),
+                name="vote_counted_once_per_annotator",
+            ),
+            models.UniqueConstraint(fields=("comparison", "number"), name="vote_number_once"),
+            models.UniqueConstraint(fields=("comparison", "judge", "slot"), name="vote_once_per_slot"),
+            models.CheckConstraint(
+                name="vote_of_person_or_model",
+                condition=Q(annotator__isnull=False, slot__isnull=True) | Q(annotator__isnull=True, slot__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="vote_preference_in_range",
+                condition=Q(preference__isnull=True) | Q(preference__gte=0, preference__lte=1),
+            ),
+        )
+        indexes = (
+            models.Index(fields=("cast_at",)),
+            # The few that came too late, so that counting them passes over all the others.
+            models.Index(fields=("number",), condition=Q(number__isnull=True), name="vote_too_late"),
+        )
+
+    def __str__(self) -> str:
+        return f"vote {self.number} on {self.comparison_id}"
+
+    @property
+    def for_proposal(self) -> bool:
+        return self.chosen_side == self.proposal_side
+
+    @property
+    def counted(self) -> bool:
+        return self.number is not None
+
+
+class Rating(models.Model):
+    """One whole number that a model gave an object by one question; whoever needs it again finds it here.
+
+    `slot` is which of the judge's N ratings of the object this is; `asks` how many replies it took, null where the
+    turn that brought it had some that could not be read, and nobody can say for which of its ratings.
+    """
+
+    state = models.ForeignKey(State, models.PROTECT, related_name="ratings")
+    judge = models.ForeignKey(Judge, models.PROTECT, related_name="ratings")
+    slot = models.PositiveIntegerField()
+    value = models.PositiveSmallIntegerField()
+    asks = models.PositiveSmallIntegerField(null=True)
+    rated_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("state", "judge", "slot"), name="rating_once_per_slot"),)
+        indexes = (models.Index(fields=("rated_at",)),)
+
+    def __str__(self) -> str:
+        return f"{self.value} for state {self.state_id} by judge {self.judge_id}"

@@ -1,0 +1,56 @@
+"""What models have under way: votes asked of them, and proposals drawn ahead."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from prefmh_web.campaigns.models.campaign import Judge
+from prefmh_web.campaigns.models.objects import State
+from prefmh_web.campaigns.models.steps import Chain, Comparison
+
+
+class Turn(models.Model):
+    """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `judging.py`.
+
+    While `asked` is above 0, so many votes are on their way, until `until` at the latest. Otherwise `reason` says why
+    there are none: they are asked for again at `until`, or, where that is null, once somebody has seen to it.
+    """
+
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="turns")
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="turns")
+    asked = models.PositiveIntegerField(default=0)
+    until = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=300, blank=True)
+    since = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("comparison", "judge"), name="turn_once_per_judge"),
+            models.CheckConstraint(
+                name="turn_asks_or_says_why", condition=Q(asked=0) ^ Q(asked__gt=0, until__isnull=False, reason="")
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"turn of judge {self.judge_id} on {self.comparison_id}"
+
+    @property
+    def is_parked(self) -> bool:
+        return self.asked == 0 and self.until is None
+
+
+class Draft(models.Model):
+    """A proposal drawn ahead: what the kernel makes of `state` at `step`, should the chain stand there."""
+
+    chain = models.ForeignKey(Chain, models.CASCADE, related_name="drafts")
+    step = models.PositiveIntegerField()
+    state = models.ForeignKey(State, models.CASCADE, related_name="+")
+    code = models.TextField()
+    log_r0 = models.FloatField()
+    drawn_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="draft_once_per_state"),)
+
+    def __str__(self) -> str:
+        return f"draft of step {self.step} of {self.chain}"

@@ -1,0 +1,17 @@
+"""How often somebody may do something, by name. The variable RATE_LIMITS replaces single ones; see `environment.py`."""
+
+RATES = {
+    # Passwords that were wrong: of one account from one place, of one account from anywhere, of any account from one
+    # place. Whoever knows theirs is not counted.
+    "sign-in-name-here": "10/5 minute",
+    "sign-in-name": "100/hour",
+    "sign-in-address": "60/5 minute",
+    # By address. A lecture hall behind one address joins at once, each person perhaps a few times.
+    "join": "600/minute",
+    # By annotator. Ten a second is a person in a great hurry; each vote may be sent twice.
+    "votes": "150/10 second",
+    # By annotator: pages that connect again and again.
+    "sockets": "60/minute",
+    # By researcher.
+    "forms": "120/minute",
+}

@@ -1,0 +1,56 @@
+"""Images that a model outside this package makes of a latent: the application decodes, and nothing here needs it.
+
+The recipe says how many numbers the model's latents have. That is all it takes to draw, store and replay a chain; only
+the pictures, and what is measured of them, are the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from sampler.spaces.images.latent import Latent
+from sampler.spaces.images.latent_space import LatentSpace
+
+SDXL_TURBO_DIMENSION = 4 * 64 * 64
+# A code of so many float32 is 128,000 characters. Python's CSV reader takes 131,072 in a cell.
+MAX_DIMENSION = 24_000
+
+
+class ServedImagesRecipe(BaseModel):
+    """The part of a recipe that says: images, made of latents under N(0, I) by the model of this name.
+
+    The picture is a function of the latent, under this prompt and with so many steps. The model must stay the same
+    while the campaign runs.
+
+    Args:
+        model: one of the site's own models.
+        prompt: what every picture shows.
+        steps: of the model for one picture.
+        dimension: how many numbers a latent has: channels × height × width.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["model-images"] = "model-images"
+    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+    prompt: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+    steps: int = Field(default=1, ge=1, le=4)
+    dimension: int = Field(default=SDXL_TURBO_DIMENSION, ge=1, le=MAX_DIMENSION)
+
+    def build(self) -> ServedImages:
+        """Return the space; it needs no model."""
+        return ServedImages(self.dimension)
+
+
+class ServedImages(LatentSpace):
+    """Latents on the grid of float32; `LatentSpace` says why. Their pictures are made elsewhere."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension, "<f4")
+
+    def describe(self, state: Latent) -> Mapping[str, float]:
+        """Return nothing: what is measured is measured of the picture, by whoever has it (`describe_image`)."""
+        return {}

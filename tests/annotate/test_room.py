@@ -1,0 +1,53 @@
+"""What is written down about comparisons that have no room, so that nobody looks at them, is so at every moment."""
+
+import random
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from prefmh_web.annotate import leases
+from prefmh_web.annotate.models import Lease
+from prefmh_web.annotate.questions import question_on
+from prefmh_web.campaigns.models import Annotator, Comparison, Side
+from tests.support.stack import make_campaign, make_recipe
+
+JUDGES = (
+    [{"question": "Which?", "budget": 1}],
+    [{"question": "Which?", "budget": 3}, {"question": "How?", "budget": 2}],
+)
+
+
+def act(rng: random.Random, person: Annotator) -> None:
+    """Take a lease, or answer it, skip it, or let its time run out and perhaps answer after all."""
+    person.refresh_from_db()
+    if person.resting:
+        leases.wake(person)
+    lease = leases.take(person)
+    deed = rng.choice(("leave", "answer", "answer", "skip", "expire", "come late"))
+    if lease is None or deed == "leave":
+        return
+    if deed in ("expire", "come late"):
+        Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+        leases.expire()
+    if deed in ("answer", "come late"):
+        leases.answer(lease.key, person, rng.choice(list(Side)), None)
+    if deed == "skip":
+        leases.skip(lease.key, person)
+
+
+@pytest.mark.parametrize("judges", JUDGES, ids=["one judge", "two judges"])
+def test_a_comparison_is_passed_over_if_and_only_if_it_has_room_for_nobody(researcher, idle_tasks, judges):
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, judges=judges))
+    campaign.refresh_from_db()
+    everybody = [Annotator.objects.create(campaign=campaign) for _ in range(7)]
+    rng = random.Random(20261121)
+    seen = set()
+    for _ in range(150):
+        act(rng, rng.choice(everybody))
+        idle_tasks()
+        for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
+            has_room = question_on(comparison.pk, campaign).has_room_for_somebody()
+            assert comparison.is_askable == has_room
+            seen.add(has_room)
+    assert seen == {True, False}
