@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 from prefmh_web.campaigns import access
 from prefmh_web.campaigns.access import Right
 from prefmh_web.campaigns.lifecycle import NotPossible
+from prefmh_web.campaigns.models import Annotator, Invitation
 from prefmh_web.console.views import campaign_for, posts_by_user
 
 
@@ -50,13 +51,25 @@ def revoke(request: HttpRequest, campaign_id: int, invitation_id: int) -> HttpRe
 @require_POST
 @posts_by_user
 def remove_annotator(request: HttpRequest, campaign_id: int) -> HttpResponse:
-    """Withdraw one annotator's access."""
+    """Withdraw one annotator's access; with the field `with_link`, also the link they came by."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
     form = AnnotatorForm(request.POST)
-    found = form.is_valid() and campaign.annotators.filter(pk=form.cleaned_data["annotator"]).first()
+    annotators = campaign.annotators.select_related("invitation")
+    found = form.is_valid() and annotators.filter(pk=form.cleaned_data["annotator"]).first()
     if found:
-        access.remove(found)
+        access.remove(found, with_link="with_link" in request.POST)
         messages.info(request, f"Annotator {found.pk} votes no more; their votes stay.")
+        _tell_of_the_way_back(request, found)
     else:
         messages.error(request, "Give an annotator's number, as votes.csv shows it.")
     return redirect(campaign)
+
+
+def _tell_of_the_way_back(request: HttpRequest, removed: Annotator) -> None:
+    link = Invitation.objects.filter(annotators=removed).first()
+    if link and link.admits_anybody:
+        messages.warning(
+            request,
+            "The link they came by still admits anybody: from another browser they can join again, as somebody new. To "
+            "keep them out, give their number once more and choose “End their part and withdraw their link”.",
+        )

@@ -96,7 +96,7 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict:
         for link in links:
             link.url = request.build_absolute_uri(link.get_absolute_url())
         people["links"] = links
-        people["invitation"] = next((link for link in links if not (link.revoked_at or link.is_single_use)), None)
+        people["invitation"] = next((link for link in links if link.admits_anybody), None)
     if right >= Right.OWN:
         people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
         people["roles"] = Membership.Role.choices

@@ -24,6 +24,10 @@ _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 # The last label holds a letter: 2130706433 and 0x7f.1 are ways to write 127.0.0.1, not names.
 _NAME = re.compile(rf"({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x){_LABEL}\.?")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# All that has been given out of the newer addresses. What lies outside may lead home in ways of its own: ::127.0.0.1.
+_IPV6_GIVEN_OUT = ipaddress.ip_network("2000::/3")
+# Public in form only: Azure tells a machine there about itself; protocol assignments; a retired relay of 6to4.
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24")))
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -54,7 +58,9 @@ def _check_host(url: httpx.URL) -> None:
     host = url.raw_host.decode("ascii").lower()
     if not _is_address(host) and not _NAME.fullmatch(host):
         raise AddressRefused(f"{host!r} is not the name of a host, nor an address in its usual form")
-    port = url.port or _PORTS[url.scheme]
+    port = _PORTS[url.scheme] if url.port is None else url.port
+    if not 0 < port < 2**16:
+        raise AddressRefused(f"there is no port {port}")
     if not any(_matches(host, port, pattern) for pattern in conf.allowed_hosts()):
         raise AddressRefused(
             f"{host} is not among the hosts that may be called; whoever runs this site can add it to "
@@ -88,10 +94,16 @@ def check_address(address: Address) -> None:
     inner = _within(address)
     if any(inner.version == network.version and inner in network for network in conf.private_networks()):
         return
-    if inner.is_multicast or not inner.is_global:
+    if not _is_public(inner):
         raise AddressRefused(
             f"{address} is not a public address; whoever runs this site can allow it in ENDPOINT_ALLOW_PRIVATE"
         )
+
+
+def _is_public(inner: Address) -> bool:
+    if inner.version == 6 and inner not in _IPV6_GIVEN_OUT:
+        return False
+    return inner.is_global and not inner.is_multicast and not any(inner in network for network in _NOT_PUBLIC)
 
 
 def _within(address: Address) -> Address:
@@ -152,7 +164,7 @@ class CheckedTransport(httpx.BaseTransport):
 
 
 def _check_private(addresses: tuple[Address, ...]) -> None:
-    if any(_within(address).is_global for address in addresses):
+    if any(_is_public(_within(address)) for address in addresses):
         raise AddressRefused("a key goes to a public address over https:// only")
 
 

@@ -165,7 +165,7 @@ def votes_by_log_probabilities(
     pair: Pair,
     proposal_first: Sequence[bool],
     uniforms: Sequence[float],
-    known: Mapping[bool, judges.LabelPreference] | None = None,
+    known: Mapping[bool, float] | None = None,
     most_shortfall: float = 0.5,
 ) -> Votes:
     """Ask for p once under each presentation that occurs, and draw the votes from it.
@@ -176,26 +176,26 @@ def votes_by_log_probabilities(
     Args:
         proposal_first: one entry a vote.
         uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
-        known: what an earlier call said about this very pair, by presentation; not asked again.
+        known: the probability of a vote for the proposal that an earlier call found for this very pair, by
+            presentation; not asked again.
         most_shortfall: the most probability of other replies than the two labels.
     """
-    preferences = dict(known or {})
-    wanted = sorted({bool(first) for first in proposal_first} - set(preferences))
+    known = known or {}
+    wanted = sorted({bool(first) for first in proposal_first} - set(known))
     jobs = [_preference_job(pair, first, _confines(endpoint), most_shortfall) for first in wanted]
     called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
-    preferences |= {
+    preferences = {
         first: outcome
         for first, outcome in zip(wanted, called.outcomes, strict=True)
         if isinstance(outcome, judges.LabelPreference)
     }
-    chances = [
-        judges.preference_for_proposal(preferences[bool(first)].first, bool(first)) if first in preferences else None
-        for first in proposal_first
-    ]
+    chances = {**known} | {
+        first: judges.preference_for_proposal(preference.first, first) for first, preference in preferences.items()
+    }
     cast = tuple(
-        ModelVote(place, bool(first), judges.drawn_vote(uniform, chance), 0, chance)
-        for place, (first, uniform, chance) in enumerate(zip(proposal_first, uniforms, chances, strict=True))
-        if chance is not None
+        ModelVote(place, bool(first), judges.drawn_vote(uniform, chances[first]), 0, chances[first])
+        for place, (first, uniform) in enumerate(zip(proposal_first, uniforms, strict=True))
+        if first in chances
     )
     return Votes(cast, called.failure, preferences, *_spent(called))
 

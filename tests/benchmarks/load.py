@@ -148,8 +148,8 @@ def main() -> None:
     waiting = options.sockets // 10 if options.waiting is None else options.waiting
     with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
         stage = Stage(Path(folder), options.webs)
-        stage.start()
         try:
+            stage.start()
             campaigns = stage.make(options.sockets, waiting, options.chains or options.sockets)
             crowd = Crowd(campaigns.seats, THINK_S, seed=1)
             before, after = asyncio.run(put_load(stage, crowd, options.seconds))

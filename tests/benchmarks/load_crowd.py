@@ -35,6 +35,8 @@ class Seen:
     """When each vote was sent and how many seconds its answer, another panel, took."""
     shown: list[tuple[str, float]] = field(default_factory=list)
     """The key of each lease and when its pair arrived."""
+    waited: list[tuple[float, float]] = field(default_factory=list)
+    """When each vote was sent and how many seconds its voter then waited for another pair."""
     waits: int = 0
     panels: int = 0
     lost: int = 0
@@ -87,10 +89,15 @@ class Crowd:
         self._open += 1
         if self._open == len(self._seats):
             self._all_open.set()
+        sent = None
         while standing != "finished":
             if standing == "pair":
-                self.seen.shown.append((lease, time.time()))
+                now = time.time()
+                self.seen.shown.append((lease, now))
+                if sent is not None:
+                    self.seen.waited.append((sent, now - sent))
                 await asyncio.sleep(rng.expovariate(1 / self._think_s))
+                sent = time.time()
                 lease, standing = await self._answer(socket, lease, rng)
             elif standing == "resting":
                 await socket.send(json.dumps({"choice": "continue"}))

@@ -130,11 +130,11 @@ def _make(sockets: int, waiting: int, chains: int) -> dict:
     busy, scarce = [make_draft(owner, file=file, recipe=make_recipe(steps=5000, **size)) for size in sizes]
     lifecycle.start(busy)
     lifecycle.start(scarce)
-    seats = [_seat(busy) for _ in range(sockets - waiting)] + [_seat(scarce) for _ in range(waiting)]
+    seats = [seat_in(busy) for _ in range(sockets - waiting)] + [seat_in(scarce) for _ in range(waiting)]
     return {"busy": busy.pk, "scarce": scarce.pk, "seats": seats}
 
 
-def _seat(campaign) -> tuple[str, str]:
+def seat_in(campaign) -> tuple[str, str]:
     """Join as a new person; return the invitation's path and the session's key."""
     from django.contrib.sessions.backends.db import SessionStore
 

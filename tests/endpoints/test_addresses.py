@@ -64,6 +64,9 @@ def test_a_host_on_the_list_passes(some_hosts, url: str, kept: str) -> None:
         "https://api.example.com/v1#x",
         "https://api.example.com/v1?",
         "https://api.example.com:x/v1",
+        "https://api.example.com:0/v1",
+        "https://api.example.com:65536/v1",
+        "https://api.example.com:65979/v1",
         "https://api.exa\tmple.com/v1",
         "http://gpu1:8001/v1",
         "http://gpu1/v1",
@@ -113,6 +116,15 @@ def test_nothing_passes_unless_the_settings_name_it(settings) -> None:
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
         "2001:0:0:0:0:0:80ff:fffe",  # Teredo to 127.0.0.1
+        "::127.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b:1::a00:1",  # a network's own NAT64, to 10.0.0.1
+        "fec0::1",
+        "5f00::1",
+        "168.63.129.16",
+        "192.0.0.8",
+        "192.88.99.1",
+        "::ffff:168.63.129.16",
     ],
 )
 def test_no_address_but_a_public_one_is_called(some_hosts, address: str) -> None:

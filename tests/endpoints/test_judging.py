@@ -163,7 +163,8 @@ class TestWhatIsAsked:
             known = KNOWN.preference(PROPOSAL, CURRENT, 0.5, vote.proposal_first)
             assert vote.preference == pytest.approx(known)
         # Their own stream: the same votes again, and no request for what is known.
-        again = by_log_probabilities(scripted, pair(0.5), first, rng(), votes.preferences)
+        found = {vote.proposal_first: vote.preference for vote in votes.cast}
+        again = by_log_probabilities(scripted, pair(0.5), first, rng(), found)
         assert again.cast == votes.cast
         assert again.requests == 0
 

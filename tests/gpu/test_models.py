@@ -8,7 +8,7 @@ import torch
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.endpoints.local.extra import needs
-from prefmh_web.endpoints.local.models import local_model, model_names, sdxl_turbo
+from prefmh_web.endpoints.local.models import local_model, model_names
 from prefmh_web.endpoints.local.transformers_model import TransformersModel
 from prefmh_web.endpoints.local.weights import Weights
 from tests.gpu.small_models import llama, tokenizer_of
@@ -58,8 +58,6 @@ def test_only_models_of_the_settings_are_offered(offered, settings):
     assert model_names() == ()
     with pytest.raises(ValueError, match="LOCAL_MODELS is not set"):
         local_model("small", limit=6)
-    with pytest.raises(ValueError, match="LOCAL_SDXL_TURBO"):
-        sdxl_turbo("a red mushroom")
 
 
 def test_weights_that_could_hold_code_are_not_read(offered):

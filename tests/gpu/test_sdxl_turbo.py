@@ -4,66 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-diffusers = pytest.importorskip("diffusers", reason="needs the extra [gpu]")
+pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
-from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer  # noqa: E402
-
-from prefmh_web.endpoints.local.models import sdxl_turbo  # noqa: E402
-from prefmh_web.endpoints.local.sdxl_turbo import SdxlTurbo, settle  # noqa: E402
+from prefmh_web.endpoints.local.models import latent_dimension, local_decoder
+from prefmh_web.endpoints.local.sdxl_turbo import SdxlTurbo, settle
+from tests.gpu.small_pipeline import pipeline
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PROMPT = "a red mushroom"
-
-
-def pipeline():
-    """Return a pipeline of 4 × 8 × 8 latents and 16 × 16 pixels, its scheduler the ancestral one."""
-    torch.manual_seed(1)
-    unet = diffusers.UNet2DConditionModel(
-        sample_size=8,
-        block_out_channels=(8, 16),
-        layers_per_block=1,
-        norm_num_groups=4,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        attention_head_dim=(2, 4),
-        use_linear_projection=True,
-        addition_embed_type="text_time",
-        addition_time_embed_dim=8,
-        transformer_layers_per_block=(1, 1),
-        projection_class_embeddings_input_dim=64,
-        cross_attention_dim=32,
-    )
-    vae = diffusers.AutoencoderKL(
-        block_out_channels=(8, 8),
-        norm_num_groups=4,
-        down_block_types=("DownEncoderBlock2D",) * 2,
-        up_block_types=("UpDecoderBlock2D",) * 2,
-    )
-    shape = CLIPTextConfig(
-        vocab_size=64,
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=1,
-        hidden_size=16,
-        intermediate_size=20,
-        num_attention_heads=2,
-        num_hidden_layers=2,
-        projection_dim=16,
-        max_position_embeddings=24,
-    )
-    words = ["<|startoftext|>", "<|endoftext|>", *LETTERS, *(f"{letter}</w>" for letter in LETTERS)]
-    tokenizer = CLIPTokenizer(vocab={word: place for place, word in enumerate(words)}, merges=[], model_max_length=24)
-    scheduler = diffusers.EulerAncestralDiscreteScheduler(
-        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", timestep_spacing="trailing"
-    )
-    whole = diffusers.StableDiffusionXLPipeline(
-        vae, CLIPTextModel(shape), CLIPTextModelWithProjection(shape), tokenizer, tokenizer, unet, scheduler,
-        add_watermarker=False,
-    )  # fmt: skip
-    whole.set_progress_bar_config(disable=True)
-    return whole
 
 
 def latent(seed):
@@ -96,14 +45,45 @@ def test_with_one_step_the_picture_is_the_published_schedulers():
     assert np.abs(one.astype(int) - other).max() <= 1
 
 
-def test_a_site_offers_the_pipeline_in_a_folder(settings, tmp_path):
+@pytest.fixture
+def folder(settings, tmp_path):
+    """The folder of a pipeline that the site offers as “turbo”."""
     pipeline().save_pretrained(tmp_path / "turbo")
-    settings.LOCAL_SDXL_TURBO, settings.LOCAL_DEVICE = str(tmp_path / "turbo"), "cpu"
+    settings.LOCAL_IMAGE_MODELS, settings.LOCAL_DEVICE = f"turbo={tmp_path / 'turbo'}", "cpu"
+    return tmp_path / "turbo"
+
+
+def test_a_site_offers_the_pipeline_in_a_folder(folder):
     expected = SdxlTurbo(settle(pipeline()), PROMPT).pixels(latent(1))
-    assert np.array_equal(sdxl_turbo(PROMPT).pixels(latent(1)), expected)
-    settings.LOCAL_SDXL_TURBO = str(tmp_path / "absent")
+    assert np.array_equal(local_decoder("turbo", PROMPT).pixels(latent(1)), expected)
+    assert latent_dimension("turbo") == 256
+
+
+def test_what_is_no_pipeline_of_its_kind_is_refused(settings, folder):
+    index = folder / "model_index.json"
+    index.write_text(index.read_text().replace("StableDiffusionXLPipeline", "FluxPipeline"))
+    with pytest.raises(ValueError, match="must hold a Stable Diffusion XL pipeline such as SDXL-Turbo, not a Flux"):
+        local_decoder("turbo", PROMPT)
+    index.unlink()
+    with pytest.raises(ValueError, match="cannot be read"):
+        local_decoder("turbo", PROMPT)
+    for weights in folder.glob("unet/*.safetensors"):
+        weights.unlink()
+    with pytest.raises(FileNotFoundError, match="must hold unet"):
+        local_decoder("turbo", PROMPT)
+    settings.LOCAL_IMAGE_MODELS = f"turbo={folder / 'absent'}"
     with pytest.raises(FileNotFoundError, match="not downloaded"):
-        sdxl_turbo(PROMPT)
+        local_decoder("turbo", PROMPT)
+    assert latent_dimension("turbo") is None
+    with pytest.raises(ValueError, match=r"offers \(turbo\), not 'other'"):
+        local_decoder("other", PROMPT)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_a_device_that_is_not_there_is_refused_by_its_setting(settings, folder):
+    settings.LOCAL_DEVICE = "cuda"
+    with pytest.raises(ValueError, match="LOCAL_DEVICE must name a device that is there, not 'cuda'"):
+        local_decoder("turbo", PROMPT)
 
 
 def test_bad_input_is_refused():

@@ -242,6 +242,17 @@ def test_a_damaged_entry_is_refused_and_the_others_are_kept():
     assert [(refusal.source, "unpacked" in refusal.reason) for refusal in reading.refusals] == [("c.png", True)]
 
 
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_entry_whose_packed_bytes_are_damaged_is_refused_and_the_others_are_kept(compression):
+    data = bytearray(archive(TWO | {"c.png": saved(Image.effect_noise((32, 32), 90))}, compression))
+    # The local header is 30 bytes long, and the name follows; whoever unpacks finds nonsense behind it.
+    at = data.index(b"c.png") + len(b"c.png")
+    data[at : at + 40] = bytes(255 - byte for byte in data[at : at + 40])
+    reading = read("images", bytes(data))
+    assert len(reading.items) == 2
+    assert [(refusal.source, "unpacked" in refusal.reason) for refusal in reading.refusals] == [("c.png", True)]
+
+
 @pytest.mark.parametrize("files", [TWO, TWO | {"weights.csv": b"file,weight\na.png,1\n"}], ids=["plain", "weights"])
 def test_an_encrypted_archive_is_refused_with_the_reason(files):
     with pytest.raises(CatalogError, match="encrypted"):

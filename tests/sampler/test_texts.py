@@ -135,13 +135,71 @@ def test_repeated_texts_become_one_with_the_sum_of_their_weights():
         (b"text\n", "at least two"),
         (b"text\na\na\n", "the file gave 1"),
         (b"text,weight\na,0\nb,-1\n", "row 2: the weight"),
-        (b"text\na\n" + b"x" * 200_000 + b"\n", "not valid CSV"),
+        (b"text,weight\na,1e308\na,1e308\nb,1\n", "too large to be added"),
+        (b"text,weight\na,1e308\nb,1e308\n", "too large to be added"),
+        (b"text,weight\na,1e-300\nb,1e300\n", "too far apart"),
+        (b"text\na\n" + b"x" * 200_000 + b"\n", "Row 3 .line 3.* more than 131,072 characters"),
     ],
-    ids=["empty", "no column", "latin-1", "utf-16", "header only", "one text", "all refused", "endless cell"],
+    ids=[
+        "empty",
+        "no column",
+        "latin-1",
+        "utf-16",
+        "header only",
+        "one text",
+        "all refused",
+        "joined to infinity",
+        "infinite together",
+        "too far apart",
+        "endless cell",
+    ],
 )
 def test_a_file_that_gives_no_catalog_says_what_to_change(data, reason):
     with pytest.raises(CatalogError, match=reason):
         read("texts", data)
+
+
+LINES = "".join(f"line {number}\n" for number in range(1200))
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [
+        ('text\none\n"two\nthree\nfour\n', "Row 3 .line 3 "),
+        ('text\none\n"two', "Row 3 .line 3 "),
+        ('"text\none\ntwo\n', "Row 1 .line 1 "),
+        # A mark further down closes it, and all between has become one cell.
+        ('text,weight\none,1\n"two,2\nthree,3\n"four",4\n', "Row 3 .line 3 "),
+        ('text\n"a poem\nof lines"\n"two\nthree\n', "Row 3 .line 4 "),
+        (f'text\none\n"two\n{LINES}three"\nfour\n', "row 3 runs over 1,202 lines"),
+        (f'text\none\n"two\n{LINES * 20}', "Row 3 .line 3 "),
+        ('text\none\n"two" or three\n', "Row 3 .line 3 "),
+    ],
+    ids=[
+        "to the end",
+        "no line end",
+        "header",
+        "up to the next",
+        "after a poem",
+        "closed late",
+        "endless",
+        "closed early",
+    ],
+)
+def test_a_quotation_mark_that_swallows_rows_is_refused_where_it_opens(data, where):
+    with pytest.raises(CatalogError, match=where) as refusal:
+        read("texts", data.encode())
+    assert "needs one at its end" in str(refusal.value)
+    assert "written twice" in str(refusal.value)
+
+
+def test_a_long_poem_is_no_open_quotation_mark():
+    poem = "\n".join(f'And "thus" line {number}' for number in range(800))
+    assert texts(table([["text"], [poem], ["two"]])) == [poem, "two"]
+
+
+def test_marks_inside_an_unquoted_cell_are_text():
+    assert texts(b'text\nShe said "no"\nfive" tall\n') == ['She said "no"', 'five" tall']
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import secrets
 from django import forms
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.spaces import SPACE_FORMS
+from prefmh_web.console.spaces import offered_forms
 
 _SEEDS = 2**53
 
@@ -15,7 +15,6 @@ class CampaignForm(forms.Form):
 
     name = forms.CharField(max_length=120, help_text="Only you see it.")
     space = forms.ChoiceField(
-        choices=[(kind, form.title) for kind, form in SPACE_FORMS.items()],
         widget=forms.RadioSelect,
         label="What do people compare?",
         initial="catalog",
@@ -49,6 +48,7 @@ class CampaignForm(forms.Form):
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
         super().__init__(*args, **kwargs)
+        self.fields["space"].choices = [(kind, form.title) for kind, form in offered_forms(campaign).items()]
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]

@@ -7,7 +7,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionFormSet, questions_of
 from prefmh_web.console.forms.rule import RuleForm
-from prefmh_web.console.spaces import SPACE_FORMS, SpaceForm
+from prefmh_web.console.spaces import SpaceForm, offered_forms
 from prefmh_web.endpoints.models import Endpoint
 
 
@@ -27,7 +27,7 @@ class SetupForms:
         # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
         self.spaces = [
             form(*(data if kind == chosen else ()), campaign=campaign, owner=owner)
-            for kind, form in SPACE_FORMS.items()
+            for kind, form in offered_forms(campaign).items()
         ]
         self.rule = RuleForm(*data[:1], campaign=campaign)
         self.questions = QuestionFormSet(

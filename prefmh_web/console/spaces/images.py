@@ -59,10 +59,15 @@ class ImagesForm(SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        kernel = campaign.recipe["kernel"]
-        moves = [f"{weight:.0%} steps of β = {part['beta']:g}" for weight, part in _steps(kernel)]
-        moves += [f"{weight:.0%} fresh draws" for weight, part in parts_of(kernel) if part["kind"] == "independent"]
-        return [("Objects", "patterns, drawn as the chains go"), ("Proposals", "; ".join(moves))]
+        moves = moves_line(campaign.recipe["kernel"])
+        return [("Objects", "patterns, drawn as the chains go"), ("Proposals", moves)]
+
+
+def moves_line(kernel: dict) -> str:
+    """Return how latents are moved, in the researcher's words."""
+    moves = [f"{weight:.0%} steps of β = {part['beta']:g}" for weight, part in _steps(kernel)]
+    moves += [f"{weight:.0%} fresh draws" for weight, part in parts_of(kernel) if part["kind"] == "independent"]
+    return "; ".join(moves)
 
 
 def _steps(kernel: dict) -> list[tuple[float, dict]]:

@@ -30,6 +30,11 @@ class SpaceForm(forms.Form):
             kwargs["initial"] = self.initial_of(self.before.recipe)
         super().__init__(*args, prefix=self.kind, **kwargs)
 
+    @classmethod
+    def is_offered(cls) -> bool:
+        """True where this site has what the space needs."""
+        return True
+
     @property
     def upload(self):
         """The uploaded file that the campaign keeps, if this space has one."""

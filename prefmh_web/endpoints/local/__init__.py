@@ -8,7 +8,7 @@
     weights.py             a model and its tokeniser, read from a folder and checked
     chat.py                a prompt as token ids
     transformers_model.py  the `LanguageModel` of `sampler` over all of these
-    sdxl_turbo.py          the decoder of `sampler`'s generated images
+    sdxl_turbo.py          SDXL-Turbo as the decoder of latents that `sampler` draws
 
 Only `conf` and `models` can be imported without the extra.
 """

@@ -1,7 +1,7 @@
 """The settings this folder reads, with what holds where a project does not set them.
 
 LOCAL_MODELS        language models that may be used, as "name=folder,name2=folder2"; default: none
-LOCAL_SDXL_TURBO    the folder of SDXL-Turbo's weights; default: none
+LOCAL_IMAGE_MODELS  SDXL-Turbo and models built like it, as "name=folder,name2=folder2"; default: none
 LOCAL_DEVICE        where models run: "cuda", "cuda:1", "cpu"; default: CUDA if there is any, else the CPU
 LOCAL_MAX_ROWS      rows of one batch at most; default 256
 LOCAL_MAX_TOKENS    rows of one batch times their longest length at most, which bounds the cache; default 131072
@@ -24,22 +24,30 @@ def model_folders() -> dict[str, Path]:
     Raises:
         ImproperlyConfigured: the setting cannot be read, or names a model twice.
     """
+    return _folders("LOCAL_MODELS")
+
+
+def image_model_folders() -> dict[str, Path]:
+    """Return the folder of each image model that the site offers.
+
+    Raises:
+        ImproperlyConfigured: the setting cannot be read, or names a model twice.
+    """
+    return _folders("LOCAL_IMAGE_MODELS")
+
+
+def _folders(setting: str) -> dict[str, Path]:
     folders: dict[str, Path] = {}
-    for part in getattr(settings, "LOCAL_MODELS", "").split(","):
+    for part in getattr(settings, setting, "").split(","):
         if not part.strip():
             continue
         name, equals, folder = (piece.strip() for piece in part.partition("="))
         if not (name and equals and folder):
-            raise ImproperlyConfigured(f'LOCAL_MODELS must read "name=folder,name2=folder2"; it has {part.strip()!r}')
+            raise ImproperlyConfigured(f'{setting} must read "name=folder,name2=folder2"; it has {part.strip()!r}')
         if name in folders:
-            raise ImproperlyConfigured(f"LOCAL_MODELS must not name a model twice; it does {name!r}")
+            raise ImproperlyConfigured(f"{setting} must not name a model twice; it does {name!r}")
         folders[name] = Path(folder)
     return folders
-
-
-def sdxl_turbo_folder() -> Path | None:
-    folder = getattr(settings, "LOCAL_SDXL_TURBO", "").strip()
-    return Path(folder) if folder else None
 
 
 def device() -> str | None:

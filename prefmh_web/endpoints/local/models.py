@@ -6,8 +6,11 @@ A worker that forks must load after the fork, for CUDA does not survive one.
 
 from __future__ import annotations
 
+import json
+import math
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +47,7 @@ def local_model(
     from prefmh_web.endpoints.local.weights import load_weights
 
     return TransformersModel(
-        _once(load_weights, folders[name]),
+        _once(load_weights, folders[name], conf.device()),
         limit=limit,
         temperature=temperature,
         system=system,
@@ -54,25 +57,56 @@ def local_model(
     )
 
 
-def sdxl_turbo(prompt: str, steps: int = 1) -> SdxlTurbo:
-    """Return the decoder of SDXL-Turbo's images for one prompt; see `SdxlTurbo`.
+def image_model_names() -> tuple[str, ...]:
+    """Return the names of the image models that the site offers, in the order of the settings."""
+    return tuple(conf.image_model_folders())
+
+
+def latent_dimension(name: str) -> int | None:
+    """Return how many numbers a latent of an image model has, as the configuration in its folder says.
+
+    Returns:
+        None where this process does not see the folder: it may lie on the GPU's machine only.
+
+    Raises:
+        ValueError: the folder holds no such configuration.
+    """
+    folder = conf.image_model_folders()[name]
+    if not folder.is_dir():
+        return None
+    try:
+        config = json.loads((folder / "unet" / "config.json").read_text(encoding="utf-8"))
+        return math.prod((config["in_channels"], config["sample_size"], config["sample_size"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{name} must be a pipeline of diffusers; its folder has no such unet/config.json") from error
+
+
+def local_decoder(name: str, prompt: str, steps: int = 1) -> SdxlTurbo:
+    """Return the decoder of one prompt's pictures by an image model that the site offers; see `SdxlTurbo`.
 
     Raises:
         ImportError: the extra `[gpu]` is not installed.
-        ValueError: the site does not offer it, or an argument is out of range.
+        ValueError: the site offers no model of this name, it cannot be used, or an argument is out of range.
         FileNotFoundError: its folder, or safetensors in it, are missing.
     """
-    folder = conf.sdxl_turbo_folder()
-    if folder is None:
-        raise ValueError("SDXL-Turbo is not offered by this site; LOCAL_SDXL_TURBO is not set")
+    folders = conf.image_model_folders()
+    if name not in folders:
+        offered = ", ".join(folders) or "none; LOCAL_IMAGE_MODELS is not set"
+        raise ValueError(f"model must be one that this site offers ({offered}), not {name!r}")
+    return _decoder(folders[name], conf.device(), prompt, steps)
+
+
+@lru_cache(maxsize=16)
+def _decoder(folder: Path, device: str | None, prompt: str, steps: int) -> SdxlTurbo:
+    """Return a decoder; its prompt goes through the model's text encoders once."""
     from prefmh_web.endpoints.local.sdxl_turbo import SdxlTurbo, load_pipeline
 
-    return SdxlTurbo(_once(load_pipeline, folder), prompt, steps=steps)
+    return SdxlTurbo(_once(load_pipeline, folder, device), prompt, steps=steps)
 
 
-def _once(load: Any, folder: Path) -> Any:
+def _once(load: Any, folder: Path, device: str | None) -> Any:
     """Return what `load` makes of a folder, made by whoever comes first."""
-    key = folder, conf.device()
+    key = folder, device
     with _loading:
         if key not in _loaded:
             _loaded[key] = load(*key)

@@ -9,6 +9,7 @@ and deterministic convolutions, so that the same z gives the same pixels on the 
 otherwise, by a level or so.
 """
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prefmh_web.endpoints.local.extra import needs
-from prefmh_web.endpoints.local.weights import check_folder, default_device
+from prefmh_web.endpoints.local.weights import check_folder, place_of
 
 torch = needs("torch")
 
@@ -92,10 +93,12 @@ def load_pipeline(folder: Path, device: str | None = None) -> Any:
     Raises:
         ImportError: the extra is missing.
         FileNotFoundError: the folder, or safetensors in it, are missing.
+        ValueError: what lies in it is no pipeline of Stable Diffusion XL, or the device is not there.
     """
     diffusers = needs("diffusers")
     check_folder(folder, "unet/*.safetensors")
-    place = torch.device(device or default_device())
+    _check_kind(folder)
+    place = place_of(device)
     pipeline = diffusers.StableDiffusionXLPipeline.from_pretrained(
         folder,
         # SDXL's VAE overflows in float16.
@@ -105,6 +108,16 @@ def load_pipeline(folder: Path, device: str | None = None) -> Any:
         add_watermarker=False,
     )
     return settle(pipeline.to(place))
+
+
+def _check_kind(folder: Path) -> None:
+    index = folder / "model_index.json"
+    try:
+        kind = json.loads(index.read_text(encoding="utf-8")).get("_class_name")
+    except (OSError, ValueError, AttributeError) as error:
+        raise ValueError(f"{index} cannot be read, so {folder} is no pipeline as diffusers saves it") from error
+    if not str(kind).startswith("StableDiffusionXL"):
+        raise ValueError(f"{folder} must hold a Stable Diffusion XL pipeline such as SDXL-Turbo, not a {kind}")
 
 
 def settle(pipeline: Any) -> Any:

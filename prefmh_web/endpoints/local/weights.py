@@ -41,12 +41,12 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
     Raises:
         ImportError: the extra is missing.
         FileNotFoundError: the folder, or safetensors in it, are missing.
-        ValueError: the model has no end-of-sequence token, minds padding, or needs code of its own.
-        RuntimeError: the device is not there.
+        ValueError: the model has no end-of-sequence token, minds padding, or needs code of its own; or the device is
+            not there.
     """
     transformers = needs("transformers")
     check_folder(folder, "*.safetensors")
-    place = torch.device(device or default_device())
+    place = place_of(device)
     strict = {"local_files_only": True, "trust_remote_code": False}
     model = transformers.AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32 if place.type == "cpu" else torch.bfloat16, use_safetensors=True, **strict
@@ -71,6 +71,21 @@ def check_folder(folder: Path, weights: str) -> None:
 
 def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def place_of(device: str | None) -> torch.device:
+    """Return the device of a name; without one CUDA if there is any, else the CPU.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    try:
+        place = torch.device(device or default_device())
+        torch.empty(0, device=place)
+    # PyTorch built without CUDA fails an assertion.
+    except (AssertionError, RuntimeError) as error:
+        raise ValueError(f"LOCAL_DEVICE must name a device that is there, not {device!r}: {error}") from error
+    return place
 
 
 def _ends(model: torch.nn.Module, tokenizer: Any, vocabulary: int) -> frozenset[int]:

@@ -1,0 +1,164 @@
+"""Setting up a campaign on an image model's pictures, and its pages, in processes that have no PyTorch."""
+
+import numpy as np
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+import sampler
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns import files, loop, plans, setup, states
+from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, State
+from prefmh_web.campaigns.properties import properties_of
+from tests.console.test_pages import form
+from tests.console.test_spaces import as_sent
+from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
+from tests.support.stack import make_recipe
+
+FIELDS = {
+    "space": "model-images",
+    "model-images-model": "turbo",
+    "model-images-prompt": "a red mushroom",
+    "model-images-model_steps": "2",
+    "model-images-small_step": "0.08",
+    "model-images-small_share": "0.6",
+    "model-images-wide_step": "0.25",
+    "model-images-wide_share": "0.3",
+}
+
+
+@pytest.fixture
+def signed_in(client, researcher):
+    client.force_login(researcher)
+    return client
+
+
+@pytest.fixture
+def offered(settings, tmp_path):
+    """A site whose model's folder lies on the accelerator's machine only."""
+    settings.LOCAL_IMAGE_MODELS = f"turbo={tmp_path / 'turbo'}"
+    return tmp_path / "turbo"
+
+
+def test_only_a_site_with_image_models_offers_them(signed_in, idle_tasks):
+    page = signed_in.get(reverse("console:create")).content.decode()
+    assert "image model" not in page
+    answer = signed_in.post(reverse("console:create"), form(**FIELDS))
+    assert "not one of the available choices" in answer.content.decode()
+    assert not Campaign.objects.exists()
+
+
+def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, offered):
+    page = signed_in.get(reverse("console:create")).content.decode()
+    assert "Pictures that an image model makes" in page
+    answer = signed_in.post(reverse("console:create"), form(**FIELDS))
+    campaign = Campaign.objects.get()
+    assert answer.url == campaign.get_absolute_url()
+    assert campaign.recipe["space"] == {
+        "kind": "model-images", "model": "turbo", "prompt": "a red mushroom", "steps": 2, "dimension": 16_384,
+    }  # fmt: skip
+    assert campaign.recipe["kernel"] == sampler.parse_recipe(make_recipe(
+        space=campaign.recipe["space"], kernel=sampler.PAPER_MIXTURE
+    )).model_dump(mode="json")["kernel"]  # fmt: skip
+    page = signed_in.get(answer.url).content.decode()
+    assert "pictures of turbo, in 2 steps, from latents of 16384 numbers" in page
+    recipe = campaign.recipe
+    edit = signed_in.get(reverse("console:edit", args=[campaign.pk]))
+    signed_in.post(reverse("console:edit", args=[campaign.pk]), as_sent(edit.context["forms"]))
+    campaign.refresh_from_db()
+    assert campaign.recipe == recipe
+
+
+def test_the_models_folder_says_how_many_numbers_a_latent_has(signed_in, idle_tasks, offered):
+    pipeline_folder(offered, in_channels=4, sample_size=8)
+    signed_in.post(reverse("console:create"), form(**FIELDS))
+    assert Campaign.objects.get().recipe["space"]["dimension"] == 256
+
+
+@pytest.mark.parametrize(
+    ("changes", "config", "message"),
+    [
+        ({"model-images-prompt": " "}, None, "This field is required"),
+        ({"model-images-model_steps": "5"}, None, "less than or equal to 4"),
+        ({"model-images-model": "other"}, None, "not one of the available choices"),
+        ({"model-images-wide_share": "0.5"}, None, "add up to more than 1"),
+        ({}, {}, "turbo must be a pipeline of diffusers"),
+        ({}, {"in_channels": 4, "sample_size": 128}, "less than or equal to 24000"),
+    ],
+)
+def test_a_bad_setup_says_why_and_saves_nothing(signed_in, idle_tasks, offered, changes, config, message):
+    if config is not None:
+        pipeline_folder(offered, **config)
+    answer = signed_in.post(reverse("console:create"), form(**FIELDS | changes))
+    assert answer.status_code == 200
+    assert message in answer.content.decode()
+    assert not Campaign.objects.exists()
+
+
+def test_a_draft_can_be_edited_where_the_model_is_offered_no_more(signed_in, idle_tasks, offered, settings):
+    signed_in.post(reverse("console:create"), form(**FIELDS))
+    settings.LOCAL_IMAGE_MODELS = ""
+    campaign = Campaign.objects.get()
+    page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert "a red mushroom" in page
+    signed_in.post(reverse("console:edit", args=[campaign.pk]), form())
+    campaign.refresh_from_db()
+    assert campaign.has_catalog
+
+
+@without_the_extra
+def test_a_worker_without_the_extra_says_on_the_page_what_to_install(signed_in, idle_tasks, offered):
+    signed_in.post(reverse("console:create"), form(**FIELDS))
+    campaign = Campaign.objects.get()
+    signed_in.post(reverse("console:start", args=[campaign.pk]))
+    idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.is_draft
+    assert "There are no pictures to start with: turbo makes no pictures here" in campaign.start_trouble
+    assert "the extra [gpu] brings" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert not State.objects.exists()
+
+
+def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
+    """Start a draft as a worker on another machine does, with pictures of one colour for each state."""
+
+    def paint(state):
+        colour = np.full((16, 16, 3), 40 * (1 + len(seen)), dtype=np.uint8)
+        seen.append(sampler.png(colour))
+        files.store(files.painted_name(campaign.pk, plan.space.encode(state)), seen[-1])
+
+    plan = plans.plan_of(campaign)
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
+    campaign.refresh_from_db()
+    Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", budget=1)
+    Invitation.objects.create(campaign=campaign)
+    [position] = sampler.begin_many(plan, 1)
+    paint(position.state)
+    start = states.starting(campaign, 0, position.state)
+    chain = Chain.objects.create(campaign=campaign, place=0, length=5, start=start, head=start)
+    drawn = sampler.ask(plan, position)
+    paint(drawn.proposal)
+    loop.open_comparison(chain.pk, drawn)
+
+
+@without_the_extra
+def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks, offered):
+    space = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
+    judges = [{"question": "Which is rounder?", "budget": 1}]
+    recipe = make_recipe(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
+    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
+    campaign, painted = setup.create(owner=researcher, name="Painted", recipe=recipe), []
+    painted_elsewhere(campaign, painted)
+    idle_tasks()
+    assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    for state, data in zip(campaign.states.order_by("place"), painted, strict=True):
+        address = reverse("console:picture", args=[state.pk])
+        assert signed_in.get(address).content == data
+        assert signed_in.get(address, {"small": ""})["Content-Type"] == "image/webp"
+        assert properties_of(state)["contrast"] == pytest.approx(0)
+    invitation = campaign.invitations.get()
+    signed_in.post(invitation.get_absolute_url())
+    assert signed_in.get(reverse("annotate:vote", args=[invitation.token])).status_code == 200
+    lease = Lease.objects.get()
+    shown = {signed_in.get(reverse("annotate:picture", args=[lease.key, side])).content for side in ("left", "right")}
+    assert shown == set(painted)

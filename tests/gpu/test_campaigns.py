@@ -1,0 +1,193 @@
+"""Whole campaigns whose texts one of the site's own models writes: in one process, and with a worker of its own."""
+
+import httpx
+import numpy as np
+import pytest
+
+import sampler
+from prefmh_web.campaigns import lifecycle, plans, setup
+from prefmh_web.campaigns.models import Annotator, Campaign, State
+from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
+from tests.support import engines
+from tests.support.processes import Crowd, Installation, hurried, wait_for
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.stack import make_recipe, vote_until_finished
+from tests.support.voters import AnyScore, CarefulVoter
+
+WORDS = ("sea", "dark", "moon", "house", "old", "red")
+PROMPTS = ["dark sea", "old house red"]
+VOTERS = 4
+# What PyTorch computes with: whoever has loaded a model has it in memory.
+LIBRARY = "libtorch_cpu"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    llama(1 + len(WORDS)).save_pretrained(folder)
+    tokenizer_of(WORDS, TEMPLATE).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def offered(settings, folder):
+    settings.LOCAL_MODELS, settings.LOCAL_DEVICE = f"tiny={folder}", "cpu"
+
+
+def make(owner, **changes) -> Campaign:
+    space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "system": "moon", "limit": 8}
+    recipe = make_recipe(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
+    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
+    return setup.create(owner=owner, name="Written here", recipe=recipe)
+
+
+class TestInOneProcess:
+    def test_people_vote_a_campaign_to_its_end_and_its_record_replays(self, researcher, offered, idle_tasks, tmp_path):
+        campaign = make(researcher)
+        lifecycle.request_start(campaign)
+        idle_tasks()
+        annotators = [Annotator.objects.create(campaign=campaign) for _ in range(VOTERS)]
+        scores = {0: lambda place: place / 10, 1: lambda place: -place / 10}
+        vote_until_finished(campaign, annotators, scores, np.random.default_rng(5))
+        assert_record_is_whole(campaign)
+        # People are slower here than the model: but for each chain's first steps, nobody waited for it.
+        assert sum(chain.foreseen for chain in campaign.chains.all()) > 0
+        path = export_to(campaign, tmp_path)
+        assert "24 verdicts" in assert_replay_passes(path)
+        space = plans.plan_of(campaign).space
+        for row in table(path, "states.csv"):
+            writing = space.decode(row["code"])
+            assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
+        assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(PROMPTS)
+
+    def test_the_texts_are_those_of_the_model_and_the_seed_alone(self, researcher, offered, idle_tasks):
+        for _ in range(2):
+            lifecycle.request_start(make(researcher))
+            idle_tasks()
+        one, other = ({s.place: s.code for s in campaign.states.all()} for campaign in Campaign.objects.all())
+        assert one == other
+        assert len(set(one.values())) > 4
+
+    def test_a_prompt_that_does_not_fit_is_told_on_the_drafts_page(self, researcher, offered, idle_tasks, client):
+        space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "limit": 64}
+        campaign = make(researcher, space=space)
+        client.force_login(researcher)
+        client.post(f"{campaign.get_absolute_url()}start/")
+        idle_tasks()
+        assert "lower limit" in client.get(campaign.get_absolute_url()).content.decode()
+        assert not State.objects.exists()
+
+
+class InstallationWithModels(Installation):
+    """An installation with a worker for the models that the site runs itself."""
+
+    def start(self) -> None:
+        super().start()
+        self.gpu = self.celery("worker", "--queues", "gpu", "--pool", "solo", name="gpu")
+        self.launch(self.gpu)
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory, folder):
+    engines.demand()
+    variables = {"LOCAL_MODELS": f"tiny={folder}", "LOCAL_DEVICE": "cpu"}
+    installation = InstallationWithModels(tmp_path_factory.mktemp("installation"), variables)
+    try:
+        installation.start()
+        yield installation
+    finally:
+        installation.stop()
+
+
+def form(**changes: str) -> dict[str, str]:
+    """Return what a browser sends for a campaign whose texts the site's model writes."""
+    return {
+        "name": "Written by a worker",
+        "space": "model-texts",
+        "model-texts-model": "tiny",
+        "model-texts-prompts": "\n".join(PROMPTS),
+        "model-texts-system": "",
+        "model-texts-limit": "8",
+        "model-texts-temperature": "1",
+        "model-texts-cut": "length",
+        "model-texts-fresh_share": "0.2",
+        "instructions": "",
+        "chains": "4",
+        "steps": "5",
+        "lease_seconds": "60",
+        "seed": "7",
+        "questions-TOTAL_FORMS": "1",
+        "questions-INITIAL_FORMS": "0",
+        "questions-MIN_NUM_FORMS": "1",
+        "questions-MAX_NUM_FORMS": "8",
+        "questions-0-question": "Which is darker?",
+        "questions-0-budget": "3",
+    } | changes
+
+
+class Browser:
+    """A researcher's browser at one of the web processes."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def get(self, path: str) -> httpx.Response:
+        answer = self._client.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    def post(self, path: str, fields: dict[str, str]) -> str:
+        """Send a form and return the page it leads to."""
+        token = {"csrfmiddlewaretoken": self._client.cookies["prefmh_csrf"]}
+        answer = self._client.post(path, data=fields | token, headers={"Referer": str(self._client.base_url)})
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+
+@pytest.fixture
+def browser(installation):
+    installation.run("manage.py", "researcher", "ada", "--link")
+    with httpx.Client(base_url=installation.urls[0], timeout=30, follow_redirects=True) as client:
+        browser = Browser(client)
+        browser.get(installation.sign_in_path())
+        yield browser
+
+
+def test_only_the_worker_of_its_queue_loads_the_model(installation, browser, tmp_path):
+    browser.get("/campaigns/new/")
+    browser.post("/campaigns/new/", form())
+    [(campaign,)] = installation.query("SELECT id FROM campaigns_campaign")
+    page = f"/campaigns/{campaign}/"
+    browser.post(f"{page}start/", {})
+    status = "SELECT status FROM campaigns_campaign WHERE id = %s"
+    wait_for(lambda: installation.query(status, campaign) == [("running",)], "the campaign runs")
+    # Somebody's page was as old as that.
+    assert "only a draft" in browser.post(f"{page}start/", {})
+
+    [(token,)] = installation.query("SELECT token FROM campaigns_invitation WHERE campaign_id = %s", campaign)
+    crowd = Crowd(
+        [
+            CarefulVoter(
+                f"{installation.urls[seed % 2]}/join/{token}/", AnyScore(), np.random.default_rng(seed), hurried
+            )
+            for seed in range(VOTERS)
+        ]
+    )
+    crowd.start()
+    while installation.query(status, campaign) != [("finished",)]:
+        browser.get(page)
+        browser.get(f"{page}files/states.csv")
+    crowd.wait(60)
+    browser.get(page)
+    browser.get(f"{page}files/properties.csv")
+    path = tmp_path / "export.zip"
+    path.write_bytes(browser.get(f"{page}files/export.zip").content)
+    assert "20 verdicts" in assert_replay_passes(path)
+    installation.assert_record_is_whole_and_replays(campaign)
+
+    assert installation.gpu.has_loaded(LIBRARY)
+    for process in installation.all:
+        process.assert_runs()
+        assert not process.has_loaded(LIBRARY)
+        assert "Traceback" not in process.log(), process.log()
+    assert "Traceback" not in installation.gpu.log(), installation.gpu.log()

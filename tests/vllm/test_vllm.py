@@ -1,0 +1,122 @@
+"""Our dialect against vLLM's own server, on the CPU: `.ci/vllm` brings it. Elsewhere these tests are skipped."""
+
+import math
+import os
+import subprocess
+
+import httpx
+import numpy as np
+import pytest
+
+import sampler
+from prefmh_web.campaigns import lifecycle, setup, tasks
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.endpoints import judging
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.language_model import ServedModel
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.probe import probe
+from sampler.model_judges import Exhibit
+from tests.support.ports import port_from
+from tests.support.processes import ROOT, Process, wait_for
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.stack import make_recipe
+
+VOTES = 300
+PROMPTS = ["w1 w2 w3", "w7 w8"]
+
+
+@pytest.fixture(scope="module")
+def vllm_url(tmp_path_factory):
+    python = os.environ.get("VLLM_PYTHON")
+    if not python:
+        pytest.skip("needs VLLM_PYTHON, the Python of an environment with vLLM: .ci/vllm makes one")
+    folder = tmp_path_factory.mktemp("vllm")
+    model, port = folder / "tiny", port_from(23_000)
+    subprocess.run([python, "-m", "tests.vllm.tiny_model", str(model)], cwd=ROOT, check=True)
+    own = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", "tiny"]
+    command += ["--dtype", "float32", "--max-model-len", "1024", "--enforce-eager", "--max-logprobs", "20"]
+    server = Process("vllm", [*command, "--host", "127.0.0.1", "--port", str(port)], {**os.environ, **own}, folder)
+    server.start()
+    try:
+        wait_for(lambda: server.assert_runs() or is_up(f"http://127.0.0.1:{port}/health"), "vLLM serves", seconds=300)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.kill()
+
+
+def is_up(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture
+def endpoint(researcher, vllm_url, settings) -> Endpoint:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    return Endpoint.objects.create(
+        owner=researcher, name="tiny", base_url=vllm_url, model="tiny", dialect=Dialect.VLLM, concurrency=8
+    )
+
+
+def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
+    report = probe(endpoint)
+    assert report.failure is None
+    assert report.dialect == Dialect.VLLM
+    seen = {finding.check: finding.passed for finding in report.findings}
+    assert seen == {
+        "vary": True,
+        "confine": True,
+        "log-probabilities": True,
+        "token ids": True,
+        "images": False,
+    }, report.findings
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.5])
+def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temperature):
+    pair = judging.Pair("texts", "Which is darker?", Exhibit("w3 w5 w9"), Exhibit("w20 w4"), temperature)
+    rng = np.random.default_rng(20261121)
+    told = judging.votes_by_log_probabilities(endpoint, pair, [True], [0.5])
+    assert told.failure is None
+    [chance] = [vote.preference for vote in told.cast]
+    votes = judging.votes_by_sampling(endpoint, pair, [True] * VOTES, rng)
+    assert (votes.failure, len(votes.cast), votes.unparsable) == (None, VOTES, 0)
+    in_favour = sum(vote.for_proposal for vote in votes.cast)
+    # Binomial(VOTES, chance); 4 standard deviations happen once in 16,000 runs.
+    assert abs(in_favour - VOTES * chance) < 4 * math.sqrt(VOTES * chance * (1 - chance))
+
+
+def test_texts_are_whole_sequences_that_keep_their_prefix_and_come_again(endpoint):
+    model = ServedModel(endpoint, limit=12)
+    rows = [np.random.default_rng([5, row]) for row in range(20)]
+    texts = model.continue_batch(rows, [PROMPTS[0]] * 20, [(7, 9)] * 20)
+    assert {text[:2] for text in texts} == {(7, 9)}
+    assert {len(text) for text in texts} > {12}
+    assert all(text[-1] == 0 or len(text) == 12 for text in texts)
+    assert len(set(texts)) == 20
+    alone = model.continue_batch([np.random.default_rng([5, 3])], [PROMPTS[0]], [(7, 9)])
+    assert alone == [texts[3]]
+
+
+def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_path):
+    space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "limit": 8}
+    source = {"kind": "model", "endpoint": "tiny"}
+    judges = [
+        {"question": "Which is darker?", "budget": 2, "source": source},
+        {"question": "Which is kinder?", "budget": 2, "source": source | {"votes": "log-probabilities"}},
+    ]
+    kernel = {"kind": "suffix", "cut": "length"}
+    recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
+    campaign = setup.create(owner=endpoint.owner, name="Written", recipe=recipe.model_dump(mode="json"))
+    lifecycle.start(campaign)
+    for _ in range(20):
+        idle_tasks()
+        tasks.sweep()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    assert_record_is_whole(campaign)
+    assert "24 verdicts" in assert_replay_passes(export_to(campaign, tmp_path))
