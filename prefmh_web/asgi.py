@@ -2,10 +2,10 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
-http = get_asgi_application()
+django.setup(set_prefix=False)
 
 # Consumers import models, which need the line above first.
 from channels.auth import AuthMiddlewareStack
@@ -13,7 +13,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import path
 
 from prefmh_web.annotate.consumer import VotingConsumer
-from prefmh_web.body_limit import BodyLimit
+from prefmh_web.body_limit import BoundedHandler
 from prefmh_web.console.consumer import BoardConsumer
 from prefmh_web.operations.latency import Latency
 from prefmh_web.origin import SameOriginValidator
@@ -26,6 +26,6 @@ sockets = URLRouter(
 )
 application = Latency(
     ProtocolTypeRouter(
-        {"http": BodyLimit(http), "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
+        {"http": BoundedHandler(), "websocket": SameOriginValidator(AuthMiddlewareStack(sockets), allowed_origins=())}
     )
 )

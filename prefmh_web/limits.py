@@ -1,10 +1,11 @@
 """How often somebody may do something: in memory embedded, in Redis where several processes share the counting.
 
     limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
+    limits.check("votes", annotator.pk)     the same, without counting
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
 
-A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings.RATE_LIMITS` replaces
-single rates by name, such as {"join": "5000/minute"}. `settings.TRUSTED_PROXIES` holds the networks of our own
+A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/rates.py` holds them,
+and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES` holds the networks of our own
 proxies; nobody else's X-Forwarded-For is believed.
 """
 
@@ -24,21 +25,10 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage, Storage
 from limits.strategies import MovingWindowRateLimiter
 
+from prefmh_web.settings.rates import RATES
+
 logger = logging.getLogger(__name__)
 
-RATES = {
-    # Guessing passwords: of one account from one place, of one account from anywhere, of any account from one place.
-    "sign-in-name-here": "10/5 minute",
-    "sign-in-name": "100/hour",
-    "sign-in-address": "60/5 minute",
-    # A lecture hall behind one address joins at once.
-    "join": "600/minute",
-    # Ten a second is a person in a great hurry; each vote may be sent twice.
-    "votes": "150/10 second",
-    # Pages that connect again and again.
-    "sockets": "60/minute",
-    "forms": "120/minute",
-}
 _REDIS_PATIENCE_S = 0.5
 # Providers hand each customer this much of the newer addresses.
 _IPV6_PREFIX = 64
@@ -64,13 +54,16 @@ def spend(name: str, *key: Key) -> None:
     Raises:
         TooMany: this one is beyond the rate, and is not counted.
     """
-    rate, hashed = _rate(getattr(settings, "RATE_LIMITS", {}).get(name, RATES[name])), _hashed(key)
-    try:
-        _spend(_shared(), rate, name, hashed)
-    except StorageError:
-        # Without Redis each process counts for itself: looser, but nobody is kept from voting.
-        logger.warning("rates are counted by this process alone: Redis does not answer")
-        _spend(_own(), rate, name, hashed)
+    _use("hit", name, key)
+
+
+def check(name: str, *key: Key) -> None:
+    """Count nothing, but refuse whoever `key` names if their next use would be beyond the rate.
+
+    Raises:
+        TooMany: it would be.
+    """
+    _use("test", name, key)
 
 
 def posts(name: str, who: Callable[[HttpRequest], Key]) -> Callable:
@@ -146,11 +139,21 @@ def _is_our_proxy(address: str) -> bool:
         number = ipaddress.ip_address(address)
     except ValueError:
         return False
-    return any(number in network for network in getattr(settings, "TRUSTED_PROXIES", ()))
+    return any(number in network for network in settings.TRUSTED_PROXIES)
 
 
-def _spend(limiter: MovingWindowRateLimiter, rate: RateLimitItem, *key: str) -> None:
-    if not limiter.hit(rate, *key):
+def _use(how: str, name: str, key: tuple[Key, ...]) -> None:
+    rate, hashed = _rate(settings.RATE_LIMITS.get(name, RATES[name])), _hashed(key)
+    try:
+        _allow(_shared(), how, rate, name, hashed)
+    except StorageError:
+        # Without Redis each process counts for itself: looser, but nobody is kept from voting.
+        logger.warning("rates are counted by this process alone: Redis does not answer")
+        _allow(_own(), how, rate, name, hashed)
+
+
+def _allow(limiter: MovingWindowRateLimiter, how: str, rate: RateLimitItem, *key: str) -> None:
+    if not getattr(limiter, how)(rate, *key):
         wait = limiter.get_window_stats(rate, *key).reset_time - time.time()
         raise TooMany(max(1, math.ceil(wait)))
 

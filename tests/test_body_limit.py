@@ -1,10 +1,16 @@
-"""Request bodies are bounded while they arrive."""
+"""Request bodies are bounded while they arrive, and closed however a request ends."""
 
+import asyncio
 import contextlib
+import gc
 import socket
+import warnings
 from urllib.parse import urlsplit
 
 import pytest
+
+from prefmh_web import body_limit
+from prefmh_web.asgi import application
 
 
 def post(site_url: str, headers: str, body: bytes) -> bytes:
@@ -31,3 +37,60 @@ def test_a_body_that_grows_beyond_the_bound_is_refused(live_site):
 @pytest.mark.parametrize("size", [0, 2**16])
 def test_an_ordinary_body_reaches_the_application(live_site, size):
     assert b"404" in post(live_site.url, f"Content-Length: {size}", b"x" * size).splitlines()[0]
+
+
+def test_a_body_that_stops_to_come_is_waited_for_no_longer(live_site, monkeypatch):
+    monkeypatch.setattr(body_limit, "PIECE_WITHIN_S", 0.2)
+    assert b"408" in post(live_site.url, "Content-Length: 1000", b"x" * 10).splitlines()[0]
+
+
+HEADERS = [(b"host", b"localhost"), (b"content-type", b"multipart/form-data; boundary=x")]
+SCOPE = {
+    "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "path": "/no-such-page/",
+    "raw_path": b"/no-such-page/", "query_string": b"", "root_path": "", "scheme": "http", "headers": HEADERS,
+    "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+}  # fmt: skip
+PIECE = {"type": "http.request", "body": b"x" * 2**18, "more_body": True}
+GONE = {"type": "http.disconnect"}
+
+
+async def call(messages: list[dict], cancel: bool) -> list[int]:
+    """Return the statuses sent for a request whose messages these are; with `cancel`, end it as a stopping server."""
+    waiting, sent, read = list(messages), [], asyncio.Event()
+
+    async def receive() -> dict:
+        if waiting:
+            return waiting.pop(0)
+        read.set()
+        return await asyncio.Event().wait()
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    task = asyncio.create_task(application(SCOPE, receive, send))
+    if cancel:
+        await read.wait()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    else:
+        await task
+    return [message["status"] for message in sent if "status" in message]
+
+
+@pytest.mark.parametrize(
+    ("messages", "cancel", "statuses"),
+    [
+        ([PIECE] * 5, False, [413]),
+        ([PIECE, GONE], False, []),
+        ([PIECE], True, []),
+        ([PIECE, PIECE | {"more_body": False}], True, []),
+    ],
+    ids=["too large", "the client goes midway", "the server stops midway", "the server stops before it answers"],
+)
+def test_what_has_arrived_is_closed(db, messages, cancel, statuses):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert asyncio.run(call(messages, cancel)) == statuses
+        gc.collect()
+    assert [str(warning.message) for warning in told if "Unclosed file" in str(warning.message)] == []

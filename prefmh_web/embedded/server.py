@@ -1,11 +1,14 @@
 """The embedded server: pages, sockets, tasks and the clock that sweeps, in this one process."""
 
 import errno
+import signal
 import socket
 import threading
 from collections.abc import Callable
 
 import uvicorn
+
+from prefmh_web.embedded.patience import PatientProtocol
 
 SWEEP_EVERY_S = 5
 
@@ -51,15 +54,29 @@ class Clock(threading.Thread):
         self.join()
 
 
+class InterruptibleServer(uvicorn.Server):
+    """Stops at Ctrl-C, whatever libraries do.
+
+    While RDKit looks for a substructure it handles the interrupt itself, and puts back what it found; of two threads
+    that do so at once the second finds the first one's handler, and that is what stays.
+    """
+
+    async def on_tick(self, counter: int) -> bool:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self.handle_exit)
+        return await super().on_tick(counter)
+
+
 def server(address: str, port: int) -> uvicorn.Server:
     """Return the configured server; `run()` serves until interrupted."""
     config = uvicorn.Config(
         "prefmh_web.asgi:application",
         host=address,
         port=port,
+        http=PatientProtocol,
         lifespan="off",
         log_level="warning",
         ws_max_size=64 * 1024,
         timeout_graceful_shutdown=3,
     )
-    return uvicorn.Server(config)
+    return InterruptibleServer(config)

@@ -96,23 +96,24 @@ def _people() -> Iterator[Finding]:
     running = Comparison.objects.filter(verdict__isnull=True, chain__campaign__status=Campaign.Status.RUNNING)
     now = timezone.now()
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
-        joined = campaign.annotators.count()
+        people = set(campaign.annotators.filter(removed_at__isnull=True).values_list("pk", flat=True))
         opened = running.filter(chain__campaign=campaign)
         oldest = opened.order_by("opened_at").first()
         is_anybody_there = campaign.annotators.filter(online_until__gt=now).exists()
-        if joined and not is_anybody_there and oldest and oldest.opened_at < now - PATIENCE:
+        if people and not is_anybody_there and oldest and oldest.opened_at < now - PATIENCE:
             yield Finding(
-                f"“{campaign}”: {opened.count()} pairs wait for votes, and none of {joined} people is online.",
+                f"“{campaign}”: {opened.count()} pairs wait for votes, and none of {len(people)} people is online.",
                 "Send the invitation again, or pause the campaign.",
             )
         for comparison in opened.select_related("chain").prefetch_related("votes"):
-            for judge in campaign.judges.all():
-                yield from _unanswerable(campaign, comparison, judge, joined)
+            for judge in campaign.judges.filter(endpoint=None):
+                yield from _unanswerable(campaign, comparison, judge, people)
 
 
-def _unanswerable(campaign: Campaign, comparison: Comparison, judge: Judge, joined: int) -> Iterator[Finding]:
-    answered = sum(vote.counted and vote.judge_id == judge.pk for vote in comparison.votes.all())
-    if 0 < answered < judge.budget and answered >= joined:
+def _unanswerable(campaign: Campaign, comparison: Comparison, judge: Judge, people: set[int]) -> Iterator[Finding]:
+    cast = [vote for vote in comparison.votes.all() if vote.counted and vote.judge_id == judge.pk]
+    answered = len(cast)
+    if 0 < answered < judge.budget and people <= {vote.annotator_id for vote in cast}:
         yield Finding(
             f"“{campaign}”: step {comparison.step} of chain {comparison.chain.place} needs up to {judge.budget} votes "
             f"on “{judge}”; {answered} {'has' if answered == 1 else 'have'} been cast, and nobody else has joined.",

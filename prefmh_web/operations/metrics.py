@@ -3,13 +3,13 @@ each process's own (`latency.py`)."""
 
 from collections.abc import Iterator
 
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Subquery, Sum
 from django.utils import timezone
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Vote
 from prefmh_web.campaigns.proposing import waiting_chains
 from prefmh_web.operations import queues
 
@@ -32,17 +32,34 @@ def _votes() -> Iterator[Metric]:
     votes = CounterMetricFamily(
         "prefmh_votes", "Votes stored; those that came too late are not counted.", None, ["counted"]
     )
-    counted = Vote.objects.aggregate(
-        yes=Count("pk", filter=Q(number__isnull=False)), no=Count("pk", filter=Q(number=None))
-    )
-    for whether, count in counted.items():
-        votes.add_metric([whether], count)
-    yield votes
     verdicts = CounterMetricFamily("prefmh_verdicts", "Steps decided.", None, ["verdict"])
-    by_verdict = dict(Comparison.objects.exclude(verdict=None).values_list("verdict").annotate(Count("pk")))
-    for verdict in Comparison.Verdict.values:
-        verdicts.add_metric([verdict], by_verdict.get(verdict, 0))
+    decided = _decided()
+    votes.add_metric(["yes"], decided["votes"] + decided["votes_on_open"])
+    # An index holds these alone, and they are few: nobody is asked for a vote that cannot count.
+    votes.add_metric(["no"], Vote.objects.filter(number__isnull=True).count())
+    # A step whose proposal was the current state counts as accepted.
+    rejected = decided["moves"] - decided["accepted"]
+    verdicts.add_metric([Comparison.Verdict.ACCEPT], decided["steps"] - rejected)
+    verdicts.add_metric([Comparison.Verdict.REJECT], rejected)
+    yield votes
     yield verdicts
+
+
+def _decided() -> dict[str, int]:
+    """Return what the chains have counted, and the votes on their open steps.
+
+    One statement and so of one moment: a step decided between two would make a counter fall, which Prometheus takes
+    for a restart.
+    """
+    on_open = Vote.objects.filter(comparison__chain=OuterRef("pk"), comparison__verdict=None, number__isnull=False)
+    counted = on_open.order_by().values("comparison__chain").values(count=Count("pk"))
+    return Chain.objects.aggregate(
+        steps=Sum("step", default=0),
+        moves=Sum("moves", default=0),
+        accepted=Sum("accepted", default=0),
+        votes=Sum("votes", default=0),
+        votes_on_open=Sum(Subquery(counted), default=0),
+    )
 
 
 def _standing() -> Iterator[Metric]:

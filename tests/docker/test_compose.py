@@ -1,5 +1,6 @@
 """What `docker/compose.yaml` says is what runs: each service's own command, environment and health check."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -15,11 +16,15 @@ import httpx
 import pytest
 import yaml
 
+from prefmh_web.settings import environment
+from tests.support import needs
 from tests.support.ports import port_from
 from tests.support.processes import ROOT, Process, wait_for
 from tests.support.server_stack import without_ours
 
-COMPOSE = ROOT / "docker/compose.yaml"
+COMPOSE, DOCKERFILE = ROOT / "docker/compose.yaml", ROOT / "docker/Dockerfile"
+IGNORED, NGINX = ROOT / "docker/Dockerfile.dockerignore", ROOT / "docker/nginx.conf"
+OUR_IMAGE = "prefmh:local"
 OURS = ("web", "worker", "files", "gpu", "beat")
 SECRETS = {"SECRET_KEY": secrets.token_urlsafe(50), "SITE_URL": "http://localhost", "POSTGRES_PASSWORD": "word"}
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
@@ -65,16 +70,76 @@ def test_no_service_runs_as_root_or_without_a_health_check():
         if name in users:
             assert service["user"] == users[name]
         else:
-            assert service["build"]["dockerfile"].startswith("docker/Dockerfile")
-    for dockerfile in ("Dockerfile", "Dockerfile.gpu"):
-        text = (ROOT / "docker" / dockerfile).read_text()
-        assert re.findall(r"^USER (\w+)", text.partition("AS proxy")[0], re.MULTILINE)[-1] == "prefmh"
-        assert "PASSWORD" not in text
+            assert service["image"] in (OUR_IMAGE, "prefmh-gpu:local")
+    for stage in ("app", "gpu"):
+        assert re.findall(r"^USER (\w+)", stages()[stage], re.MULTILINE)[-1] == "prefmh"
+    assert "PASSWORD" not in DOCKERFILE.read_text()
+
+
+def stages() -> dict[str, str]:
+    """Return the Dockerfile's stages by name."""
+    parts = re.split(r"^FROM \S+ AS (\w+)$", DOCKERFILE.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_each_image_is_built_once_from_a_stage_that_is_there():
+    built = {name: service["build"] for name, service in services().items() if "build" in service}
+    images = [services()[name]["image"] for name in built]
+    # Compose builds them all at once, and of two builds that want the same name one fails.
+    assert sorted(images) == sorted(set(images))
+    for build in built.values():
+        assert (COMPOSE.parent / build["context"] / build["dockerfile"]).samefile(DOCKERFILE)
+        assert build["target"] in stages()
+    # The others start when there is an image, which somebody builds that they wait for.
+    [builder] = [name for name in built if services()[name]["image"] == OUR_IMAGE]
+    waiting = {name for name, service in services().items() if service.get("image") == OUR_IMAGE} - {builder}
+    assert waiting == set(OURS) - {"gpu"}
+    for name in (*waiting, "gpu"):
+        assert services()[name]["depends_on"][builder]["condition"] == "service_completed_successfully"
+
+
+def test_what_is_copied_is_in_the_context():
+    let_in = [line.removeprefix("!") for line in IGNORED.read_text().splitlines() if line.startswith("!")]
+    for stage in ("app", "gpu"):
+        for copied in re.findall(r"^COPY (\S+) \S+$", stages()[stage], re.MULTILINE):
+            assert copied in let_in
+            assert (ROOT / copied).exists()
+    [configuration] = re.findall(r"^COPY (?!--from)(\S+) \S+$", stages()["proxy"], re.MULTILINE)
+    assert configuration in let_in
+
+
+def test_every_variable_that_compose_hands_on_is_one_that_is_read():
+    described = environment.__doc__
+    for name in OURS:
+        for variable in services()[name]["environment"]:
+            assert re.search(rf"^    {variable} ", described, re.MULTILINE), variable
+
+
+def test_keys_of_model_servers_reach_those_who_call_them_and_nobody_else():
+    with_keys = {name for name, service in services().items() if "env_file" in service}
+    assert with_keys == {"web", "worker"}
+    assert services()["web"]["env_file"] == [{"path": "keys.env", "required": False}]
+    assert "docker/keys.env" in (ROOT / ".gitignore").read_text().split()
 
 
 def test_only_the_proxy_is_reachable_and_only_from_this_host():
     published = {name: service["ports"] for name, service in services().items() if "ports" in service}
     assert published == {"proxy": ["127.0.0.1:8080:8080"]}
+
+
+def follows_the_specification(file: Path) -> bool:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_the_file_follows_the_compose_specification(tmp_path):
+    pytest.importorskip("check_jsonschema", reason="needs check-jsonschema, which carries the specification")
+    assert follows_the_specification(COMPOSE)
+    wrong = tmp_path / "compose.yaml"
+    for right, slip in (("env_file:", "env_fil:"), ("service_healthy", "service_wealthy"), ("tmpfs: [", "tmpfs: 7 # ")):
+        assert right in COMPOSE.read_text()
+        wrong.write_text(COMPOSE.read_text().replace(right, slip))
+        assert not follows_the_specification(wrong)
 
 
 def test_docker_itself_accepts_the_file():
@@ -83,6 +148,12 @@ def test_docker_itself_accepts_the_file():
     command = ["docker", "compose", "--file", str(COMPOSE), "--profile", "gpu", "config", "--quiet"]
     done = subprocess.run(command, env={**os.environ, **SECRETS}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_nginx_lets_go_of_a_connection_before_a_web_process_does():
+    [nginx] = re.findall(r"keepalive_timeout (\d+)s;", NGINX.read_text())
+    [web] = re.findall(r"--timeout-keep-alive=(\d+)", " ".join(services()["web"]["command"]))
+    assert int(nginx) < int(web)
 
 
 class Service:
@@ -138,11 +209,11 @@ def running(installation, tmp_path_factory) -> Iterator[tuple[dict[str, Service]
     described = services()
     Service("migrate", described["migrate"], here, folder).run()
     found = {name: Service(name, described[name], here, folder) for name in OURS}
-    for service in found.values():
-        service.process.start()
-    yield found, f"http://127.0.0.1:{port}"
-    for service in found.values():
-        service.process.kill()
+    with contextlib.ExitStack() as ends:
+        for service in found.values():
+            service.process.start()
+            ends.callback(service.process.kill)
+        yield found, f"http://127.0.0.1:{port}"
 
 
 def test_every_command_of_the_file_runs_and_is_found_healthy(running):
@@ -165,15 +236,16 @@ def test_pages_name_static_files_that_may_be_kept_for_ever(running):
 
 
 def test_nginx_serves_pages_and_sockets_and_keeps_metrics_inside(running, tmp_path):
-    if not (nginx := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
-        pytest.skip("needs nginx (Debian: apt-get install nginx-light)")
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    needs.demand(nginx, "needs nginx (Debian: apt-get install nginx-light)")
     port = port_from(31_500)
     wait_for(lambda: running[0]["web"].is_healthy(), "web healthy")
     static = Path(running[0]["web"].environment["STATIC_ROOT"])
-    configuration = (ROOT / "docker/nginx.conf").read_text()
+    configuration = NGINX.read_text()
     for there, here in {
         "/tmp/": f"{tmp_path}/",
-        "web:8000": running[1].removeprefix("http://"),
+        # Here is no name server of Docker's, and Debian's nginx is too old to ask one again and again.
+        "web:8000 resolve": running[1].removeprefix("http://"),
         "listen 8080": f"listen 127.0.0.1:{port}",
         "/srv/static": str(static),
     }.items():

@@ -52,3 +52,37 @@ def test_a_bad_option_is_told_in_one_line(tmp_path, options, message):
     assert message in output
     assert "Traceback" not in output
     assert process.returncode != 0
+
+
+# What RDKit's threads may leave behind: a handler of the interrupt that is not Python's.
+DISPLACED = """
+import ctypes, sys, threading
+import django
+django.setup()
+from prefmh_web.embedded.server import server
+IGNORE = 1
+def displace():
+    ctypes.CDLL(None).signal(2, ctypes.c_void_p(IGNORE))
+    print("displaced", flush=True)
+serving = server("127.0.0.1", int(sys.argv[1]))
+threading.Timer(1, displace).start()
+try:
+    serving.run()
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_an_interrupt_stops_it_though_a_library_handles_interrupts_too(tmp_path):
+    environment = {**os.environ, "PREFMH_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+    command = [sys.executable, "-c", DISPLACED, str(port_from(23_500))]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "displaced\n"
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=20)
+        assert rest == "stopped\n"
+    finally:
+        process.kill()
+        process.wait()

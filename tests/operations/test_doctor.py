@@ -9,7 +9,9 @@ from django.utils import timezone
 
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side
+from prefmh_web.campaigns import access
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Side
+from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
 
 LONG_AGO = timedelta(hours=1)
@@ -50,6 +52,26 @@ def test_too_few_people_for_a_judge_are_told_with_how_many_more(campaign):
     assert Comparison.objects.filter(verdict=None).exists()
     assert "Nobody answers the same question on a pair twice: invite at least 1 more person." in told()
     Annotator.objects.create(campaign=campaign)
+    assert "invite" not in told()
+
+
+def test_people_who_were_shown_out_are_nobody_to_wait_for(campaign):
+    staying, going = (Annotator.objects.create(campaign=campaign) for _ in range(2))
+    Annotator.objects.update(online_until=timezone.now() + LONG_AGO)
+    while lease := leases.take(staying):
+        leases.answer(lease.key, staying, Side.LEFT, None)
+    assert "invite" not in told()
+    access.remove(going)
+    assert "nobody else has joined" in told()
+
+
+def test_what_a_model_has_yet_to_answer_asks_for_no_people(campaign, researcher):
+    annotator = Annotator.objects.create(campaign=campaign, online_until=timezone.now() + LONG_AGO)
+    while lease := leases.take(annotator):
+        leases.answer(lease.key, annotator, Side.LEFT, None)
+    assert "invite" in told()
+    endpoint = Endpoint.objects.create(owner=researcher, name="m", base_url="http://127.0.0.1:9/v1", model="m")
+    Judge.objects.filter(budget=2).update(endpoint=endpoint)
     assert "invite" not in told()
 
 

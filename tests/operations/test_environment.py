@@ -9,6 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.settings import environment
+from prefmh_web.settings.rates import RATES
 from tests.support.server_stack import without_ours
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,28 @@ def test_other_values_are_refused_by_name():
         environment.log_level("INFO", {"LOG_LEVEL": "loud"})
     with pytest.raises(ImproperlyConfigured, match="METRICS_ALLOW must hold"):
         environment.networks("METRICS_ALLOW", {"METRICS_ALLOW": "10.0.0.0/8, everybody"})
+
+
+def test_rates_are_replaced_by_name():
+    given = {"RATE_LIMITS": "join=5000/minute, forms=20/10 second"}
+    assert environment.rates("RATE_LIMITS", RATES, given) == {"join": "5000/minute", "forms": "20/10 second"}
+    assert environment.rates("RATE_LIMITS", RATES, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("joins=5/minute", "knows sign-in-name-here, .*“joins” is none of them"),
+        ("join", "must look like"),
+        ("join=many", "RATE_LIMITS must hold rates such as join=5000/minute; “many” is none"),
+        ("join=0/minute", "“0/minute” is none"),
+        ("join=1/minute;2/hour", "“1/minute;2/hour” is none"),
+        ("join=-5/minute", "“-5/minute” is none"),
+    ],
+)
+def test_a_rate_that_is_none_is_refused_by_name(given, message):
+    with pytest.raises(ImproperlyConfigured, match=message):
+        environment.rates("RATE_LIMITS", RATES, {"RATE_LIMITS": given})
 
 
 def manage(folder: Path, *command: str, **changes: str) -> subprocess.CompletedProcess:

@@ -1,13 +1,20 @@
 """Uploads and texts meant to harm: bombs, lies about sizes, script, formulas."""
 
+import contextlib
 import csv
 import io
+import os
+import socket
 import struct
 import zipfile
 import zlib
+from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
 from prefmh_web.campaigns import export, setup
 from prefmh_web.campaigns.models import Campaign, Catalog
@@ -15,6 +22,7 @@ from sampler.spaces.catalogs.objects import MAX_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support import files
+from tests.support.processes import wait_for
 from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
 
 GOOD = files.picture("red")
@@ -95,6 +103,43 @@ def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
     idle_tasks()
     assert draft.states.count() == 2
     assert [source for source, _ in draft.catalog.refusals or Catalog.objects.get().refusals] == ["c.png"]
+
+
+def post_setup(site, browser, size: int) -> int:
+    """Send a setup form with a file of this size through the real server, and return the status."""
+    cookies = {name: morsel.value for name, morsel in browser.cookies.items()}
+    files = {"catalog-file": ("t.csv", b"x" * size)}
+    return httpx.post(f"{site.url}/campaigns/new/", cookies=cookies, files=files, timeout=60).status_code
+
+
+def test_a_stranger_uploads_nothing_large(live_site, researcher):
+    assert post_setup(live_site, browser_of(None), 3 * 2**20) == 413
+    forged = Client()
+    forged.cookies["prefmh_session"] = "A" * 32
+    assert post_setup(live_site, forged, 3 * 2**20) == 413
+    # The negative control: read to its end, and refused for its form's missing token only.
+    assert post_setup(live_site, browser_of(researcher), 3 * 2**20) == 403
+
+
+def test_what_arrives_waits_in_the_folder_of_uploads_and_not_in_memory(live_site, researcher, settings):
+    folder, address = settings.FILE_UPLOAD_TEMP_DIR, urlsplit(live_site.url)
+    head = f"POST /campaigns/new/ HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: {8 * 2**20}\r\n"
+    head += f"Cookie: prefmh_session={browser_of(researcher).cookies['prefmh_session'].value}\r\n\r\n"
+    assert not open_files_in(folder)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(head.encode() + b"x" * 4 * 2**20)
+        wait_for(lambda: open_files_in(folder), "the half of the upload lies in the folder")
+    wait_for(lambda: not open_files_in(folder), "nothing of it is left once its sender has gone")
+
+
+def open_files_in(folder: Path) -> list[str]:
+    """Return this process's open files there, those without a name included."""
+    links = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        # Others come and go meanwhile.
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(descriptor))
+    return [link for link in links if link.startswith(f"{folder}/")]
 
 
 TABLES = {

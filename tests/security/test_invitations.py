@@ -122,6 +122,46 @@ def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher
     assert staying.get(vote).status_code == 200
 
 
+def end_part(campaign, researcher, removed: Annotator, **fields):
+    path = reverse("console:remove-annotator", args=[campaign.pk])
+    return browser_of(researcher).post(path, {"annotator": removed.pk, **fields}, follow=True).content.decode()
+
+
+def test_the_researcher_is_told_that_a_link_for_many_lets_somebody_back_in(campaign, researcher, joined, link):
+    page = browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
+    assert "only withdrawing that link keeps them out" in page
+    assert "still admits anybody" in end_part(campaign, researcher, Annotator.objects.get())
+    assert joined.post(link.get_absolute_url()).status_code == 403
+    # Nothing tells a fresh browser from another person.
+    assert Client().post(link.get_absolute_url()).status_code == 302
+
+
+def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, researcher, joined, link):
+    removed = Annotator.objects.get()
+    staying, other = Client(), access.invite(campaign)
+    staying.post(link.get_absolute_url())
+    told = end_part(campaign, researcher, removed, with_link="on")
+    assert "votes no more; their votes stay" in told
+    assert "still admits anybody" not in told
+    removed.refresh_from_db()
+    assert removed.removed_at
+    # From the old browser and from a fresh one alike; and, from the old one, by no other link either.
+    for browser in (joined, Client()):
+        assert browser.get(link.get_absolute_url()).status_code == 403
+        assert browser.post(link.get_absolute_url()).status_code == 403
+    assert joined.post(other.get_absolute_url()).status_code == 403
+    # Those who came by it go on, and other links stay open.
+    assert staying.get(f"{link.get_absolute_url()}vote/").status_code == 200
+    assert Client().post(other.get_absolute_url()).status_code == 302
+
+
+def test_whoever_came_by_a_link_for_one_person_has_no_way_back(campaign, researcher):
+    single = access.invite(campaign, is_single_use=True)
+    Client().post(single.get_absolute_url())
+    assert "still admits anybody" not in end_part(campaign, researcher, Annotator.objects.get())
+    assert Client().post(single.get_absolute_url()).status_code == 403
+
+
 def test_a_returned_pair_takes_no_vote_by_a_page_that_has_not_heard(joined, link):
     annotator = Annotator.objects.get()
     lease = leases.take(annotator)

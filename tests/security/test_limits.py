@@ -1,12 +1,15 @@
 """How often somebody may do something, and what they see beyond that: nothing is lost."""
 
 import ipaddress
+import threading
 
 import pytest
+from django.db import connections
 from django.test import Client, RequestFactory
 from limits.errors import StorageError
 
 from prefmh_web import limits
+from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.annotate import consumer
 from prefmh_web.campaigns.models import Annotator, Vote
 from tests.annotate.test_socket import lease_in
@@ -65,6 +68,80 @@ def test_guessing_one_accounts_password_is_slowed_down(researcher):
     assert "_auth_user_id" not in answer.client.session
     # The owner of the account, elsewhere, is not locked out.
     assert try_to_sign_in("ada", "198.51.100.7", "correct horse battery staple").status_code == 302
+
+
+def sign_in(name: str = "ada", address: str = "192.0.2.1"):
+    return try_to_sign_in(name, address, "correct horse battery staple")
+
+
+def test_whoever_knows_their_password_is_never_counted(researcher, rates):
+    rates(sign_in_name_here="2/hour", sign_in_name="2/hour", sign_in_address="2/hour")
+    assert [sign_in().status_code for _ in range(6)] == [302] * 6
+    # Two mistakes are still forgiven, and the third attempt is not, right or wrong.
+    assert [try_to_sign_in("ada").status_code for _ in range(3)] == [200, 200, 429]
+    assert sign_in().status_code == 429
+
+
+def test_an_account_of_ones_own_buys_no_more_guesses_at_another(researcher, rates):
+    rates(sign_in_address="3/hour")
+    answers = []
+    for number in range(5):
+        answers.append(try_to_sign_in(f"victim{number}").status_code)
+        sign_in()
+    assert answers == [200] * 3 + [429] * 2
+
+
+def test_opening_ones_own_sign_in_link_is_not_counted(researcher, rates):
+    rates(sign_in_address="2/hour")
+    assert [Client().get(sign_in_path(researcher)).status_code for _ in range(4)] == [302] * 4
+    forged = [Client().get("/accounts/sign-in/by-link/", {"sesame": "A" * 40}).status_code for _ in range(4)]
+    assert forged == [403, 403, 429, 429]
+
+
+def test_of_guesses_sent_all_at_once_no_more_are_answered_than_one_by_one(researcher, rates, monkeypatch):
+    rates(sign_in_name_here="3/hour")
+    start, answers = threading.Barrier(12), []
+    # All of them have passed the first look before any is judged; the right password comes in last.
+    checked = threading.Semaphore(0)
+
+    def authenticate(self, request, username=None, password=None, **others):
+        start.wait()
+        if password == "right":
+            for _ in range(11):
+                checked.acquire()
+            return researcher
+        return None
+
+    monkeypatch.setattr("django.contrib.auth.backends.ModelBackend.authenticate", authenticate)
+
+    def guess(password: str) -> None:
+        answers.append((password, try_to_sign_in("ada", password=password).status_code))
+        checked.release()
+        connections.close_all()
+
+    passwords = [f"wrong{number}" for number in range(11)] + ["right"]
+    threads = [threading.Thread(target=guess, args=(password,)) for password in passwords]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(status for _, status in answers) == [200] * 3 + [429] * 9
+    assert ("right", 429) in answers
+
+
+def test_a_class_behind_one_address_joins_and_votes(campaign):
+    people = [Client(REMOTE_ADDR="192.0.2.1") for _ in range(100)]
+    link = invitation_path(campaign)
+    for person in people:
+        person.handler = people[0].handler
+        assert [person.get(link).status_code, person.post(link).status_code] == [200, 302]
+    assert Annotator.objects.count() == 100
+    shown = [person.get(f"{link}vote/").context["panel"] for person in people]
+    voting = [(person, panel.lease) for person, panel in zip(people, shown, strict=True) if panel.lease]
+    assert len(voting) > 1
+    for person, lease in voting:
+        assert person.post(f"{link}vote/", {"choice": "left", "lease": lease.key}).status_code == 302
+    assert Vote.objects.count() == len(voting)
 
 
 def test_guessing_from_many_places_is_slowed_down(researcher, rates):
