@@ -10,9 +10,11 @@ import pytest
 import redis
 from django.conf import settings
 
-from tests.support import engines
-from tests.support.processes import Installation
-from tests.support.stack import LiveServer, make_campaign, start_worker, wait_until_idle
+from tests.support import engines, needs
+from tests.support.live_processes import LiveProcesses, on_the_test_database
+from tests.support.processes import Installation, Processes
+from tests.support.stack import LiveServer, make_campaign, wait_until_idle
+from tests.support.worker import worker_in_this_process
 
 CHROMIUM = Path("/usr/bin/chromium")
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
@@ -21,13 +23,20 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 EMBEDDED_ONLY = ("tests/embedded/", "tests/demo/", "tests/flows/test_restart.py")
 
 
+def pytest_addoption(parser) -> None:
+    told = "with tests.support.server_stack: serve with web, worker and beat as processes of their own"
+    parser.addoption("--processes", action="store_true", help=told)
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """On the server stack, skip what tests the embedded mode. See `tests/support/server_stack.py`."""
+    """On the server stack, skip what is the same without it. See `tests/support/server_stack.py`."""
     if settings.EMBEDDED:
         return
     for item in items:
         if item.nodeid.startswith(EMBEDDED_ONLY):
             item.add_marker(pytest.mark.skip(reason="tests the embedded mode; this run is on the server stack"))
+        elif "installation" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.skip(reason="brings servers of its own; the run without these has it"))
 
 
 @pytest.fixture(scope="session")
@@ -36,18 +45,32 @@ def django_db_modify_db_settings(tmp_path_factory) -> None:
     from django.db import connection
 
     embedded = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
-    connection.settings_dict["TEST"]["NAME"] = embedded if settings.EMBEDDED else f"test_prefmh_{os.getpid()}"
+    name = embedded if settings.EMBEDDED else f"test_prefmh_{os.getpid()}"
+    connection.settings_dict["TEST"]["NAME"] = name
+    if not settings.EMBEDDED:
+        # Whoever works on this database hears this run's nudges.
+        settings.CHANNEL_LAYERS["default"]["CONFIG"]["prefix"] = f"prefmh.{name}."
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup, django_db_blocker) -> Iterator[None]:
-    """On the server stack, a worker beside the database, which it lets go of before the database is dropped."""
+def processes(request, tmp_path_factory) -> Processes | None:
+    """The processes that serve the site in a run with --processes."""
+    if not request.config.getoption("--processes"):
+        return None
+    if settings.EMBEDDED:
+        pytest.fail("--processes needs PostgreSQL and Redis: python -m tests.support.server_stack --processes ...")
+    return Processes(tmp_path_factory.mktemp("processes"))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker, processes) -> Iterator[None]:
+    """On the server stack, workers beside the database, which they let go of before the database is dropped."""
     if settings.EMBEDDED:
         yield
         return
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.flushdb()
-    with start_worker():
+    with on_the_test_database(processes) if processes else worker_in_this_process():
         yield
     with django_db_blocker.unblock():
         _cut_other_connections()
@@ -62,9 +85,9 @@ def _cut_other_connections() -> None:
 
 
 @pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path: Path) -> Path:
-    """Uploads and pictures of each test in a folder of its own."""
-    settings.MEDIA_ROOT = tmp_path / "media"
+def data_folder(settings, tmp_path: Path, processes) -> Path:
+    """Uploads and pictures of each test in a folder of its own, unless other processes look for them."""
+    settings.MEDIA_ROOT = (processes.data if processes else tmp_path) / "media"
     return tmp_path
 
 
@@ -91,9 +114,9 @@ def campaign(researcher, idle_tasks):
 
 
 @pytest.fixture
-def live_site(idle_tasks) -> Iterator[LiveServer]:
-    """The real server: HTTP, sockets, tasks and the sweeping clock."""
-    site = LiveServer()
+def live_site(idle_tasks, processes) -> Iterator[LiveServer | LiveProcesses]:
+    """The real server: HTTP, sockets, tasks and the sweeping clock; on threads or as processes."""
+    site = LiveProcesses(processes) if processes else LiveServer()
     site.start()
     yield site
     site.stop()
@@ -101,15 +124,12 @@ def live_site(idle_tasks) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="module")
 def chromium():
-    """A real Chromium; the tests that need it are skipped, with the reason, where there is none.
+    """A real Chromium.
 
     For each module anew: while it lives, Playwright's event loop runs in the tests' thread, and other tests need
     a thread without one.
     """
-    if not CHROMIUM.exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"CI needs {CHROMIUM}; .ci/run installs it")
-        pytest.skip(f"needs {CHROMIUM} (Debian: apt-get install chromium)")
+    needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
     from playwright.sync_api import sync_playwright
 
     quiet = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")

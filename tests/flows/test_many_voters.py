@@ -1,4 +1,4 @@
-"""Twenty people vote at once through real sockets, on the embedded database."""
+"""Twenty people vote at once through real sockets."""
 
 import asyncio
 import logging

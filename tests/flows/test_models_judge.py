@@ -18,17 +18,9 @@ SCORES = {line: (place - 6) / 4 for place, line in enumerate(LINES)}
 QUESTION = "Which is darker?"
 
 
-class CatalogJudge(KnownJudge):
-    """A model whose feelings about each text of the catalog are known."""
-
-    def logits(self, prompt: str) -> dict[str, float]:
-        first, second = sorted((text for text in self.scores if text in prompt), key=prompt.index)
-        return {"A": self.scores[first], "B": self.scores[second]}
-
-
 @pytest.fixture
 def script():
-    with scripted_server(CatalogJudge(SCORES)) as script:
+    with scripted_server(KnownJudge(SCORES)) as script:
         yield script
 
 
@@ -85,6 +77,17 @@ def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoin
     make(researcher, [by_model(budget=budget)], idle_tasks)
     judged = Comparison.objects.filter(votes__isnull=False).distinct().count()
     assert Vote.objects.count() == len(script.requests) < budget * judged
+
+
+@pytest.mark.parametrize(("order", "orders"), [("proposal-first", 1), ("balanced", 2)])
+def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_shown_in(
+    researcher, endpoint, script, idle_tasks, order, orders
+):
+    # With so many votes a pair takes several turns: what the first one found serves the others.
+    make(researcher, [by_model("log-probabilities", budget=8) | {"order": order}], idle_tasks)
+    shown = {(vote.comparison_id, vote.proposal_side) for vote in Vote.objects.all()}
+    assert {side for _, side in shown} == set(list(Side)[:orders])
+    assert len(script.requests) == len(shown) < Vote.objects.count() / 2
 
 
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):

@@ -1,6 +1,7 @@
 """A language model writes a campaign's texts: over the real llama.cpp server, with a tiny model of random weights."""
 
 import pytest
+from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle, plans, proposing, setup, tasks
@@ -114,7 +115,7 @@ def test_while_people_vote_both_next_proposals_are_written(researcher, endpoint,
     chain_id, comparison = next(iter(open_ones.items()))
     draft = Draft.objects.get(chain=chain_id, step=comparison.step + 1, state=comparison.proposal_id)
     Chain.objects.filter(pk=chain_id).update(step=comparison.step, head=comparison.proposal)
-    comparison.verdict, comparison.decided_at = "accept", comparison.opened_at
+    comparison.verdict, comparison.decided_at = "accept", timezone.now()
     comparison.save()
     proposing.write(campaign.pk)
     chain = Chain.objects.get(pk=chain_id)
@@ -147,6 +148,15 @@ def test_a_start_without_the_model_says_so_and_changes_nothing(researcher, endpo
     with pytest.raises(lifecycle.NotPossible, match="does not write"):
         lifecycle.start(campaign)
     assert (State.objects.count(), campaign.chains.count()) == (0, 0)
+
+
+def test_a_second_start_is_refused_without_a_word_to_the_model(researcher, endpoint, idle_tasks):
+    campaign = make(researcher)
+    lifecycle.start(campaign)
+    idle_tasks()
+    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(lifecycle.NotPossible, match="only a draft"):
+        lifecycle.start(campaign)
 
 
 def test_a_server_without_token_ids_cannot_write(researcher, endpoint, idle_tasks):

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import psycopg
-import pytest
 import redis
 
+from tests.support import needs
 from tests.support.ports import port_from
 
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -21,11 +21,7 @@ HOW = "needs PostgreSQL's and Redis's programs (Debian: apt-get install postgres
 
 def demand() -> None:
     """Skip the calling test, with the reason, where a server's program is missing; under CI, fail."""
-    if path_of("initdb") and path_of("redis-server"):
-        return
-    if os.environ.get("CI"):
-        pytest.fail(HOW)
-    pytest.skip(HOW)
+    needs.demand(path_of("initdb") and path_of("redis-server"), HOW)
 
 
 class Postgres:
@@ -42,6 +38,7 @@ class Postgres:
         self._options = {"user": user, "cwd": self._folder, "stdout": quiet, "stderr": quiet}
         options = ("--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
         subprocess.run(self._command("initdb", *options), **self._options, check=True)
+        self._process: subprocess.Popen | None = None
 
     def start(self) -> None:
         """Start and wait until it answers."""
@@ -57,7 +54,9 @@ class Postgres:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """Kill it and all its sessions without a warning."""
+        """Kill it and all its sessions without a warning; nothing when it does not run."""
+        if self._process is None or self._process.poll() is not None:
+            return
         pid = self._process.pid
         sessions = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self._process.kill()
@@ -100,6 +99,7 @@ class Redis:
         self.port = port_from(27_000)
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.client = redis.Redis.from_url(self.url)
+        self._process: subprocess.Popen | None = None
 
     def start(self) -> None:
         """Start, empty, and wait until it answers."""
@@ -112,8 +112,10 @@ class Redis:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        """Kill it without a warning; nothing when it does not run."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def remove(self) -> None:
         self.kill()

@@ -1,4 +1,4 @@
-"""A whole installation of several processes on servers of its own, as `docker/compose.yaml` starts it."""
+"""The site as several processes, as `docker/compose.yaml` starts it: on servers of its own, or on those of a run."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException
 from pathlib import Path
 
@@ -78,52 +78,79 @@ class Process:
     def assert_runs(self) -> None:
         assert self._process.poll() is None, self.log()
 
+    def has_loaded(self, library: str) -> bool:
+        """True when a shared library of this name is in the memory of the process or of one of its children."""
+        return any(library in _maps_of(path, self._process.pid) for path in Path("/proc").glob("[0-9]*"))
+
     def log(self) -> str:
         return self._log.read_text()
 
 
-class Installation:
-    """PostgreSQL, Redis, two web processes, a worker and beat."""
+def _maps_of(path: Path, group: int) -> str:
+    """Return what a process of a group has in its memory; nothing of one that has gone or is of another group."""
+    with contextlib.suppress(OSError):
+        return (path / "maps").read_text() if os.getpgid(int(path.name)) == group else ""
+    return ""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.postgres, self.redis = Postgres(), Redis()
+
+class Processes:
+    """Two web processes, a worker and beat, on a database and a Redis that are there.
+
+    Args:
+        folder: where their files and logs lie.
+        variables: what else every process finds in its environment.
+    """
+
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+        self.folder, self.data, self._variables = folder, folder / "data", dict(variables or {})
         self.ports = [port_from(first) for first in (29_000, 29_500)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
+        # What has to end, however far the start got.
+        self._ends = contextlib.ExitStack()
 
-    def start(self) -> None:
-        """Start everything and wait until both web processes say that they are ready."""
-        self.postgres.start()
-        self.redis.start()
+    def serve(self, servers: Mapping[str, str]) -> None:
+        """Start all processes and wait until both web processes say that they are ready.
+
+        Args:
+            servers: the variables that name database and Redis; see `server_stack.environment`.
+        """
         self.environment = {
             **without_ours(os.environ),
-            **environment(self.postgres.create("prefmh"), self.redis.url, self.urls[0]),
-            "PREFMH_DATA": str(self.folder / "data"),
+            **servers,
+            "PREFMH_DATA": str(self.data),
             "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
+            **self._variables,
         }
         self.run("manage.py", "migrate", "--verbosity", "0")
         self.webs = [self.web(f"web-{place}", port) for place, port in enumerate(self.ports)]
         self.worker = self.celery("worker", "--queues", "default,files,endpoints", "--concurrency", "2")
         self.beat = self.celery("beat")
-        for process in (*self.webs, self.worker, self.beat):
-            process.start()
+        for process in self.all:
+            self.launch(process)
         for url in self.urls:
             wait_for(lambda url=url: is_ready(url), f"{url} ready")
 
+    @property
+    def all(self) -> list[Process]:
+        return [*self.webs, self.worker, self.beat]
+
+    def launch(self, process: Process) -> None:
+        """Start a process that ends with the others."""
+        process.start()
+        self._ends.callback(process.kill)
+
     def stop(self) -> None:
-        for process in (*self.webs, self.worker, self.beat):
-            process.kill()
-        self.redis.remove()
-        self.postgres.remove()
+        """End whatever has started."""
+        self._ends.close()
 
     def web(self, name: str, port: int, **options) -> Process:
         command = ["-m", "uvicorn", "prefmh_web.asgi:application", "--port", str(port), "--lifespan", "off"]
         environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
         return Process(name, [sys.executable, *command, "--ws-max-size", "65536"], environment, self.folder, **options)
 
-    def celery(self, kind: str, *options: str) -> Process:
+    def celery(self, kind: str, *options: str, name: str = "") -> Process:
         command = [sys.executable, "-m", "celery", "-A", "prefmh_web", kind, *options]
-        return Process(kind, command, self.environment, self.folder)
+        return Process(name or kind, command, self.environment, self.folder)
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
         """Run a Python command to its end, as one more process of this installation."""
@@ -132,6 +159,22 @@ class Installation:
         )
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
+
+
+class Installation(Processes):
+    """Such processes with a PostgreSQL and a Redis of their own."""
+
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+        super().__init__(folder, variables)
+        self.postgres, self.redis = Postgres(), Redis()
+        self._ends.callback(self.postgres.remove)
+        self._ends.callback(self.redis.remove)
+
+    def start(self) -> None:
+        """Start everything and wait until both web processes say that they are ready."""
+        self.postgres.start()
+        self.redis.start()
+        self.serve(environment(self.postgres.create("prefmh"), self.redis.url, self.urls[0]))
 
     def make_campaigns(self, *recipes: dict, start: bool = True) -> list[tuple[int, str]]:
         """Make one campaign of twelve texts for each recipe's changes; return its number and its invitation's path."""

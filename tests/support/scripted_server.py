@@ -155,7 +155,7 @@ class KnownJudge:
     """A model whose logits are known: s(A) + lean for A, s(B) for B, and one for each other reply.
 
     Args:
-        scores: s of each text, which must occur in the prompts.
+        scores: s of each text; two of them, and no more, must occur in a prompt.
         lean: added for whatever stands first.
         others: logits of replies that are no label.
         confines: whether it honours `structured_outputs`.
@@ -181,10 +181,35 @@ class KnownJudge:
 
     def logits(self, prompt: str) -> dict[str, float]:
         """Return the logit of every reply to a prompt."""
-        first, second = sorted(self.scores, key=prompt.index)
+        first, second = sorted((text for text in self.scores if text in prompt), key=prompt.index)
         return {"A": self.scores[first] + self.lean, "B": self.scores[second], **self.others}
 
     def preference(self, proposal: str, current: str, temperature: float, proposal_first: bool) -> float:
         """Return the probability of a vote for the proposal."""
         gap = self.scores[proposal] - self.scores[current] + (self.lean if proposal_first else -self.lean)
         return 1 / (1 + math.exp(-gap / temperature))
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A model of fifty words, each as likely, whose texts are all as long as they may be.
+
+    Args:
+        pause: called before each text is written.
+    """
+
+    pause: Callable[[], object] = lambda: None
+
+    def __call__(self, body: dict) -> dict:
+        if "messages" in body:
+            return {"tokens": [1, 2, 3]}
+        if "tokens" in body:
+            return {"prompt": " ".join(f"word{token}" for token in body["tokens"])}
+        self.pause()
+        drawn = np.random.default_rng(body["seed"]).integers(0, 50, body["max_tokens"])
+        return {"choices": [{"token_ids": drawn.tolist(), "finish_reason": "length"}]}
+
+
+def texts_written(script: Script) -> int:
+    """Return how many texts a server has been asked to write."""
+    return sum("max_tokens" in body and "prompt" in body for body in list(script.requests))

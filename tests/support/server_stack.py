@@ -1,12 +1,17 @@
 """Run tests on PostgreSQL, Redis and a Celery worker instead of the embedded engines:
 
     python -m tests.support.server_stack tests/annotate tests/campaigns tests/console tests/flows
+    python -m tests.support.server_stack --processes -n 0 tests/flows/test_browser.py tests/flows/test_many_voters.py
 
 starts a PostgreSQL and a Redis of this run's own, names them in the environment, and calls pytest with the rest of
-the line. With `DATABASE_URL` and `REDIS_URL` set by hand, plain `pytest` does the same on those servers: in a new
-database there, and in the Redis database named, which is flushed.
+the line. Server and worker are threads of the tests, whose settings and stand-ins hold for them; with `--processes`
+they are two web processes, a worker and beat, which know no more than their environment and the record.
+
+With `DATABASE_URL`, `DATABASE_POOL_SIZE=20`, `REDIS_URL`, `SITE_URL` and `SECRET_KEY` set by hand, `pytest -n 0` does
+the same on those servers: in a new database there, and in the Redis database named, which is flushed.
 """
 
+import contextlib
 import os
 import secrets
 import subprocess
@@ -45,19 +50,17 @@ def without_ours(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    postgres, redis = Postgres(), Redis()
-    try:
+    with contextlib.ExitStack() as ends:
+        postgres, redis = Postgres(), Redis()
+        ends.callback(postgres.remove)
+        ends.callback(redis.remove)
         postgres.start()
         redis.start()
         servers = environment(postgres.create("prefmh"), redis.url)
-        # Threads of sockets end with their test's event loop and leave their connections to the garbage collector.
-        leniently = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
-        # One process: there is one Redis, and each run flushes it.
-        command = [sys.executable, "-m", "pytest", "-n", "0", *leniently, *arguments]
+        # As web processes have it: the server on a thread has others for its requests, and they keep no connection.
+        servers |= {"DATABASE_POOL_SIZE": "20"}
+        command = [sys.executable, "-m", "pytest", "-p", "tests.support.own_redis", *arguments]
         return subprocess.call(command, env={**os.environ, **servers})
-    finally:
-        redis.remove()
-        postgres.remove()
 
 
 if __name__ == "__main__":

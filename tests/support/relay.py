@@ -1,0 +1,69 @@
+"""One address in front of several servers: each connection goes to the next of them, and all can be cut at once."""
+
+import asyncio
+import contextlib
+import itertools
+import threading
+
+from tests.support.ports import port_from
+
+
+class Relay:
+    """Hands bytes on, on a thread of its own.
+
+    Args:
+        ports: those of the servers, on this computer.
+    """
+
+    def __init__(self, ports: list[int]) -> None:
+        self.port = port_from(18_500)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._next_port = itertools.cycle(ports)
+        self._ends: set[asyncio.StreamWriter] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
+
+    def start(self) -> None:
+        self._thread.start()
+        self._server = self._in_loop(asyncio.start_server(self._relay, "127.0.0.1", self.port))
+
+    def drop_connections(self) -> None:
+        """Cut every open connection, sockets included, as a bad network does."""
+        self._in_loop(self._drop())
+
+    def stop(self) -> None:
+        self._in_loop(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _in_loop(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", next(self._next_port))
+        ends = {writer, server_writer}
+        self._ends |= ends
+        await asyncio.gather(_hand_on(reader, server_writer), _hand_on(server_reader, writer))
+        self._ends -= ends
+
+    async def _drop(self) -> None:
+        for end in self._ends:
+            end.transport.abort()
+
+    async def _end(self) -> None:
+        self._server.close()
+        await self._drop()
+        while self._ends:
+            await asyncio.sleep(0.01)
+
+
+async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(2**16):
+            writer.write(data)
+            await writer.drain()
+    # Whoever has nothing more to say has gone: pages and servers close both directions.
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()

@@ -1,0 +1,83 @@
+"""Celery workers of the server stack's tests, and when they have nothing left to do."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+import redis
+from celery.signals import before_task_publish, task_postrun
+from django.conf import settings
+
+from prefmh_web import celery_app
+from prefmh_web.embedded.tasks import THREADS
+
+_LOOKS = 8
+
+
+class _Undone:
+    """The tasks that threads of this process have sent and its worker has not done."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._changed = threading.Condition()
+
+    def add(self, headers: dict, **_) -> None:
+        with self._changed:
+            self._ids.add(headers["id"])
+
+    def discard(self, task_id: str, **_) -> None:
+        with self._changed:
+            self._ids.discard(task_id)
+            self._changed.notify_all()
+
+    def wait(self, timeout: float) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._ids, timeout):
+                raise TimeoutError(f"{len(self._ids)} tasks are still queued or running")
+
+
+_here: _Undone | None = None
+
+
+@contextlib.contextmanager
+def worker_in_this_process() -> Iterator[None]:
+    """Let a worker do this process's tasks on threads of it, where a test's settings and stand-ins hold."""
+    global _here
+    # On import it makes a task of its own.
+    from celery.contrib.testing.worker import start_worker
+
+    _here = _Undone()
+    before_task_publish.connect(_here.add, weak=False)
+    task_postrun.connect(_here.discard, weak=False)
+    with start_worker(celery_app, pool="threads", concurrency=3, perform_ping_check=False, queues=list(THREADS)):
+        yield
+
+
+def wait_until_idle(timeout: float) -> None:
+    """Return once no task is queued or running, those that tasks queue included.
+
+    Raises:
+        TimeoutError: there was still one after `timeout` seconds.
+    """
+    if _here is not None:
+        _here.wait(timeout)
+        return
+    deadline, empty = time.monotonic() + timeout, 0
+    # A worker takes a message from its queue a moment before it notes that it has it: one look could fall between.
+    while empty < _LOOKS:
+        busy = _messages_in_redis()
+        empty = 0 if busy else empty + 1
+        if busy and time.monotonic() > deadline:
+            raise TimeoutError(f"{busy} tasks are still queued or running")
+        time.sleep(0.01)
+
+
+def _messages_in_redis() -> int:
+    # A message stays among the unacknowledged until its task is done, and a task queues others before that: read in
+    # one transaction, nothing is missed in between.
+    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as client, client.pipeline() as pipe:
+        for queue in THREADS:
+            pipe.llen(queue)
+        pipe.hlen("unacked")
+        return sum(pipe.execute())
