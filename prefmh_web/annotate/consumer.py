@@ -1,14 +1,13 @@
 """The socket behind the voting page. It carries ballots in and panels out; it decides and remembers nothing."""
 
 import asyncio
-import contextlib
 import json
 import logging
 
 from channels.db import database_sync_to_async
 
 from prefmh_web import limits
-from prefmh_web.annotate import leases, people
+from prefmh_web.annotate import leases, people, questions
 from prefmh_web.annotate.ballot import Ballot, BallotError
 from prefmh_web.annotate.panel import Panel, panel_for
 from prefmh_web.campaigns import live
@@ -32,7 +31,7 @@ class VotingConsumer(LiveConsumer):
     annotator: Annotator | None = None
     is_waiting = False
     _is_closing = False
-    _sent = ""
+    _sent = _status = ""
 
     async def connect(self):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
@@ -76,11 +75,13 @@ class VotingConsumer(LiveConsumer):
 
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
+        if event["group"] != live.voter(self.annotator.pk):
+            self._nudged.set()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
-        if event["group"] == live.voter(self.annotator.pk) and not await self._arrive():
+        elif await self._arrive():
+            await self._show()
+        else:
             await self._turn_away(NOT_ALLOWED)
-            return
-        self._nudged.set()
 
     async def _turn_away(self, code: int) -> None:
         # A nudge and a message may find the same reason at the same moment.
@@ -91,10 +92,14 @@ class VotingConsumer(LiveConsumer):
     async def _look_when_nudged(self) -> None:
         # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
         while True:
-            with contextlib.suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(self._nudged.wait(), _LOOK_AT_LEAST_EVERY_S if self.is_waiting else None)
-            self._nudged.clear()
-            await self._show()
+                self._nudged.clear()
+                may_be_for_us = await self._is_somebody_wanted()
+            except TimeoutError:
+                may_be_for_us = True
+            if may_be_for_us:
+                await self._show()
             await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
 
     async def _show(self, ballot: Ballot | None = None) -> None:
@@ -108,7 +113,7 @@ class VotingConsumer(LiveConsumer):
                 return
             if ballot or html != self._sent:
                 await self.send(html)
-            self._sent = html
+            self._sent, self._status = html, panel.campaign.status
             await self._wait_or_not(panel.lease is None)
 
     async def _wait_or_not(self, is_waiting: bool) -> None:
@@ -128,6 +133,11 @@ class VotingConsumer(LiveConsumer):
             ballot.act(self.annotator)
         panel = panel_for(self.annotator.pk)
         return panel, panel.html()
+
+    @database_sync_to_async
+    def _is_somebody_wanted(self) -> bool:
+        # One short statement: of all the pages that a nudge wakes, few find a pair.
+        return questions.is_somebody_wanted(self.annotator.campaign_id, self._status)
 
     @database_sync_to_async
     def _who(self) -> Annotator | None:

@@ -46,6 +46,13 @@ _WHAT_HAPPENED = """
     ORDER BY 2, 3
 """
 
+_WANTED = """
+    SELECT m.status, EXISTS (
+        SELECT 1 FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
+        WHERE c.verdict IS NULL AND c.is_askable AND h.campaign_id = m.id
+    ) FROM campaigns_campaign m WHERE m.id = %s
+"""
+
 
 @dataclass
 class Question:
@@ -138,6 +145,14 @@ def questions_for(annotator: Annotator) -> Iterator[tuple[Question, Judge]]:
         if len(questions) < size:
             return
         after, size = (questions[-1].step, questions[-1].place), min(size * _LOOKS_GROW, _LONGEST_LOOK)
+
+
+def is_somebody_wanted(campaign_id: int, status: str) -> bool:
+    """True when whoever waits should look again: some comparison has room, or the status is no longer this one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WANTED, [campaign_id])
+        status_now, is_wanted = cursor.fetchone()
+    return bool(is_wanted) or status_now != status
 
 
 def question_on(comparison_id: int, campaign: Campaign) -> Question | None:
