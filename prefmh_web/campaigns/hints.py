@@ -4,9 +4,9 @@ The database is the to-do list. A hint that is lost, doubled or late changes not
 By name, because the tasks import the modules that give the hints.
 """
 
-from celery import current_app
 from django.db import transaction
 
+from prefmh_web import celery_app
 from prefmh_web.campaigns import plans, writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison
 
@@ -47,4 +47,5 @@ def read_catalog(catalog_id: int, revision: int) -> None:
 def _after_commit(task: str, *arguments: int, queue: str | None = None) -> None:
     options = {"queue": queue} if queue else {}
     # robust: what was stored stays stored when the queue is down. A lambda, since Django cannot log a failed partial.
-    transaction.on_commit(lambda: current_app.tasks[task].apply_async(arguments, **options), robust=True)
+    # Our application by name: Celery's “current” one is whichever this thread has made last.
+    transaction.on_commit(lambda: celery_app.tasks[task].apply_async(arguments, **options), robust=True)

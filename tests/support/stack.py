@@ -12,7 +12,7 @@ import sampler
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns import lifecycle, setup
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded import serving, tasks
 from prefmh_web.embedded.server import Clock, server
@@ -32,9 +32,6 @@ TEXTS = "text,weight\n" + "".join(
         (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
     )
 )
-
-
-_PATIENCE_S = 10
 
 
 def wait_until_idle(timeout: float = 30) -> None:
@@ -77,12 +74,6 @@ def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv",
     )
     wait_until_idle()
     campaign.catalog.refresh_from_db()
-    deadline = time.monotonic() + _PATIENCE_S
-    while campaign.catalog.status == Catalog.Status.READING and time.monotonic() < deadline:
-        # The task was only a hint that there is a file to read; whatever became of it, a sweep gives another.
-        sweep.delay()
-        wait_until_idle()
-        campaign.catalog.refresh_from_db()
     return campaign
 
 
