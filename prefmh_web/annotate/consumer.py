@@ -114,7 +114,8 @@ class VotingConsumer(LiveConsumer):
             if ballot or html != self._sent:
                 await self.send(html)
             self._sent, self._status = html, panel.campaign.status
-            await self._wait_or_not(panel.lease is None)
+            # Resting, people are asked again when they say so.
+            await self._wait_or_not(panel.standing not in ("pair", "resting"))
 
     async def _wait_or_not(self, is_waiting: bool) -> None:
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.

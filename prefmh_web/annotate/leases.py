@@ -4,7 +4,7 @@
     answer   hands the vote to `campaigns.loop.cast_vote` and ends the lease, in one transaction
     skip     returns the question to its judge
     orphan, adopt    the person's page went away, or came back
-    expire   ends the leases whose time is over
+    expire   ends the leases whose time is over; look_again_where_nobody_is_asked finds room that nobody has noted
 
 A comparison never has more leases out than votes it can still use (`Question.has_room`), so nobody's vote comes
 too late. Locks are taken in one order: the comparison, then its leases. Who looks for a question passes over the
@@ -14,10 +14,10 @@ comparisons that others hold at that moment, and waits for one of those only whe
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -103,6 +103,9 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
         elif comparison.verdict is None:
             # Nobody else was asked, and an open step wants another vote.
             loop.note_askable(comparison, True)
+        if not vote.counted:
+            # A counted vote nudges; this one has only given its place back.
+            live.nudge(live.voters(annotator.campaign_id))
     if lease.person_rests or not is_in_time:
         wake(annotator)
     return vote
@@ -146,16 +149,34 @@ def expire() -> None:
     """End the leases whose time is over; orphan those of people whose pages a crash took away."""
     now = timezone.now()
     _orphan(Lease.objects.filter(annotator__online_until__lt=now, is_orphan=False))
-    overdue = Lease.objects.filter(ended_at__isnull=True, expires_at__lte=now)
-    for lease in overdue.select_related("annotator"):
-        with loop.locked(pk=lease.comparison_id) as comparison:
-            # The deadline is asked again: the page may have come back since.
-            ended = _end(overdue.filter(pk=lease.pk), Lease.Ending.EXPIRED)
+    for lease in Lease.objects.filter(ended_at__isnull=True, expires_at__lte=now).select_related("annotator"):
+        _expire(lease, now)
+
+
+@retried_after_conflicts
+def _expire(lease: Lease, now: datetime) -> None:
+    with loop.locked(pk=lease.comparison_id) as comparison:
+        # The deadline is asked again: the page may have come back since.
+        overdue = Lease.objects.filter(pk=lease.pk, ended_at__isnull=True, expires_at__lte=now)
+        ended = _end(overdue, Lease.Ending.EXPIRED)
+        _note_room_again(comparison)
+        # A person who is there but did not answer rests; one whose page is gone is served on return.
+        if ended and not lease.is_orphan:
+            Annotator.objects.filter(pk=lease.annotator_id).update(resting=True)
+        live.nudge(live.voter(lease.annotator_id), live.voters(lease.annotator.campaign_id))
+
+
+def look_again_where_nobody_is_asked() -> None:
+    """Note the room of comparisons that are passed over although nobody has a lease on them.
+
+    There are none, unless a process of an older release has ended a lease without a word.
+    """
+    live_ones = Lease.objects.filter(comparison=OuterRef("pk"), ended_at__isnull=True)
+    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False)
+    for pk in list(forgotten.values_list("pk", flat=True)):
+        with loop.locked(pk=pk) as comparison:
             _note_room_again(comparison)
-            # A person who is there but did not answer rests; one whose page is gone is served on return.
-            if ended and not lease.is_orphan:
-                Annotator.objects.filter(pk=lease.annotator_id).update(resting=True)
-            live.nudge(live.voter(lease.annotator_id), live.voters(lease.annotator.campaign_id))
+            live.nudge(live.voters(comparison.chain.campaign_id))
 
 
 def _orphan(leases) -> None:
@@ -206,22 +227,26 @@ def _first_lease(questions: Iterable[tuple[Question, Judge]], annotator: Annotat
 
 
 @contextmanager
-def _locked_unless_busy(*, pk: int) -> Iterator[Comparison]:
-    """Do what `loop.locked` does, but raise `_Busy` instead of waiting for whoever holds the comparison."""
+def _locked_pair(pk: int, patient: bool) -> Iterator[Comparison]:
+    """Lock a comparison as `loop.locked` does, and read the pair to show; if not `patient`, raise `_Busy` at once where
+    somebody else holds it.
+    """
     with transaction.atomic():
-        free = Comparison.objects.select_for_update(no_key=True, of=("self",), skip_locked=True).filter(pk=pk)
-        comparison = free.select_related("current", "proposal").defer(*_UNSEEN).first()
+        locked = Comparison.objects.select_for_update(no_key=True, of=("self",), skip_locked=not patient)
+        comparison = locked.select_related("current", "proposal").defer(*_UNSEEN).filter(pk=pk).first()
         if comparison is None:
             raise _Busy
         yield comparison
 
 
 def _lease(seen: Question, judge: Judge, annotator: Annotator, patient: bool = False) -> Lease | None:
-    with (loop.locked if patient else _locked_unless_busy)(pk=seen.pk) as comparison:
+    with _locked_pair(seen.pk, patient) as comparison:
         question = question_on(seen.pk, annotator.campaign)
         if question is None:
             return None
-        lease = _given(question, comparison, judge, annotator) if question.has_room(judge) else None
+        # Looked at again: another page of this person may have answered meanwhile.
+        is_for_them = question.has_room(judge) and not question.is_barred(annotator, judge)
+        lease = _given(question, comparison, judge, annotator) if is_for_them else None
         if lease:
             question.note("live", judge.pk, annotator.pk)
         _note_room(comparison, question)

@@ -47,7 +47,7 @@ _WHAT_HAPPENED = """
 """
 
 _WANTED = """
-    SELECT m.status, EXISTS (
+    SELECT m.status, m.status = 'running' AND EXISTS (
         SELECT 1 FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
         WHERE c.verdict IS NULL AND c.is_askable AND h.campaign_id = m.id
     ) FROM campaigns_campaign m WHERE m.id = %s
@@ -148,7 +148,10 @@ def questions_for(annotator: Annotator) -> Iterator[tuple[Question, Judge]]:
 
 
 def is_somebody_wanted(campaign_id: int, status: str) -> bool:
-    """True when whoever waits should look again: some comparison has room, or the status is no longer this one."""
+    """True when whoever waits should look again: some comparison has room, or the status is no longer this one.
+
+    A guess where models judge too, and without regard to who has answered what.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_WANTED, [campaign_id])
         status_now, is_wanted = cursor.fetchone()

@@ -10,9 +10,9 @@ from tests.annotate.test_socket import lease_in
 from tests.support.sockets import cookies_after_joining, open_socket, send
 from tests.support.stack import invitation_path, make_campaign, make_recipe
 
-# No two have a word in common, and each word that differs is marked: a hundred such pairs that nobody reads are more
-# than what lies between two processes takes in.
-LONG_TEXTS = "text\n" + "".join(f"{f'{number}play ' * 1500}\n" for number in range(12))
+# Each of these characters is five once it is escaped: a hundred such pairs that nobody reads are more than what lies
+# between two processes takes in.
+LONG_TEXTS = "text\n" + "".join(f"Number {number}: {'&' * 9000}\n" for number in range(12))
 LITTLE = 4096
 VOTES = 20
 

@@ -78,7 +78,7 @@ class Comparison(models.Model):
     verdict = models.CharField(max_length=6, choices=Verdict, null=True)  # noqa: DJ001 - null is "not settled yet"
     decided_at = models.DateTimeField(null=True)
     # False while all votes that it can use are out: whoever looks for a question passes over it. See `leases.py`.
-    is_askable = models.BooleanField(default=True)
+    is_askable = models.BooleanField(default=True, db_default=True)
 
     class Meta:
         constraints = (
