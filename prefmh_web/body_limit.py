@@ -17,11 +17,14 @@ DEFAULT_BYTES = 2**20
 SETUP_BYTES = 513 * 2**20
 # For the next piece of a body, however small.
 PIECE_WITHIN_S = 60
+# For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
+GRACE_S = 60
+LEAST_BYTES_PER_S = 8 * 2**10
 _SETUP = re.compile(r"^/campaigns/(new|\d+/setup)/$")
 
 
 class BoundedHandler(ASGIHandler):
-    """Answers 413 to a body larger than its path may have, and 408 to one that has stopped to come.
+    """Answers 413 to a body larger than its path may have, and 408 to one that has stopped to come or comes too slowly.
 
     Closes what has arrived however a request ends. Django itself leaves it to the garbage collector when a request is
     cancelled, as a server does that stops.
@@ -69,11 +72,11 @@ class _Body:
         Raises:
             RequestAborted: the client has gone.
             _TooLarge: it is beyond the limit; what comes after that is not read.
-            _TooSlow: its next piece does not come.
+            _TooSlow: its next piece does not come in time.
         """
-        more, size = True, 0
+        more, size, begun = True, 0, asyncio.get_running_loop().time()
         while more:
-            message = await self._next()
+            message = await self._next(begun + GRACE_S + size / LEAST_BYTES_PER_S)
             if message["type"] == "http.disconnect":
                 raise RequestAborted
             size += len(message.get("body", b""))
@@ -84,9 +87,9 @@ class _Body:
         self._file.seek(0)
         return self._file
 
-    async def _next(self) -> dict:
+    async def _next(self, deadline: float) -> dict:
         try:
-            async with asyncio.timeout(PIECE_WITHIN_S):
+            async with asyncio.timeout_at(deadline), asyncio.timeout(PIECE_WITHIN_S):
                 return await self._receive()
         except TimeoutError as error:
             raise _TooSlow from error

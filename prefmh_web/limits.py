@@ -1,7 +1,8 @@
 """How often somebody may do something: in memory embedded, in Redis where several processes share the counting.
 
     limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
-    limits.check("votes", annotator.pk)     the same, without counting
+    limits.spend_each(("votes", 1), ("forms", 2))     several at once
+    limits.check_each(("votes", 1), ("forms", 2))     the same, without counting
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
 
 A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/rates.py` holds them,
@@ -34,6 +35,8 @@ _REDIS_PATIENCE_S = 0.5
 _IPV6_PREFIX = 64
 
 Key = str | int
+# The name of a rate, and whom it counts against.
+Use = tuple[str, *tuple[Key, ...]]
 
 
 class TooMany(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -57,13 +60,22 @@ def spend(name: str, *key: Key) -> None:
     _use("hit", name, key)
 
 
-def check(name: str, *key: Key) -> None:
-    """Count nothing, but refuse whoever `key` names if their next use would be beyond the rate.
+def spend_each(*uses: Use) -> None:
+    """Count one use of each rate, whatever the others say.
 
     Raises:
-        TooMany: it would be.
+        TooMany: it is beyond one of them, where it is not counted; of several, with the longest wait.
     """
-    _use("test", name, key)
+    _use_each("hit", uses)
+
+
+def check_each(*uses: Use) -> None:
+    """Count nothing, but refuse if the next use would be beyond one of the rates.
+
+    Raises:
+        TooMany: it would be; of several, with the longest wait.
+    """
+    _use_each("test", uses)
 
 
 def posts(name: str, who: Callable[[HttpRequest], Key]) -> Callable:
@@ -140,6 +152,17 @@ def _is_our_proxy(address: str) -> bool:
     except ValueError:
         return False
     return any(number in network for network in settings.TRUSTED_PROXIES)
+
+
+def _use_each(how: str, uses: tuple[Use, ...]) -> None:
+    refusals = []
+    for name, *key in uses:
+        try:
+            _use(how, name, tuple(key))
+        except TooMany as refusal:
+            refusals.append(refusal)
+    if refusals:
+        raise max(refusals, key=lambda refusal: refusal.retry_after)
 
 
 def _use(how: str, name: str, key: tuple[Key, ...]) -> None:

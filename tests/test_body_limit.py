@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import selectors
 import socket
 import warnings
 from urllib.parse import urlsplit
@@ -54,12 +55,16 @@ PIECE = {"type": "http.request", "body": b"x" * 2**18, "more_body": True}
 GONE = {"type": "http.disconnect"}
 
 
-async def call(messages: list[dict], cancel: bool) -> list[int]:
-    """Return the statuses sent for a request whose messages these are; with `cancel`, end it as a stopping server."""
+async def call(messages: list[dict], cancel: bool = False, gap_s: float = 0) -> list[int]:
+    """Return the statuses sent for a request whose messages these are, each `gap_s` seconds after the one before.
+
+    With `cancel`, end it as a stopping server.
+    """
     waiting, sent, read = list(messages), [], asyncio.Event()
 
     async def receive() -> dict:
         if waiting:
+            await asyncio.sleep(gap_s)
             return waiting.pop(0)
         read.set()
         return await asyncio.Event().wait()
@@ -76,6 +81,56 @@ async def call(messages: list[dict], cancel: bool) -> list[int]:
     else:
         await task
     return [message["status"] for message in sent if "status" in message]
+
+
+class _Leap(selectors.DefaultSelector):
+    """Polls; where it would wait for a timer, that time counts as gone."""
+
+    gone = 0.0
+
+    def select(self, timeout: float | None = None):
+        ready = super().select(timeout and 0)
+        if timeout and not ready:
+            self.gone += timeout
+        return ready
+
+
+class _LeapingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock leaps to the next timer: minutes pass at once."""
+
+    def __init__(self) -> None:
+        self._leap = _Leap()
+        super().__init__(self._leap)
+
+    def time(self) -> float:
+        return super().time() + self._leap.gone
+
+
+def body_of(pieces: list[int]) -> list[dict]:
+    last = len(pieces) - 1
+    return [{"type": "http.request", "body": b"x" * size, "more_body": n < last} for n, size in enumerate(pieces)]
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "pieces", "status"),
+    [
+        (59, [1] * 100, 408),
+        (1, [4 * 2**10] * 200, 408),
+        (61, [2**19] * 2, 408),
+        # 512 KiB buy 64 s beyond the first minute.
+        (50, [2**19, 0, 0, 0], 408),
+        (1, [10 * 2**10] * 100, 404),
+        (1, [1] * 50, 404),
+        (55, [2**19, 2**10], 404),
+    ],
+    ids=[
+        "a byte every 59 s", "half the lowest rate", "a gap of 61 s", "a credit that runs out", "above the lowest rate",
+        "a small body within the minute", "a long pause",
+    ],
+)  # fmt: skip
+def test_a_body_that_comes_too_slowly_on_average_is_waited_for_no_longer(db, gap_s, pieces, status):
+    with asyncio.Runner(loop_factory=_LeapingLoop) as runner:
+        assert runner.run(call(body_of(pieces), gap_s=gap_s)) == [status]
 
 
 @pytest.mark.parametrize(

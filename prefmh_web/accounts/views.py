@@ -2,10 +2,11 @@
 
 Failures are counted, successes are not. Before a password is looked at, whoever has failed too often is sent away; so
 is, after it was looked at, whoever others guessing at the same moment have overtaken. Of any number of guesses sent
-at once, no more are answered than of those sent one by one.
+at once, no more are answered than of those sent one by one. Nobody guesses a link: a valid one signs in, however often
+somebody at the same address was wrong.
 """
 
-import unicodedata
+from functools import cached_property
 
 import sesame.views
 from django.contrib.auth.views import LoginView
@@ -30,28 +31,33 @@ class SignIn(LoginView):
         return super().form_valid(form)
 
     def form_invalid(self, form):
-        for counted in self._counted():
-            limits.spend(*counted)
+        # Whoever is refused here has no answer, and takes nothing from the account's owner elsewhere: otherwise a
+        # hundred guesses sent at once from one place would lock the account everywhere.
+        limits.spend_each(*self._here())
+        limits.spend(*self._anywhere())
         return super().form_invalid(form)
 
     def _check(self) -> None:
-        for counted in self._counted():
-            limits.check(*counted)
+        limits.check_each(*self._here(), self._anywhere())
 
-    def _counted(self) -> tuple[tuple[str, ...], ...]:
-        """Return the rates that a failure counts in, each with whom it counts against."""
-        name = unicodedata.normalize("NFKC", self.request.POST.get("username", "")).casefold()
-        here = limits.by_address(self.request)
-        return ("sign-in-address", here), ("sign-in-name-here", name, here), ("sign-in-name", name)
+    def _here(self) -> tuple[limits.Use, ...]:
+        """Return the rates of one place that a failure counts in, each with whom it counts against."""
+        place = limits.by_address(self.request)
+        return ("sign-in-address", place), ("sign-in-name-here", self._name, place)
+
+    def _anywhere(self) -> limits.Use:
+        return "sign-in-name", self._name
+
+    @cached_property
+    def _name(self) -> str:
+        """The name that the form looks up, cleaned by the form's own field: blanks around it make no other name."""
+        bound = self.get_form()["username"]
+        return bound.field.to_python(bound.data).casefold()
 
 
 @method_decorator(limits.polite, name="dispatch")
 class SignInByLink(sesame.views.LoginView):
     """Sign in whoever opens a signed link, for a day after it was made."""
-
-    def get(self, request, *args, **kwargs):
-        limits.check("sign-in-address", limits.by_address(request))
-        return super().get(request, *args, **kwargs)
 
     def login_failed(self):
         limits.spend("sign-in-address", limits.by_address(self.request))

@@ -2,6 +2,8 @@
 
 import ipaddress
 import threading
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 from django.db import connections
@@ -55,12 +57,32 @@ def test_without_its_storage_each_process_counts_for_itself(rates, monkeypatch):
             limits.spend("votes", 1)
 
 
+@pytest.mark.parametrize("longest_last", [False, True])
+def test_of_several_rates_each_is_counted_and_the_longest_wait_is_told(rates, longest_last):
+    rates(votes="1/hour", forms="2/minute")
+    both = [("votes", 1), ("forms", 1)]
+    both.sort(reverse=not longest_last)
+    limits.spend_each(*both)
+    with pytest.raises(limits.TooMany) as refused:
+        limits.spend_each(*both)
+    assert 60 < refused.value.retry_after <= 3600
+    # Beyond the first rate the second was counted nonetheless, and now both are exhausted.
+    with pytest.raises(limits.TooMany):
+        limits.check_each(("forms", 1))
+    with pytest.raises(limits.TooMany) as refused:
+        limits.check_each(*both)
+    assert 60 < refused.value.retry_after <= 3600
+    # Looking counts nothing.
+    limits.check_each(("votes", 2), ("forms", 2))
+    limits.spend_each(("votes", 2), ("forms", 2))
+
+
 def try_to_sign_in(name: str, address: str = "192.0.2.1", password: str = "guessed"):
     return Client(REMOTE_ADDR=address).post("/accounts/sign-in/", {"username": name, "password": password})
 
 
 def test_guessing_one_accounts_password_is_slowed_down(researcher):
-    for _ in range(10):
+    for _ in range(6):
         assert try_to_sign_in("ada").status_code == 200
     answer = try_to_sign_in("ADA", password="correct horse battery staple")
     assert answer.status_code == 429
@@ -82,6 +104,46 @@ def test_whoever_knows_their_password_is_never_counted(researcher, rates):
     assert sign_in().status_code == 429
 
 
+# Blanks of all kinds around a name, full-width letters, capitals.
+SPELLINGS = ["  ada \t", "\u00a0ada", "ada\u3000", "\r\n ada", "\uff41\uff44\uff41", "\u2003\uff21\uff24\uff21 ", "ADA"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_a_name_buys_more_guesses(researcher, rates, spelling):
+    rates(sign_in_name_here="2/hour")
+    assert [try_to_sign_in(name).status_code for name in (spelling, "ada", spelling, "ada")] == [200] * 2 + [429] * 2
+    assert sign_in(spelling).status_code == 429
+    assert sign_in().status_code == 429
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_a_name_buys_more_guesses_from_many_places(researcher, rates, spelling):
+    rates(sign_in_name="3/hour")
+    names = [spelling, f" {spelling}", "ada", f"{spelling}\u00a0", spelling]
+    answers = [try_to_sign_in(name, f"192.0.2.{number}").status_code for number, name in enumerate(names)]
+    assert answers == [200] * 3 + [429] * 2
+
+
+def test_a_padded_name_without_a_password_counts_against_the_name(researcher, rates):
+    rates(sign_in_name="2/hour")
+    assert [try_to_sign_in(" ada ", password="").status_code for _ in range(3)] == [200, 200, 429]
+    assert sign_in(address="198.51.100.7").status_code == 429
+
+
+@pytest.mark.parametrize("fields", [{}, {"username": ""}, {"username": "a\x00"}, {"username": "\uff41" * 10_000}])
+def test_what_is_no_name_is_refused_and_counted_too(idle_tasks, rates, fields):
+    rates(sign_in_address="2/hour")
+    answers = [Client().post("/accounts/sign-in/", {"password": "x", **fields}).status_code for _ in range(3)]
+    assert answers == [200, 200, 429]
+
+
+def test_an_hour_of_guesses_from_one_place_locks_no_account_everywhere():
+    here, anywhere = (limits._rate(limits.RATES[name]) for name in ("sign-in-name-here", "sign-in-name"))
+    # So many windows of the shorter rate touch one of the longer.
+    touching = anywhere.get_expiry() // here.get_expiry() + 1
+    assert here.amount * touching < anywhere.amount
+
+
 def test_an_account_of_ones_own_buys_no_more_guesses_at_another(researcher, rates):
     rates(sign_in_address="3/hour")
     answers = []
@@ -96,6 +158,47 @@ def test_opening_ones_own_sign_in_link_is_not_counted(researcher, rates):
     assert [Client().get(sign_in_path(researcher)).status_code for _ in range(4)] == [302] * 4
     forged = [Client().get("/accounts/sign-in/by-link/", {"sesame": "A" * 40}).status_code for _ in range(4)]
     assert forged == [403, 403, 429, 429]
+
+
+def test_a_link_signs_in_where_wrong_passwords_have_exhausted_every_rate(researcher, rates):
+    rates(sign_in_name_here="2/hour", sign_in_name="2/hour", sign_in_address="2/hour")
+    assert [try_to_sign_in("ada").status_code for _ in range(3)] == [200, 200, 429]
+    assert Client(REMOTE_ADDR="192.0.2.1").get("/accounts/sign-in/by-link/", {"sesame": "A" * 40}).status_code == 429
+    browser = Client(REMOTE_ADDR="192.0.2.1")
+    assert browser.get(sign_in_path(researcher)).status_code == 302
+    assert browser.get("/campaigns/new/").status_code == 200
+
+
+def all_at_once(calls: Sequence[Callable[[], None]]) -> None:
+    """Make each call in a thread of its own; return when all are over."""
+
+    def call(one: Callable[[], None]) -> None:
+        try:
+            one()
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=call, args=(one,)) for one in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_guesses_sent_all_at_once_from_one_place_lock_no_account_everywhere(researcher, rates, monkeypatch):
+    rates(sign_in_name_here="3/hour", sign_in_name="10/hour")
+    start, answers = threading.Barrier(12), []
+
+    def authenticate(self, request, username=None, password=None, **others):
+        # All of them have passed the first look before any is judged.
+        start.wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("django.contrib.auth.backends.ModelBackend.authenticate", authenticate)
+        all_at_once([lambda: answers.append(try_to_sign_in("ada").status_code)] * 12)
+    assert sorted(answers) == [200] * 3 + [429] * 9
+    assert sign_in().status_code == 429
+    assert sign_in(address="198.51.100.7").status_code == 302
 
 
 def test_of_guesses_sent_all_at_once_no_more_are_answered_than_one_by_one(researcher, rates, monkeypatch):
@@ -117,14 +220,9 @@ def test_of_guesses_sent_all_at_once_no_more_are_answered_than_one_by_one(resear
     def guess(password: str) -> None:
         answers.append((password, try_to_sign_in("ada", password=password).status_code))
         checked.release()
-        connections.close_all()
 
     passwords = [f"wrong{number}" for number in range(11)] + ["right"]
-    threads = [threading.Thread(target=guess, args=(password,)) for password in passwords]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    all_at_once([partial(guess, password) for password in passwords])
     assert sorted(status for _, status in answers) == [200] * 3 + [429] * 9
     assert ("right", 429) in answers
 
