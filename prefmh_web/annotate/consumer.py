@@ -100,7 +100,7 @@ class VotingConsumer(LiveConsumer):
                 may_be_for_us = True
             if may_be_for_us:
                 await self._show()
-            await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
+                await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
 
     async def _show(self, ballot: Ballot | None = None) -> None:
         """Do what a ballot says, if there is one, and send what there is to see then; a ballot is always answered."""
