@@ -22,16 +22,20 @@ def paint(campaign: Campaign, states: Iterable[Hashable]) -> None:
     """Store the pictures of states that have none yet; those of campaigns that no model paints need none.
 
     Raises:
-        Unable: the model cannot be run here, or gave no picture. What was painted before that is stored.
+        Unable: the model cannot be run here, or gave no picture, or there is no room for it. What was painted before
+            that is stored.
     """
     if not campaign.is_painted_by_a_model:
         return
     space = plans.plan_of(campaign).space
     for state in states:
-        name = files.painted_name(campaign.pk, space.encode(state))
+        code = space.encode(state)
+        name = files.painted_name(campaign.pk, code)
         # By content as well: a row's code stands before its picture, and SQLite would read all of them to get there.
-        if not campaign.states.filter(content=space.content(state), picture=name).exists():
-            files.store(name, _painted(campaign, state))
+        is_there = campaign.states.filter(content=space.content(state), picture=name).exists()
+        # What a kernel draws afresh, both drafts of a step propose.
+        if not is_there and not Draft.objects.filter(chain__campaign=campaign, code=code).exists():
+            _store(name, _painted(campaign, state))
 
 
 def remove_unnamed(campaign: Campaign) -> None:
@@ -57,6 +61,13 @@ def _pictures_beside(campaign: Campaign, drafts: Iterable[Draft]) -> set[str]:
     of = Draft.objects.filter(pk__in=[draft.pk for draft in drafts])
     keys = {key for pair in of.values_list("state", Subquery(opened)) for key in pair}
     return set(campaign.states.filter(pk__in=keys).values_list("picture", flat=True))
+
+
+def _store(name: str, picture: bytes) -> None:
+    try:
+        files.store(name, picture)
+    except OSError as error:
+        raise Unable(f"the picture cannot be stored: {error.strerror or error}") from error
 
 
 def _painted(campaign: Campaign, state: Hashable) -> bytes:

@@ -142,6 +142,15 @@ class Progress:
         return round(100 * sum(progress.chain.foreseen for progress in self.chains) / self.steps_decided)
 
     @property
+    def waits(self) -> list[tuple[str, list[int]]]:
+        """Why chains wait for their model, each reason with the places of its chains."""
+        chains: dict[str, list[int]] = {}
+        for progress in self.chains:
+            if progress.chain.waits_because:
+                chains.setdefault(progress.chain.waits_because, []).append(progress.chain.place)
+        return list(chains.items())
+
+    @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
         return max((judge.budget for judge in self.judges if not judge.is_model), default=0)

@@ -5,25 +5,22 @@
                     where it makes their pictures
     foresee         the two proposals each open step may lead to, drawn while people vote on it
 
-Kernels run outside any transaction. A chain that a model is writing for is marked so (`Chain.waits_until`, or ahead of
-time `Chain.foresees_until`), and nobody else writes for it meanwhile; one that it failed is marked with the reason, and
-tried again later.
+Kernels run outside any transaction. A chain that a model is writing for is claimed (`claims.py`), and nobody else
+writes for it meanwhile; one that it failed is marked with the reason, and tried again later.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import hints, live, loop, paintings, plans
+from prefmh_web.campaigns import claims, hints, live, loop, paintings, plans
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Draft, State
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 
-# A model that has not come back after this was lost in a crash.
-_LONGEST_WRITING = timedelta(minutes=10)
 _ATTENTION_PAUSE_S = 60
 _AT_ONCE = 64
 # Whoever waits for a picture gets it once it is made; other campaigns' come in between, and those drawn ahead last.
@@ -44,9 +41,8 @@ def write(campaign_id: int) -> None:
     campaign = Campaign.objects.get(pk=campaign_id)
     if not campaign.is_running:
         return
-    left = [chain for chain in _claim(campaign) if not _open_from_draft(chain)]
-    if left:
-        _written(campaign, left)
+    with claims.held("waits_until", _waiting_in(campaign)[: _at_once(campaign)]) as mine:
+        _open_next(campaign, mine)
     if campaign.is_painted_by_a_model and _waiting_in(campaign).exists():
         hints.write(campaign)
 
@@ -56,12 +52,13 @@ def foresee(campaign_id: int) -> None:
     campaign = Campaign.objects.get(pk=campaign_id)
     if not campaign.is_running or (campaign.is_painted_by_a_model and _waiting_in(campaign).exists()):
         return
-    missing = _missing_drafts(campaign)
-    missing, later = missing[: _at_once(campaign)], missing[_at_once(campaign) :]
-    with _claimed_ahead(missing) as mine:
-        is_drawn = _draw_ahead(campaign, mine)
+    missing = _missing_drafts(campaign.chains.filter(claims.are_free()))
+    chains = {comparison.chain for comparison, _ in missing[: _at_once(campaign)]}
+    with claims.held("foresees_until", chains) as mine:
+        is_drawn = _draw_ahead(campaign, _missing_drafts(Chain.objects.filter(pk__in=mine))[: _at_once(campaign)])
+    is_more_to_draw = campaign.is_painted_by_a_model and is_drawn and len(missing) > _at_once(campaign)
     # Steps may have been decided meanwhile, and their chains have waited for what is there now.
-    if (later and is_drawn and campaign.is_painted_by_a_model) or (mine and _waiting_in(campaign).exists()):
+    if is_more_to_draw or _waiting_in(campaign).filter(pk__in=mine).exists():
         hints.write(campaign)
 
 
@@ -74,19 +71,18 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
         sampler.Position(comparison.chain.place, comparison.step, plans.state_of(campaign, states[state]))
         for comparison, state in missing
     ]
-    plan = plans.plan_of(campaign)
     try:
-        drawn = sampler.ask_many(plan, positions)
-        paintings.paint(campaign, [asked.proposal for asked in drawn])
+        drawn = _drawn(campaign, positions)
     except EndpointError:
         # Nobody waits for it yet: when somebody does, `write` tries, and says why if it cannot.
         return False
+    space = plans.plan_of(campaign).space
     drafts = [
         Draft(
             chain=comparison.chain,
             step=comparison.step + 1,
             state_id=state,
-            code=plan.space.encode(asked.proposal),
+            code=space.encode(asked.proposal),
             log_r0=asked.log_r0,
         )
         for (comparison, state), asked in zip(missing, drawn, strict=True)
@@ -98,16 +94,15 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
     return True
 
 
-def waiting_chains():
-    """Chains of running campaigns that have steps left and no comparison open, and that nobody is seeing to."""
+def unopened_chains() -> QuerySet[Chain]:
+    """Chains of running campaigns that have steps left and no comparison open."""
     open_ones = Comparison.objects.filter(verdict__isnull=True).values("chain")
-    return Chain.objects.filter(
-        ~Q(pk__in=open_ones),
-        _is_past("waits_until"),
-        _is_past("foresees_until"),
-        campaign__status=Campaign.Status.RUNNING,
-        step__lt=F("length"),
-    )
+    return Chain.objects.filter(~Q(pk__in=open_ones), campaign__status=Campaign.Status.RUNNING, step__lt=F("length"))
+
+
+def waiting_chains() -> QuerySet[Chain]:
+    """Those of them that nobody is seeing to."""
+    return unopened_chains().filter(claims.are_free())
 
 
 def chains_to_hint() -> Iterator[Chain]:
@@ -116,9 +111,8 @@ def chains_to_hint() -> Iterator[Chain]:
     None where somebody is making a picture for another chain of the campaign: they will give the next hint. Else a
     model that is slower than the sweep would find more and more of them.
     """
-    now, campaigns = timezone.now(), set()
-    claimed = Chain.objects.filter(Q(waits_until__gt=now, waits_because="") | Q(foresees_until__gt=now))
-    at_work = set(claimed.values_list("campaign", flat=True))
+    campaigns: set[int] = set()
+    at_work = set(Chain.objects.filter(claims.are_claimed()).values_list("campaign", flat=True))
     for chain in waiting_chains().select_related("campaign"):
         if chain.campaign.waits_for_a_model:
             is_seen_to = chain.campaign.is_painted_by_a_model and chain.campaign_id in at_work
@@ -126,10 +120,6 @@ def chains_to_hint() -> Iterator[Chain]:
                 continue
             campaigns.add(chain.campaign_id)
         yield chain
-
-
-def _is_past(moment: str) -> Q:
-    return Q(**{f"{moment}__isnull": True}) | Q(**{f"{moment}__lte": timezone.now()})
 
 
 def _waiting_in(campaign: Campaign) -> QuerySet[Chain]:
@@ -140,35 +130,44 @@ def _at_once(campaign: Campaign) -> int:
     return _PICTURES_AT_ONCE if campaign.is_painted_by_a_model else _AT_ONCE
 
 
-def _claim(campaign: Campaign) -> list[Chain]:
-    until = timezone.now() + _LONGEST_WRITING
-    claimed = []
-    for chain in _waiting_in(campaign).select_related("head")[: _at_once(campaign)]:
-        # Guarded: of two processes that see the same chain waiting, one gets it.
-        if Chain.objects.filter(pk=chain.pk, step=chain.step, waits_until=chain.waits_until).update(waits_until=until):
-            chain.campaign = campaign
-            claimed.append(chain)
-    return claimed
-
-
-@contextmanager
-def _claimed_ahead(missing: Sequence[tuple[Comparison, int]]) -> Iterator[list[tuple[Comparison, int]]]:
-    """Yield those that nobody else draws meanwhile."""
-    until = timezone.now() + _LONGEST_WRITING
-    chains = {comparison.chain for comparison, _ in missing}
-    mine = [
-        chain.pk
-        for chain in chains
-        if Chain.objects.filter(pk=chain.pk, foresees_until=chain.foresees_until).update(foresees_until=until)
-    ]
+def _open_next(campaign: Campaign, keys: Sequence[int]) -> None:
+    """Open the next comparison of claimed chains, of those that have none open."""
+    chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "place"))
+    for chain in chains:
+        chain.campaign = campaign
     try:
-        # Looked at again: somebody may have drawn some of them in this very moment.
-        there = _drawn_ahead(mine)
-        yield [
-            (c, state) for c, state in missing if c.chain_id in mine and (c.chain_id, c.step + 1, state) not in there
-        ]
-    finally:
-        Chain.objects.filter(pk__in=mine, foresees_until=until).update(foresees_until=None)
+        left = [chain for chain in chains if not _open_from_draft(chain)]
+        drawn = _drawn(campaign, [plans.position_of(chain) for chain in left])
+        for chain, comparison in zip(left, drawn, strict=True):
+            _open(chain, comparison)
+    except EndpointError as failure:
+        seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
+        # Those that are next in turn would fare no better.
+        _rest(campaign, Q(pk__in=keys) | claims.are_free(), seconds, failure.reason)
+    except Exception:
+        _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")
+        raise
+
+
+def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
+    """Leave chains that are not open alone for a while, and say why."""
+    Chain.objects.filter(which, pk__in=unopened_chains().filter(campaign=campaign)).update(
+        waits_until=timezone.now() + timedelta(seconds=seconds), waits_because=reason[:300]
+    )
+    live.nudge(live.watchers(campaign.pk))
+
+
+def _drawn(campaign: Campaign, positions: Sequence[sampler.Position]) -> Sequence[sampler.Comparison]:
+    """Return the comparisons that follow, the pictures of their proposals stored.
+
+    Raises:
+        EndpointError: the model does not make them.
+    """
+    if not positions:
+        return ()
+    drawn = sampler.ask_many(plans.plan_of(campaign), positions)
+    paintings.paint(campaign, [asked.proposal for asked in drawn])
+    return drawn
 
 
 def _open_from_draft(chain: Chain) -> bool:
@@ -183,44 +182,23 @@ def _open_from_draft(chain: Chain) -> bool:
     return True
 
 
-def _written(campaign: Campaign, chains: Sequence[Chain]) -> None:
-    try:
-        drawn = sampler.ask_many(plans.plan_of(campaign), [plans.position_of(chain) for chain in chains])
-        paintings.paint(campaign, [asked.proposal for asked in drawn])
-    except EndpointError as failure:
-        seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
-        # Those that are next in turn would fare no better.
-        left = [chain.pk for chain in (*chains, *_waiting_in(campaign))]
-        Chain.objects.filter(pk__in=left).update(
-            waits_until=timezone.now() + timedelta(seconds=seconds), waits_because=failure.reason[:300]
-        )
-        live.nudge(live.watchers(campaign.pk))
-        return
-    for chain, comparison in zip(chains, drawn, strict=True):
-        _open(chain, comparison)
-
-
 def _open(chain: Chain, drawn: sampler.Comparison, foreseen: bool = False) -> None:
-    loop.open_comparison(chain.pk, drawn)
-    Chain.objects.filter(pk=chain.pk).update(waits_until=None, waits_because="", foreseen=F("foreseen") + int(foreseen))
+    # As one: no crash leaves a chain claimed whose step is open, and whoever the opening sends a hint finds it free.
+    with transaction.atomic():
+        if loop.open_comparison(chain.pk, drawn):
+            Chain.objects.filter(pk=chain.pk).update(
+                waits_until=None, waits_because="", foreseen=F("foreseen") + int(foreseen)
+            )
     paintings.discard_drafts(Draft.objects.filter(chain=chain, step__lte=drawn.step), chain.campaign)
 
 
-def _missing_drafts(campaign: Campaign) -> list[tuple[Comparison, int]]:
-    """Return the open comparisons with the keys of the states from which the next step is not drawn yet."""
-    open_ones = Comparison.objects.filter(
-        _is_past("chain__foresees_until"), chain__campaign=campaign, verdict__isnull=True, step__lt=F("chain__length")
-    )
-    open_ones = open_ones.select_related("chain").order_by("step", "pk")
-    there = _drawn_ahead(campaign.chains.all())
+def _missing_drafts(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
+    """Return the open comparisons of chains with the keys of the states from which the next step is not drawn yet."""
+    open_ones = Comparison.objects.filter(chain__in=chains, verdict__isnull=True, step__lt=F("chain__length"))
+    there = set(Draft.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
     return [
         (comparison, state)
-        for comparison in open_ones
+        for comparison in open_ones.select_related("chain").order_by("step", "pk")
         for state in (comparison.current_id, comparison.proposal_id)
         if (comparison.chain_id, comparison.step + 1, state) not in there
     ]
-
-
-def _drawn_ahead(chains: Iterable[int] | QuerySet[Chain]) -> set[tuple[int, int, int]]:
-    """Return chain, step and state of the drafts that there are."""
-    return set(Draft.objects.filter(chain__in=chains).values_list("chain", "step", "state"))

@@ -38,6 +38,9 @@ def start(campaign_id: int) -> None:
         lifecycle.start(campaign)
     except lifecycle.NotPossible as reason:
         lifecycle.note_trouble(campaign, str(reason))
+    except Exception:
+        lifecycle.note_trouble(campaign, "It could not be started; the server's log says why.")
+        raise
 
 
 @shared_task

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns import claims
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge
-from prefmh_web.campaigns.proposing import waiting_chains
+from prefmh_web.campaigns.proposing import unopened_chains, waiting_chains
 from prefmh_web.operations import queues, readiness
 
 # Two dozen sweeps: what waits longer waits for something that does not come by itself.
 PATIENCE = timedelta(minutes=2)
+# A model on a small machine may take minutes over a picture, a large file may be long in reading.
+_MUCH_PATIENCE = 5 * PATIENCE
 _LONG_QUEUE = 1000
 _LITTLE_SPACE = 2**30
 
@@ -79,15 +82,31 @@ def _unserved(lengths: dict[str, int], consumers: dict[str, set[str]]) -> Iterat
 
 
 def _chains() -> Iterator[Finding]:
-    since = timezone.now() - PATIENCE
-    waiting = waiting_chains().annotate(decided_at=Max("comparisons__decided_at")).select_related("campaign")
-    stuck = waiting.filter(Q(decided_at__lt=since) | Q(decided_at=None, campaign__started_at__lt=since))
+    for _, wait in _without_question(waiting_chains(), PATIENCE):
+        yield Finding(
+            f"{wait}.", "A worker and beat must run; the worker's log says why the task “propose” fails, if it does."
+        )
+    resting = unopened_chains().filter(waits_until__gt=timezone.now()).exclude(waits_because="")
+    for chain, wait in _without_question(resting, PATIENCE):
+        yield Finding(f"{wait}: {chain.waits_because}.", "It is tried again and again; mend what the reason names.")
+    for _, wait in _without_question(unopened_chains().filter(claims.are_claimed()), _MUCH_PATIENCE):
+        yield Finding(
+            f"{wait}, and a model is at work for it.",
+            "A model that is merely slow needs patience; one that hangs, its worker or its server started again.",
+        )
+
+
+def _without_question(chains: QuerySet[Chain], patience: timedelta) -> Iterator[tuple[Chain, str]]:
+    """Yield those of the chains that have had no open comparison for long, with a sentence that says for how long."""
+    since = timezone.now() - patience
+    chains = chains.annotate(decided_at=Max("comparisons__decided_at")).select_related("campaign")
+    stuck = chains.filter(Q(decided_at__lt=since) | Q(decided_at=None, campaign__started_at__lt=since))
     for chain in stuck.order_by("campaign", "place"):
         since_when = chain.decided_at or chain.campaign.started_at
-        yield Finding(
+        yield (
+            chain,
             f"“{chain.campaign}”: chain {chain.place} has waited for the proposal of step {chain.step + 1} "
-            f"for {_minutes(since_when)}.",
-            "A worker and beat must run; the worker's log says why the task “propose” fails, if it does.",
+            f"for {_minutes(since_when)}",
         )
 
 
@@ -133,7 +152,9 @@ def _leases() -> Iterator[Finding]:
 
 
 def _catalogs() -> Iterator[Finding]:
-    slow = Catalog.objects.filter(status=Catalog.Status.READING, campaign__created_at__lt=timezone.now() - 5 * PATIENCE)
+    slow = Catalog.objects.filter(
+        status=Catalog.Status.READING, campaign__created_at__lt=timezone.now() - _MUCH_PATIENCE
+    )
     for catalog in slow.select_related("campaign"):
         rows = f"{catalog.rows_read} of {catalog.rows_total or 'unknown'} rows"
         yield Finding(

@@ -4,11 +4,12 @@ import threading
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 import sampler
 from prefmh_web.annotate import leases
-from prefmh_web.campaigns import lifecycle, proposing, setup
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side
+from prefmh_web.campaigns import claims, lifecycle, proposing, setup, tasks
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, State
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.record import assert_record_is_whole
@@ -47,6 +48,11 @@ def make(endpoint: Endpoint, chains: int) -> Campaign:
     recipe = make_recipe(space=space, kernel={"kind": "suffix"}, judges=judges, chains=chains, steps=STEPS)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
     return setup.create(owner=endpoint.owner, name="Written", recipe=recipe)
+
+
+@pytest.fixture
+def renewed_often(monkeypatch) -> None:
+    monkeypatch.setattr(claims, "RENEW_EVERY_S", 0.05)
 
 
 @pytest.fixture
@@ -90,6 +96,74 @@ def test_a_failure_ahead_of_time_is_told_once_somebody_waits(writing_ahead, scri
     assert Chain.objects.get().waits_because == ""
     paper.release(2)
     eventually(lambda: "500" in Chain.objects.get().waits_because)
+
+
+def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
+    renewed_often, writing_ahead, script, paper, eventually
+):
+    def has_grown(claim: str) -> bool:
+        before = getattr(Chain.objects.get(), claim)
+        return bool(before) and eventually(lambda: getattr(Chain.objects.get(), claim) > before)
+
+    assert has_grown("foresees_until")
+    paper.release(2)
+    eventually(lambda: not Chain.objects.filter(claims.are_claimed()).exists())
+    # The same where a step is waited for: nothing is drawn ahead of it now.
+    writing_ahead.chains.get().drafts.all().delete()
+    vote(writing_ahead)
+    eventually(lambda: Chain.objects.get().waits_until)
+    assert has_grown("waits_until")
+    tasks.sweep()
+    assert list(proposing.chains_to_hint()) == []
+    assert texts_written(script) == 5
+
+
+@pytest.mark.parametrize("claim", ["waits_until", "foresees_until"])
+def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
+    endpoint, paper, idle_tasks, eventually, monkeypatch, claim
+):
+    campaign = make(endpoint, chains=1)
+    paper.release(1000)
+    lifecycle.start(campaign)
+    idle_tasks()
+    monkeypatch.setattr(claims, "CLAIM_S", 3.0)
+    # Who is dead renews nothing.
+    monkeypatch.setattr(claims, "RENEW_EVERY_S", 3600)
+    dead = claims.held(claim, campaign.chains.all())
+    dead.__enter__()
+    vote(campaign)
+    idle_tasks()
+    assert not Chain.objects.get().comparisons.filter(verdict=None).exists()
+
+    def is_open_after_a_sweep() -> bool:
+        tasks.sweep()
+        idle_tasks()
+        return Chain.objects.get().comparisons.filter(step=2).exists()
+
+    eventually(is_open_after_a_sweep)
+    dead.__exit__(None, None, None)
+
+
+def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_so(endpoint, paper, idle_tasks):
+    campaign = make(endpoint, chains=1)
+    paper.release(1000)
+    lifecycle.start(campaign)
+    idle_tasks()
+    number = sampler.state_number(0, 2, 1)
+    in_the_way = State.objects.create(campaign=campaign, place=number, content="in the way", code="in the way")
+    vote(campaign)
+    idle_tasks()
+    chain = Chain.objects.get()
+    assert "the server's log says why" in chain.waits_because
+    assert chain.waits_until > timezone.now()
+    assert (chain.step, chain.comparisons.count(), chain.foreseen) == (1, 1, 0)
+    in_the_way.delete()
+    Chain.objects.update(waits_until=timezone.now())
+    tasks.sweep()
+    idle_tasks()
+    chain.refresh_from_db()
+    assert (chain.waits_until, chain.waits_because, chain.foreseen) == (None, "", 1)
+    assert chain.comparisons.filter(step=2).exists()
 
 
 @pytest.mark.parametrize("chains", [1, 4])

@@ -141,6 +141,18 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
     assert "Traceback" not in caplog.text
 
 
+def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(researcher, idle_tasks):
+    draft = make_draft(researcher)
+    idle_tasks()
+    # Behind the application's back.
+    State.objects.all().delete()
+    with pytest.raises(ValueError, match="at least two items"):
+        tasks.start(draft.pk)
+    draft.refresh_from_db()
+    assert draft.is_draft
+    assert draft.start_trouble == "It could not be started; the server's log says why."
+
+
 def test_a_campaign_without_a_step_left_is_finished(researcher, idle_tasks):
     campaign = make_campaign(
         researcher, recipe=make_recipe(chains=1, steps=3, judges=[{"question": "Which?", "budget": 1}])

@@ -5,7 +5,7 @@ from asgiref.sync import async_to_sync
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, Chain
 from tests.support.stack import TEXTS, make_campaign, make_draft
 
 
@@ -159,3 +159,9 @@ def test_molecules_are_drawn_and_texts_have_no_picture(signed_in, researcher, id
     assert drawing["Content-Type"] == "image/svg+xml"
     assert b"<svg" in drawing.content
     assert signed_in.get(reverse("console:picture", args=[campaign.states.first().pk])).status_code == 404
+
+
+def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
+    Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
+    page = signed_in.get(campaign.get_absolute_url())
+    assert "2 chains wait for the model: the writer gave no tokens." in page.content.decode()

@@ -1,7 +1,10 @@
 """Campaigns on the pictures of a small random pipeline: from the setup form to a record that replays."""
 
 import io
+import json
+import shutil
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,6 +172,22 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
         paintings.paint(first, [space.start(np.random.default_rng(1), 0)])
 
 
+def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
+    judges = [{"question": "Which is better?", "budget": 1}]
+    kernel = {"kind": "crank-nicolson", "beta": 1}
+    campaign = started(researcher, idle_tasks, kernel=kernel, judges=judges, chains=1)
+    drafts = Draft.objects.filter(step=2)
+    assert (drafts.count(), drafts.values("code").distinct().count()) == (2, 1)
+    drafts.last().delete()
+    offer("broken")
+    proposing.foresee(campaign.pk)
+    assert drafts.count() == 2
+    vote_once(campaign)
+    idle_tasks()
+    proposal = Comparison.objects.get(step=2).proposal
+    assert default_storage.exists(proposal.picture.name)
+
+
 def test_a_proposal_to_stay_needs_no_picture_and_takes_none_away(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks, kernel={"kind": "crank-nicolson", "beta": 1e-15})
     assert campaign.status == Campaign.Status.FINISHED
@@ -206,6 +225,27 @@ def test_a_decoder_that_fails_parks_the_chain_with_the_reason_until_it_does_not(
     assert default_storage.exists(proposal.picture.name)
 
 
+def test_a_disk_that_takes_no_picture_parks_the_chain_with_the_reason_until_it_does(
+    researcher, idle_tasks, offer, data_folder
+):
+    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)
+    Draft.objects.all().delete()
+    folder = Path(default_storage.path(f"pictures/{campaign.pk}/painted"))
+    folder.rename(data_folder / "aside")
+    folder.touch()
+    vote_once(campaign)
+    idle_tasks()
+    chain = Chain.objects.get()
+    assert chain.waits_because.startswith("the picture cannot be stored: ")
+    assert (chain.step, chain.comparisons.count()) == (1, 1)
+    folder.unlink()
+    (data_folder / "aside").rename(folder)
+    Chain.objects.update(waits_until=timezone.now())
+    tasks.sweep()
+    idle_tasks()
+    assert chain.comparisons.filter(step=2).exists()
+
+
 def test_a_sweep_gives_one_hint_for_a_campaign_and_none_while_a_picture_is_made(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks, chains=3)
     Comparison.objects.all().delete()
@@ -228,6 +268,18 @@ def test_a_start_without_pictures_says_so_and_changes_nothing(researcher, idle_t
     campaign.refresh_from_db()
     assert "LOCAL_IMAGE_MODELS is not set" in campaign.start_trouble
     assert (State.objects.count(), Chain.objects.count()) == (0, 0)
+
+
+def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(
+    researcher, idle_tasks, folders, settings, tmp_path
+):
+    shutil.copytree(folders["whole"], tmp_path / "odd")
+    config = tmp_path / "odd" / "unet" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"block_out_channels": 7}))
+    settings.LOCAL_DEVICE, settings.LOCAL_IMAGE_MODELS = "cpu", f"turbo={tmp_path / 'odd'}"
+    campaign = started(researcher, idle_tasks)
+    assert campaign.is_draft
+    assert campaign.start_trouble == "It could not be started; the server's log says why."
 
 
 def test_a_model_with_latents_of_another_size_does_not_start(researcher, idle_tasks, offer):

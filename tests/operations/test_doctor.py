@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Side
+from prefmh_web.campaigns import access, claims
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Judge, Side
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
 
@@ -42,6 +42,24 @@ def test_findings_are_printed_with_their_mend_and_make_it_fail(campaign):
 def test_a_chain_that_has_just_begun_to_wait_is_no_finding(campaign):
     Comparison.objects.all().delete()
     assert told() == ""
+
+
+def test_a_chain_that_a_model_is_at_work_for_is_told_once_that_takes_implausibly_long(campaign):
+    Comparison.objects.all().delete()
+    with claims.held("foresees_until", campaign.chains.filter(place=0)):
+        Campaign.objects.update(started_at=timezone.now() - 2 * doctor.PATIENCE)
+        assert "chain 0" not in told()
+        assert "chain 1" in told()
+        Campaign.objects.update(started_at=timezone.now() - LONG_AGO)
+        assert "chain 0 has waited for the proposal of step 1 for 60 minutes, and a model is at work for it" in told()
+
+
+def test_a_chain_that_a_model_fails_again_and_again_is_told_with_the_reason(campaign):
+    Comparison.objects.all().delete()
+    Chain.objects.update(waits_until=timezone.now() + LONG_AGO, waits_because="no memory")
+    assert told() == ""
+    Campaign.objects.update(started_at=timezone.now() - LONG_AGO)
+    assert "chain 0 has waited for the proposal of step 1 for 60 minutes: no memory." in told()
 
 
 def test_too_few_people_for_a_judge_are_told_with_how_many_more(campaign):

@@ -1,0 +1,113 @@
+"""Which chains a model is at work for. Nobody else has it write for these meanwhile.
+
+    waits_until       the next proposal of a chain that waits; with `waits_because`, a rest after a failure
+    foresees_until    what the step after the open one may propose
+
+A claim is a lease that its holder renews while it works, however long the model takes over it. So a process that dies
+keeps its chains from the others for `CLAIM_S` and no longer. As with `endpoints.slots`, clocks must agree to within
+that time, and no holder may be stopped for longer than it. Work here holds its thread, so another one renews.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Literal
+
+from django.db import Error, connection
+from django.db.models import Q
+from django.utils import timezone
+
+from prefmh_web.campaigns.models import Chain
+
+logger = logging.getLogger(__name__)
+
+CLAIM_S = 60.0
+RENEW_EVERY_S = CLAIM_S / 3
+
+Purpose = Literal["waits_until", "foresees_until"]
+
+
+def are_free() -> Q:
+    """What holds for chains that nobody is at work for, and that do not rest."""
+    return _is_past("waits_until") & _is_past("foresees_until")
+
+
+def are_claimed() -> Q:
+    """What holds for chains that somebody is at work for."""
+    now = timezone.now()
+    return Q(waits_until__gt=now, waits_because="") | Q(foresees_until__gt=now)
+
+
+@contextmanager
+def held(purpose: Purpose, chains: Iterable[Chain]) -> Iterator[list[int]]:
+    """Claim those of the chains that are free and have not moved; yield their keys, and free them at the end.
+
+    What is to be done for them is read once they are claimed: somebody may have done it just before.
+    """
+    until = _claim_end()
+    claim = _Claim(purpose, [chain.pk for chain in chains if _take(chain, purpose, until)], until)
+    if not claim.chains:
+        yield []
+        return
+    try:
+        with _renewed(claim):
+            yield claim.chains
+    finally:
+        claim.free()
+
+
+class _Claim:
+    def __init__(self, purpose: Purpose, chains: list[int], until: datetime) -> None:
+        self.chains = chains
+        self._purpose, self._until = purpose, until
+
+    def renew(self) -> None:
+        until = _claim_end()
+        self._mine().update(**{self._purpose: until})
+        self._until = until
+
+    def free(self) -> None:
+        self._mine().update(**{self._purpose: None})
+
+    def _mine(self):
+        # Only as they were taken: one that was given up, or that ran out, may be somebody else's by now.
+        return Chain.objects.filter(pk__in=self.chains, **{self._purpose: self._until})
+
+
+@contextmanager
+def _renewed(claim: _Claim) -> Iterator[None]:
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(RENEW_EVERY_S):
+            try:
+                claim.renew()
+            except Error:
+                logger.warning("claims on %d chains could not be renewed now", len(claim.chains), exc_info=True)
+            finally:
+                # Of this thread's own; it is seldom needed.
+                connection.close()
+
+    thread = threading.Thread(target=renew, name="claim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
+    # A guarded update: of two processes that see the same chain free, one gets it.
+    found = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step)
+    return bool(found.update(**{purpose: until}, waits_because=""))
+
+
+def _is_past(moment: str) -> Q:
+    return Q(**{f"{moment}__isnull": True}) | Q(**{f"{moment}__lte": timezone.now()})
+
+
+def _claim_end() -> datetime:
+    return timezone.now() + timedelta(seconds=CLAIM_S)
