@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
@@ -45,9 +45,13 @@ class _Busy(Exception):  # noqa: N818 - reads as the sentence it starts
 
 
 @retried_after_conflicts
-def take(annotator: Annotator) -> Lease | None:
-    """Return the annotator's live lease, or lease them a question; None when there is none for them now."""
-    lease = live_lease_of(annotator)
+def take(annotator: Annotator, may_hold_one: bool = True) -> Lease | None:
+    """Return the annotator's live lease, or lease them a question; None when there is none for them now.
+
+    Args:
+        may_hold_one: False when they held none a moment ago.
+    """
+    lease = live_lease_of(annotator) if may_hold_one else None
     if lease or not annotator.campaign.is_running or annotator.resting or annotator.removed_at:
         return lease
     try:
@@ -59,11 +63,6 @@ def take(annotator: Annotator) -> Lease | None:
 
 def live_lease_of(annotator: Annotator) -> Lease | None:
     """Return the lease the annotator holds, if any."""
-    # As SQL first: after each vote this is asked, and the answer is no.
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM annotate_lease WHERE annotator_id = %s AND ended_at IS NULL", [annotator.pk])
-        if cursor.fetchone() is None:
-            return None
     whole = Lease.objects.select_related("judge", "comparison__current", "comparison__proposal")
     whole = whole.defer(*(f"comparison__{name}" for name in _UNSEEN))
     return whole.filter(annotator=annotator, ended_at__isnull=True).first()

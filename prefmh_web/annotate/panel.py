@@ -18,6 +18,9 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side, State
 _PROGRESS_S = 1.0
 # As SQL, since every vote asks it: a queryset's subquery costs more to put into words than to answer.
 _VOTES_CAST = RawSQL("(SELECT COUNT(*) FROM campaigns_vote v WHERE v.annotator_id = campaigns_annotator.id)", ())
+_HOLDS_A_LEASE = RawSQL(
+    "EXISTS (SELECT 1 FROM annotate_lease l WHERE l.annotator_id = campaigns_annotator.id AND l.ended_at IS NULL)", ()
+)
 _progress: dict[tuple[int, datetime | None], tuple[float, int]] = {}
 
 
@@ -74,12 +77,13 @@ class Panel:
 
 def panel_for(annotator_id: int) -> Panel:
     """Return what to show, leasing a question to the annotator if there is one for them."""
-    annotator = Annotator.objects.select_related("campaign").annotate(votes_cast=_VOTES_CAST).get(pk=annotator_id)
+    known = {"votes_cast": _VOTES_CAST, "holds_a_lease": _HOLDS_A_LEASE}
+    annotator = Annotator.objects.select_related("campaign").annotate(**known).get(pk=annotator_id)
     campaign = annotator.campaign
     return Panel(
         campaign=campaign,
         annotator=annotator,
-        lease=leases.take(annotator),
+        lease=leases.take(annotator, may_hold_one=annotator.holds_a_lease),
         votes=annotator.votes_cast,
         steps_decided=_steps_decided(campaign),
         steps=campaign.recipe["chains"] * campaign.recipe["steps"],
