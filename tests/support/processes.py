@@ -75,6 +75,9 @@ class Process:
         """Return its exit status once it has ended by itself."""
         return self._process.wait(_PATIENCE_S)
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def assert_runs(self) -> None:
         assert self._process.poll() is None, self.log()
 
@@ -133,6 +136,12 @@ class Processes:
     @property
     def all(self) -> list[Process]:
         return [*self.webs, self.worker, self.beat]
+
+    def restart_what_ended(self) -> None:
+        """Start again what has ended by itself, as `restart: unless-stopped` does in docker/compose.yaml."""
+        for process in self.all:
+            if process.has_ended():
+                process.start()
 
     def launch(self, process: Process) -> None:
         """Start a process that ends with the others."""
