@@ -105,3 +105,10 @@ def test_sides_are_drawn_as_each_order_says():
 
 def test_the_factors_of_two_judges_stand_side_by_side():
     assert TwoJudgeOrder((8, 2)).factors == (4, 4, 1, 1)
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=lambda order: order.__name__)
+@pytest.mark.parametrize("budgets", [(), (0,), (2, -2), (2.5,)], ids=str)
+def test_budgets_that_no_judge_can_have_are_refused(order, budgets):
+    with pytest.raises(ValueError, match="budgets"):
+        order(budgets)

@@ -57,13 +57,13 @@ class Record:
         return self.recipe, self.states, self.steps, self.votes, self.samples
 
 
-def _row(**cells: object) -> Row:
+def text_row(**cells: object) -> Row:
     return {name: str(cell) for name, cell in cells.items()}
 
 
-def _states(catalog: Catalog) -> list[Row]:
+def state_rows(catalog: Catalog) -> list[Row]:
     return [
-        _row(
+        text_row(
             state=state,
             weight=float(weight),
             neighbours=" ".join(map(str, catalog.neighbours[state])),
@@ -73,8 +73,8 @@ def _states(catalog: Catalog) -> list[Row]:
     ]
 
 
-def _sample(position: Position[int]) -> Row:
-    return _row(chain=position.chain, step=position.step, state=position.state, content=CONTENTS[position.state])
+def sample_row(position: Position[int]) -> Row:
+    return text_row(chain=position.chain, step=position.step, state=position.state, content=CONTENTS[position.state])
 
 
 def make_record(open_votes: int | None = None) -> Record:
@@ -86,10 +86,10 @@ def make_record(open_votes: int | None = None) -> Record:
     recipe = parse_recipe(RECIPE | {"steps": RECIPE["steps"] + (open_votes is not None)})
     plan = recipe.build(LOPSIDED)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
-    record = Record(recipe.model_dump(mode="json"), _states(LOPSIDED), [], [], [])
+    record = Record(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
     for chain in range(recipe.chains):
         position = begin(plan, chain)
-        record.samples.append(_sample(position))
+        record.samples.append(sample_row(position))
         verdict = Verdict.ACCEPT
         while verdict is not Verdict.UNDECIDED:
             is_extra = position.step == RECIPE["steps"]
@@ -107,7 +107,7 @@ def make_record(open_votes: int | None = None) -> Record:
                 for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
                 tally = tally.add(judge, for_proposal)
                 record.votes.append(
-                    _row(
+                    text_row(
                         chain=chain,
                         step=comparison.step,
                         number=number,
@@ -120,7 +120,7 @@ def make_record(open_votes: int | None = None) -> Record:
                     )
                 )
             record.steps.append(
-                _row(
+                text_row(
                     chain=chain,
                     step=comparison.step,
                     current=comparison.current,
@@ -135,5 +135,5 @@ def make_record(open_votes: int | None = None) -> Record:
             )
             if verdict is not Verdict.UNDECIDED:
                 position = advance(position, comparison, verdict)
-                record.samples.append(_sample(position))
+                record.samples.append(sample_row(position))
     return record
