@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-
 # The package is run from its checkout, and is in no registry.
 HOW = "uv run --extra analysis python -m sampler ..., or pip install -e '.[analysis]' in the checkout"
 

@@ -1,0 +1,92 @@
+"""The released campaigns, run: one to its end, one half through, one not started."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from django.contrib.auth import get_user_model
+from django.core.files.base import ContentFile
+
+import sampler
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.campaigns import export, lifecycle, setup
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from tests.released import server, voting
+from tests.released.cases import CASES, MODEL, Case
+from tests.released.site import on_record, pack
+from tests.support.scripted_server import Script
+from tests.support.stack import make_recipe, wait_until_idle
+
+OWNER = "ada"
+FINISHED, HALF_THROUGH, DRAFT = "Finished", "Half through", "Draft"
+_SEED = 20261122
+
+
+def make(name: str, folder: Path) -> None:
+    """Write the export and the record of a case into a folder."""
+    with tempfile.TemporaryDirectory(prefix="prefmh-released-") as record, on_record(Path(record)):
+        with server.model() as script:
+            owner = _owner(script)
+            finished = _run_to_its_end(CASES[name], owner)
+            _run_half(CASES[name], owner, script)
+            _draft(CASES[name], owner, DRAFT)
+        (folder / f"{name}.zip").write_bytes(b"".join(export.archive(finished)))
+        pack(Path(record), folder / f"{name}.tar.gz")
+
+
+def _owner(script: Script):
+    """Return the researcher whom all belongs to, with the model registered."""
+    owner = get_user_model().objects.create_user(OWNER)
+    make_researcher(owner)
+    # One request at a time, so that replies come in the order in which they are asked for.
+    fields = {"base_url": script.url, "model": "checksum", "dialect": Dialect.VLLM, "concurrency": 1}
+    endpoint = Endpoint(owner=owner, name=MODEL, **fields)
+    endpoint.full_clean()
+    endpoint.save()
+    return owner
+
+
+def _draft(case: Case, owner, name: str) -> Campaign:
+    described = case.recipe(make_recipe()["version"], _SEED)
+    recipe = sampler.parse_recipe(described).model_dump(mode="json")
+    filename, content = case.file or ("", b"")
+    file = ContentFile(content, filename) if case.file else None
+    campaign = setup.create(owner=owner, name=name, recipe=recipe, file=file, filename=filename)
+    wait_until_idle()
+    # What was read of the file is on the campaign's row of another process, as it were.
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def _started(case: Case, owner, name: str) -> Campaign:
+    campaign = _draft(case, owner, name)
+    lifecycle.start(campaign)
+    wait_until_idle()
+    return campaign
+
+
+def _run_to_its_end(case: Case, owner) -> Campaign:
+    """Return a campaign whose record has all that a record can have: a skip, an expiry, a vote that came too late."""
+    campaign = _started(case, owner, FINISHED)
+    rng = np.random.default_rng(_SEED)
+    hasty, sleepy, *crowd = voting.join(campaign, case.people + 2)
+    voting.skip(hasty)
+    unanswered = voting.fall_asleep(sleepy)
+    voting.vote(campaign, crowd, rng)
+    voting.wake_up(sleepy, unanswered)
+    return campaign
+
+
+def _run_half(case: Case, owner, script: Script) -> None:
+    """Leave a campaign with votes on open comparisons, somebody who holds a pair, and a model that has gone silent."""
+    if not case.people:
+        server.falls_silent(script, after=case.votes)
+    campaign = _started(case, owner, HALF_THROUGH)
+    if case.people:
+        absent, *crowd = voting.join(campaign, case.people + 1)
+        voting.vote(campaign, crowd, np.random.default_rng(_SEED + 1), most=case.votes)
+        voting.hold(absent)
+        wait_until_idle()
+    campaign.refresh_from_db()
+    assert campaign.is_running, f"it should be half through, and is {campaign.status}"
