@@ -1,6 +1,8 @@
 """The released campaigns, run: one to its end, one half through, one not started."""
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +28,30 @@ _SEED = 20261122
 
 def make(name: str, folder: Path) -> None:
     """Write the export and the record of a case into a folder."""
+    with _empty_record() as record, server.model() as script:
+        owner = _owner(script)
+        _export(_run_to_its_end(CASES[name], owner), folder / f"{name}.zip")
+        _run_half(CASES[name], owner, script)
+        _draft(CASES[name], owner, DRAFT)
+        pack(record, folder / f"{name}.tar.gz")
+
+
+def make_export(name: str, folder: Path) -> Path:
+    """Write the export of a case into a folder, and nothing else; return its path."""
+    path = folder / f"{name}.zip"
+    with _empty_record(), server.model() as script:
+        _export(_run_to_its_end(CASES[name], _owner(script)), path)
+    return path
+
+
+@contextmanager
+def _empty_record() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="prefmh-released-") as record, on_record(Path(record)):
-        with server.model() as script:
-            owner = _owner(script)
-            finished = _run_to_its_end(CASES[name], owner)
-            _run_half(CASES[name], owner, script)
-            _draft(CASES[name], owner, DRAFT)
-        (folder / f"{name}.zip").write_bytes(b"".join(export.archive(finished)))
-        pack(Path(record), folder / f"{name}.tar.gz")
+        yield Path(record)
+
+
+def _export(campaign: Campaign, path: Path) -> None:
+    path.write_bytes(b"".join(export.archive(campaign)))
 
 
 def _owner(script: Script):

@@ -63,7 +63,10 @@ def _by_model(votes: str = "sampled", **more: Any) -> dict[str, Any]:
 
 
 def _mixture(**parts: float) -> dict[str, Any]:
-    return {"kind": "mixture", "parts": [{"weight": weight, "kernel": {"kind": kind}} for kind, weight in parts.items()]}
+    return {
+        "kind": "mixture",
+        "parts": [{"weight": weight, "kernel": {"kind": kind}} for kind, weight in parts.items()],
+    }
 
 
 def _catalog(objects: str, neighbours: int = 3) -> dict[str, Any]:
@@ -93,7 +96,7 @@ _RATED = _asked("How dark is it?", 2, **_by_model())
 def _rated(form: str, *more: Mapping[str, Any], **rule: Any) -> Case:
     pointwise = {"kind": "pointwise", "form": form, **rule}
     judges = (_RATED, *more)
-    return Case(_catalog("texts"), _BOTH, judges, pointwise, _texts_file(), people=0, votes=6)
+    return Case(_catalog("texts"), _BOTH, judges, pointwise, _texts_file(), steps=4, people=0, votes=6)
 
 
 CASES: dict[str, Case] = {

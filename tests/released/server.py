@@ -1,4 +1,4 @@
-"""The model of the released campaigns: a server that anybody may start again, at the same address, and that answers alike.
+"""The model of the released campaigns: a server that starts again at the same address, and answers alike.
 
 Its address is part of the records, so it is one of this machine that nobody else is likely to use.
 """

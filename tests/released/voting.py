@@ -1,4 +1,4 @@
-"""Simulated people of the released campaigns: they join by the link, and vote through leases, always in the same way."""
+"""Simulated people of the released campaigns: they join by the link, and always vote in the same way."""
 
 import zlib
 from datetime import timedelta

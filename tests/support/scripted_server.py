@@ -36,7 +36,7 @@ class Script:
 
 @contextlib.contextmanager
 def scripted_server(answer: Answer, address: tuple[str, int] = ("127.0.0.1", 0)) -> Iterator[Script]:
-    """Serve on this machine, at an address of one's choice or on a free port; yield the script, whose URL ends in /v1."""
+    """Serve on this machine, at a chosen address or on a free port; yield the script, whose URL ends in /v1."""
     server = ThreadingHTTPServer(address, _Handler)
     server.daemon_threads = True
     server.script = Script(f"http://{address[0]}:{server.server_port}/v1", answer)
