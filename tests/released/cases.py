@@ -40,9 +40,9 @@ class Case:
     judges: tuple[Mapping[str, Any], ...]
     rule: Mapping[str, Any] = field(default_factory=lambda: {"kind": "n-vote"})
     file: tuple[str, bytes] | None = None
-    steps: int = 5
+    steps: int = 4
     people: int = 4
-    votes: int = 7
+    votes: int = 5
 
     @property
     def asks_a_model(self) -> bool:
@@ -96,7 +96,7 @@ _RATED = _asked("How dark is it?", 2, **_by_model())
 def _rated(form: str, *more: Mapping[str, Any], **rule: Any) -> Case:
     pointwise = {"kind": "pointwise", "form": form, **rule}
     judges = (_RATED, *more)
-    return Case(_catalog("texts"), _BOTH, judges, pointwise, _texts_file(), steps=4, people=0, votes=6)
+    return Case(_catalog("texts"), _BOTH, judges, pointwise, _texts_file(), people=0, votes=6)
 
 
 CASES: dict[str, Case] = {
@@ -105,7 +105,7 @@ CASES: dict[str, Case] = {
     "catalog-molecules": Case(_catalog("molecules"), _BOTH, _PEOPLE, file=_molecules_file()),
     "catalog-images": Case(_catalog("images"), _BOTH, _PEOPLE, file=_images_file()),
     "texts": Case({"kind": "texts", "scenarios": [3, 14]}, _mixture(independent=0.2, suffix=0.8), _PEOPLE),
-    "molecules": Case({"kind": "molecules"}, {"kind": "fragments"}, _PEOPLE, steps=30, votes=3),
+    "molecules": Case({"kind": "molecules"}, {"kind": "fragments"}, _PEOPLE, steps=24, votes=3),
     "patterns": Case({"kind": "images"}, sampler.PAPER_MIXTURE, _PEOPLE),
     "model-texts": Case(
         {"kind": "model-texts", "model": MODEL, "prompts": ["Write about the sea.", "Write about a cat."], "limit": 12},
