@@ -3,11 +3,13 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from django.contrib.auth import get_user_model
 from django.core.files.base import ContentFile
+from django.test import override_settings
 
 import sampler
 from prefmh_web.accounts.roles import make_researcher
@@ -16,7 +18,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.released import server, voting
-from tests.released.cases import CASES, MODEL, Case
+from tests.released.cases import CASES, MODEL, PAINTER, Case
 from tests.released.site import on_record, pack
 from tests.support.scripted_server import Script
 from tests.support.stack import make_recipe, wait_until_idle
@@ -28,7 +30,7 @@ _SEED = 20261122
 
 def make(name: str, folder: Path) -> None:
     """Write the export and the record of a case into a folder."""
-    with _empty_record() as record, server.model() as script:
+    with _empty_record() as record, server.model() as script, painter(CASES[name]):
         owner = _owner(script)
         _export(_run_to_its_end(CASES[name], owner), folder / f"{name}.zip")
         _run_half(CASES[name], owner, script)
@@ -39,9 +41,28 @@ def make(name: str, folder: Path) -> None:
 def make_export(name: str, folder: Path) -> Path:
     """Write the export of a case into a folder, and nothing else; return its path."""
     path = folder / f"{name}.zip"
-    with _empty_record(), server.model() as script:
+    with _empty_record(), server.model() as script, painter(CASES[name]):
         _export(_run_to_its_end(CASES[name], _owner(script)), path)
     return path
+
+
+def can_paint() -> bool:
+    """Whether the extra [gpu] is installed, without which no pictures are made."""
+    return all(find_spec(module) for module in ("torch", "diffusers", "transformers"))
+
+
+@contextmanager
+def painter(case: Case) -> Iterator[None]:
+    """Let the site offer the image model of a painted campaign: a small one of random weights, on the processor."""
+    if not (case.is_painted and can_paint()):
+        yield
+        return
+    from tests.gpu.small_pipeline import pipeline
+
+    with tempfile.TemporaryDirectory(prefix="prefmh-painter-") as folder:
+        pipeline().save_pretrained(folder)
+        with override_settings(LOCAL_IMAGE_MODELS=f"{PAINTER}={folder}", LOCAL_DEVICE="cpu"):
+            yield
 
 
 @contextmanager
@@ -79,8 +100,9 @@ def _draft(case: Case, owner, name: str) -> Campaign:
 
 def _started(case: Case, owner, name: str) -> Campaign:
     campaign = _draft(case, owner, name)
-    lifecycle.start(campaign)
+    lifecycle.request_start(campaign)
     wait_until_idle()
+    campaign.refresh_from_db()
     return campaign
 
 

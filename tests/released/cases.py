@@ -12,7 +12,7 @@ from typing import Any
 import sampler
 from tests.support.files import archive, picture, table
 
-MODEL = "A model"
+MODEL, PAINTER = "A model", "painter"
 TEXTS = [
     (f"The {colour} {thing} stood there.", 1 + place % 3)
     for place, (colour, thing) in enumerate((c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "sea"))
@@ -45,8 +45,9 @@ class Case:
     votes: int = 5
 
     @property
-    def asks_a_model(self) -> bool:
-        return self.space["kind"] == "model-texts" or any("source" in judge for judge in self.judges)
+    def is_painted(self) -> bool:
+        """True where its pictures take the extra [gpu] to make: elsewhere it can be read and replayed, and no more."""
+        return self.space["kind"] == "model-images"
 
     def recipe(self, version: int, seed: int) -> dict[str, Any]:
         """Return the recipe of this campaign."""
@@ -110,6 +111,11 @@ CASES: dict[str, Case] = {
     "model-texts": Case(
         {"kind": "model-texts", "model": MODEL, "prompts": ["Write about the sea.", "Write about a cat."], "limit": 12},
         _mixture(independent=0.2, suffix=0.8),
+        _PEOPLE,
+    ),
+    "model-images": Case(
+        {"kind": "model-images", "model": PAINTER, "prompt": "a red mushroom", "dimension": 256},
+        sampler.PAPER_MIXTURE,
         _PEOPLE,
     ),
     # One for each rule, and for each way of asking. (N votes in random order: above.)
