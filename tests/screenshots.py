@@ -1,4 +1,4 @@
-"""Takes the README's screenshots from a running demo: `uv run python -m tests.screenshots`."""
+"""Takes the README's screenshots from a running demo: `uv run --group dev python -m tests.screenshots`."""
 
 import os
 import re

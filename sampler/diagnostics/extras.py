@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+# The package is run from its checkout, and is in no registry.
+HOW = "uv run --extra analysis python -m sampler ..., or pip install -e '.[analysis]' in the checkout"
+
 
 class MissingExtra(ImportError):  # noqa: N818 - what is missing is no error of the code
     """A library of the extra [analysis] is not installed; the message says how to get it."""
@@ -23,5 +26,5 @@ def analysis_library(module: str) -> Any:
         if not f"{module}.".startswith(f"{error.name}."):
             raise
         library = module.partition(".")[0]
-        message = f'{library} is not installed; it comes with the extra [analysis]: pip install "prefmh[analysis]"'
+        message = f"{library} is not installed; it comes with the extra [analysis]: {HOW}"
         raise MissingExtra(message, name=library) from error

@@ -51,7 +51,7 @@ def test_settings_that_cannot_be_read_are_refused_by_name(settings, text):
 )
 def test_without_the_extra_a_model_says_what_to_install(settings, load):
     settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS = "writer=/models/writer", "turbo=/models/turbo"
-    with pytest.raises(ImportError, match=r"the extra \[gpu\] brings: pip install 'prefmh\[gpu\]'"):
+    with pytest.raises(ImportError, match=r"the extra \[gpu\] brings: uv sync .*--extra gpu"):
         load()
 
 

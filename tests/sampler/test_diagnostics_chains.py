@@ -93,7 +93,9 @@ def test_what_has_no_convergence_is_refused(chains, message):
 def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz_stats", None)
     monkeypatch.delitem(sys.modules, "arviz_stats.base")
-    with pytest.raises(MissingExtra, match=r'arviz_stats is not installed; .*pip install "prefmh\[analysis\]"'):
+    with pytest.raises(
+        MissingExtra, match=r"arviz_stats is not installed; .*uv run --extra analysis python -m sampler"
+    ):
         convergence([[1, 2, 3, 4]])
 
 

@@ -35,11 +35,11 @@ class Script:
 
 
 @contextlib.contextmanager
-def scripted_server(answer: Answer) -> Iterator[Script]:
-    """Serve on a free port of this machine; yield the script, whose URL ends in /v1."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def scripted_server(answer: Answer, address: tuple[str, int] = ("127.0.0.1", 0)) -> Iterator[Script]:
+    """Serve on this machine, at a chosen address or on a free port; yield the script, whose URL ends in /v1."""
+    server = ThreadingHTTPServer(address, _Handler)
     server.daemon_threads = True
-    server.script = Script(f"http://127.0.0.1:{server.server_port}/v1", answer)
+    server.script = Script(f"http://{address[0]}:{server.server_port}/v1", answer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="scripted-server")
     thread.start()
     try:

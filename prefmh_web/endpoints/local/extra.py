@@ -3,6 +3,9 @@
 from importlib import import_module
 from types import ModuleType
 
+# The package is run from its checkout, and is in no registry.
+HOW = "uv sync --inexact --extra gpu, or pip install -e '.[gpu]' in the checkout"
+
 
 def needs(module: str) -> ModuleType:
     """Return a module of the extra.
@@ -14,5 +17,5 @@ def needs(module: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"models that run here need {module}, which the extra [gpu] brings: pip install 'prefmh[gpu]'", name=module
+            f"models that run here need {module}, which the extra [gpu] brings: {HOW}", name=module
         ) from error

@@ -1,0 +1,61 @@
+"""Whether two exports are the same record: equal byte for byte, apart from what no two runs have in common.
+
+What is left out of the comparison:
+
+    opened_at, decided_at (steps.csv), cast_at (votes.csv), rated_at (ratings.csv)      the moments
+    elapsed_ms (votes.csv) of a model's vote      how long its server took; a person's is part of the script
+    the moment that the ZIP notes of each of its files
+
+Nothing else: the released campaigns are made so that the rest follows from their seeds, numbers of people included.
+(Keys of votes and leases, sessions and links are random, and in no export. Pictures of a catalog stand in it by their
+files' names, those that chains make by a name that follows from their codes.)
+"""
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+MOMENTS = {"opened_at", "decided_at", "cast_at", "rated_at"}
+
+
+def differences(before: Path, after: Path) -> list[str]:
+    """Return where two exports differ, a line each; none where they are the same record."""
+    with zipfile.ZipFile(before) as first, zipfile.ZipFile(after) as second:
+        if first.namelist() != second.namelist():
+            return [f"the files are {first.namelist()} and {second.namelist()}"]
+        return [line for name in first.namelist() for line in _in_file(name, first.read(name), second.read(name))]
+
+
+def _in_file(name: str, before: bytes, after: bytes) -> Iterator[str]:
+    if name.endswith(".csv"):
+        before, after = _without_moments(before), _without_moments(after)
+    pairs = zip_longest(before.decode().split("\n"), after.decode().split("\n"))
+    for number, (first, second) in enumerate(pairs, start=1):
+        if first != second:
+            yield f"{name}, line {number}: {first!r} became {second!r}"
+
+
+def _without_moments(table: bytes) -> bytes:
+    """Return a table without what is left out of the comparison; a table that the export would write otherwise, as it
+    is: equal cells would then not be equal bytes.
+    """
+    header, *rows = csv.reader(io.StringIO(table.decode(), newline=""))
+    if _written([header, *rows]) != table:
+        return table
+    return _written([header, *(_comparable(header, row) for row in rows)])
+
+
+def _comparable(header: list[str], row: list[str]) -> list[str]:
+    is_of_model = bool(dict(zip(header, row, strict=False)).get("endpoint"))
+    left_out = MOMENTS | ({"elapsed_ms"} if is_of_model else set())
+    places = {place for place, name in enumerate(header) if name in left_out}
+    return ["" if place in places else cell for place, cell in enumerate(row)]
+
+
+def _written(rows: list[list[str]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
