@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import ProtectedError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_safe, require_http_methods, require_POST
 
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.console.views import posts_by_user
@@ -48,7 +48,7 @@ class EndpointForm(forms.ModelForm):
 
 
 @login_required
-@require_GET
+@require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     """List the researcher's endpoints with what they have done and cost."""
     if not is_researcher(request.user):
@@ -58,7 +58,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""

@@ -7,7 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_safe, require_http_methods, require_POST
 
 from prefmh_web import limits
 from prefmh_web.accounts.roles import is_researcher
@@ -28,7 +28,7 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
 
 
 @login_required
-@require_GET
+@require_safe
 def campaigns(request: HttpRequest) -> HttpResponse:
     """List the campaigns that the signed-in person may see."""
     return render(
@@ -39,7 +39,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def create(request: HttpRequest) -> HttpResponse:
     """Set up a new campaign."""
@@ -54,7 +54,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft."""
@@ -70,7 +70,7 @@ def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live."""
     found = campaign_for(request, campaign_id)
@@ -132,7 +132,7 @@ def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def picture(request: HttpRequest, state_id: int) -> HttpResponse:
     """Send an object's picture to those who may see its campaign."""
     visible = State.objects.filter(campaign__in=access.campaigns_for(request.user).values("pk"))

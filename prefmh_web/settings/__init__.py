@@ -231,7 +231,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {"context": {"()": "prefmh_web.operations.logs.ContextFilter"}},
     "formatters": {
-        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "line": {"()": "prefmh_web.operations.logs.LineFormatter"},
         "json": {"()": "prefmh_web.operations.logs.JsonFormatter"},
     },
     "handlers": {
@@ -245,11 +245,12 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "prefmh_web": {"level": environment.log_level("WARNING" if EMBEDDED else "INFO")},
-        # Uvicorn sets up loggers of its own before it imports us; one stream of one form is what collectors read.
-        # Each address it would note holds an invitation, which is a secret: no access log.
+        # Uvicorn sets up loggers of its own before it imports us, and Django has some: one stream of one form, without
+        # secrets, is what collectors read. Each address that uvicorn would note holds an invitation: no access log.
         **{
             name: {"handlers": [], "propagate": True, "level": "WARNING"}
-            for name in ("uvicorn", "uvicorn.error", "uvicorn.access")
+            for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
         },
+        **{name: {"handlers": [], "propagate": True, "level": "INFO"} for name in ("django", "django.server")},
     },
 }
