@@ -33,7 +33,10 @@ def write(campaign_id: int) -> None:
 @shared_task
 def start(campaign_id: int) -> None:
     """Start a campaign whose model runs in this worker; a reason why that is not possible shows on its page."""
-    campaign = Campaign.objects.get(pk=campaign_id)
+    campaign = Campaign.objects.filter(pk=campaign_id).first()
+    if campaign is None:
+        # Deleted meanwhile.
+        return
     try:
         lifecycle.start(campaign)
     except lifecycle.NotPossible as reason:

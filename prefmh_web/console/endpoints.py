@@ -5,7 +5,7 @@ from typing import ClassVar
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import ProtectedError
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe, require_http_methods, require_POST
@@ -96,7 +96,8 @@ def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     endpoint = _mine(request, endpoint_id)
     try:
         endpoint.delete()
-    except ProtectedError:
+    # Protected, or taken by a campaign that starts in this very moment.
+    except IntegrityError:
         messages.error(request, f"A campaign has been judged by {endpoint.name}; it belongs to that record and stays.")
     return redirect("console:endpoints")
 

@@ -27,6 +27,12 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
     return get_object_or_404(found, pk=campaign_id)
 
 
+def told(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible) -> HttpResponse:
+    """Show on the campaign's page, or on the list where the campaign is no more, why a change was not possible."""
+    messages.error(request, str(reason))
+    return redirect("console:campaigns") if isinstance(reason, lifecycle.Deleted) else redirect(campaign)
+
+
 @login_required
 @require_safe
 def campaigns(request: HttpRequest) -> HttpResponse:
@@ -64,7 +70,7 @@ def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
         try:
             setup.change(campaign, file=forms.space.upload, **fields)
         except lifecycle.NotPossible as reason:
-            messages.error(request, str(reason))
+            return told(request, campaign, reason)
         return redirect(campaign)
     return render(request, "console/setup.html", {"forms": forms, "campaign": campaign})
 
@@ -112,7 +118,7 @@ def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaig
     try:
         change(campaign)
     except lifecycle.NotPossible as reason:
-        messages.error(request, str(reason))
+        return told(request, campaign, reason)
     return redirect(campaign)
 
 
@@ -125,8 +131,7 @@ def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
     try:
         lifecycle.discard(campaign)
     except lifecycle.NotPossible as reason:
-        messages.error(request, str(reason))
-        return redirect(campaign)
+        return told(request, campaign, reason)
     messages.info(request, f"“{campaign.name}” is deleted.")
     return redirect("console:campaigns")
 

@@ -104,7 +104,8 @@ def test_no_line_of_a_log_holds_an_invitation_or_a_link_that_signs_in(tmp_path, 
     assert "Not Found" in written
     key = sign_in.partition("sesame=")[2]
     assert [line for line in written.splitlines() if TOKEN in line or key in line or key[:-3] in line] == []
-    assert 500 not in statuses
+    # With DEBUG Django itself fails on posts to addresses without their last slash, to tell developers of it.
+    assert 500 not in statuses or server == "serve, DEBUG"
 
 
 def test_a_failure_tells_no_secret_whoever_handles_its_record():
