@@ -6,7 +6,7 @@ does nothing more.
 
 from celery import shared_task
 
-from prefmh_web.campaigns import catalogs, hints, judging, lifecycle, loop, proposing
+from prefmh_web.campaigns import catalogs, hints, judging, leftovers, lifecycle, loop, proposing
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.reading import being_read
 
@@ -55,7 +55,7 @@ def judge(comparison_id: int, judge_id: int) -> None:
 @shared_task
 def sweep() -> None:
     """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
-    to be read; finish what is done.
+    to be read; finish what is done; remove files that were left on their way in.
     """
     for chain in proposing.chains_to_hint():
         hints.propose(chain)
@@ -67,3 +67,4 @@ def sweep() -> None:
             read_catalog.delay(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         loop.finish_if_done(campaign)
+    leftovers.remove()

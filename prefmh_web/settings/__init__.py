@@ -106,6 +106,21 @@ _SQLITE = {
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     },
 }
+
+
+def _make_private(path: Path) -> None:
+    """Make the database's owner its only reader, before SQLite makes it everybody's; what lies beside it follows."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    for each in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("wal", "shm", "journal"))):
+        # Of another user: it is theirs to close. Gone: SQLite has put it away.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if each.stat().st_mode & 0o077:
+                each.chmod(0o600)
+
+
+if EMBEDDED:
+    _make_private(_SQLITE["NAME"])
 DATABASES = {"default": _SQLITE if EMBEDDED else _engines.database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -208,7 +223,7 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 MEDIA_ROOT = DATA_DIR / "media"
 # A catalog upload is bounded by the form; it streams to disk above this size.
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
-FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 # Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
 FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
