@@ -5,7 +5,7 @@ from uuid import UUID
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_safe, require_http_methods
 
 from prefmh_web import limits
 from prefmh_web.annotate import leases, people
@@ -16,7 +16,7 @@ from prefmh_web.campaigns.models import Comparison, Side
 from prefmh_web.campaigns.pictures import Look, picture_response
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @limits.posts("join", limits.by_address)
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """Say what the campaign is about; a click joins it."""
@@ -38,7 +38,7 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     )
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @limits.polite
 def vote(request: HttpRequest, token: str) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
@@ -54,11 +54,14 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
         except Comparison.DoesNotExist as error:
             raise Http404("This pair was never shown to you.") from error
         return redirect("annotate:vote", token=token)
+    if request.method == "HEAD":
+        # Whoever asks only whether the page is there holds no pair.
+        return HttpResponse()
     leases.wake(annotator)
     return render(request, "annotate/vote.html", {"panel": panel_for(annotator.pk), "token": token})
 
 
-@require_GET
+@require_safe
 def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
     """Send the picture of one side of a pair to the person it was leased to.
 

@@ -16,7 +16,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from prefmh_web.campaigns import live
-from prefmh_web.campaigns.lifecycle import NotPossible
+from prefmh_web.campaigns.lifecycle import Deleted, NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation, Membership
 
 # Sent after the commit, with `annotator_ids`: whoever has promised these people something takes it back.
@@ -57,7 +57,7 @@ def add_member(campaign: Campaign, username: str, role: Membership.Role) -> Memb
     """Let somebody with an account see a campaign; change their role if they are a member already.
 
     Raises:
-        NotPossible: there is no such account, or it is the owner's.
+        NotPossible: there is no such account, or it is the owner's; or the campaign is deleted.
     """
     user = get_user_model().objects.filter(username=username, is_active=True).first()
     if user is None:
@@ -66,7 +66,11 @@ def add_member(campaign: Campaign, username: str, role: Membership.Role) -> Memb
         )
     if user.pk == campaign.owner_id:
         raise NotPossible(f"{username} owns this campaign.")
-    member, _ = Membership.objects.update_or_create(campaign=campaign, user=user, defaults={"role": role})
+    with transaction.atomic():
+        # Locked: nobody deletes it meanwhile.
+        if not Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).exists():
+            raise Deleted
+        member, _ = Membership.objects.update_or_create(campaign=campaign, user=user, defaults={"role": role})
     return member
 
 

@@ -81,11 +81,18 @@ def _read(catalog: Catalog) -> None:
     except sampler.CatalogError as error:
         _finish(catalog, Catalog.Status.REFUSED, error=str(error))
         return
+    except FileNotFoundError:
+        if Catalog.objects.filter(pk=catalog.pk, revision=catalog.revision).exists():
+            raise
+        # Deleted, or replaced, between the look and the opening.
+        return
     count = catalog.campaign.recipe["space"].get("neighbours", 0)
     graph = kind.neighbours(reading.items, count) if count else ((),) * len(reading.items)
     states = [_state(catalog, place, item, graph[place]) for place, item in enumerate(reading.items)]
     refusals = [[refusal.source, refusal.reason] for refusal in reading.refusals[:MAX_REFUSALS_KEPT]]
     with transaction.atomic():
+        # First the campaign, as whoever deletes or changes it does.
+        Campaign.objects.select_for_update(no_key=True).filter(pk=catalog.campaign_id).first()
         if _finish(catalog, Catalog.Status.READY, refusals=refusals, rows_read=len(states)):
             State.objects.filter(campaign=catalog.campaign_id).delete()
             State.objects.bulk_create(states, batch_size=500)

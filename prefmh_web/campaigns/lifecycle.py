@@ -6,7 +6,9 @@ A change is a guarded update: of two clicks at once, one wins and the other is t
 of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.
 """
 
-from django.db import transaction
+import logging
+
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import sampler
@@ -15,9 +17,18 @@ from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, In
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 
+logger = logging.getLogger(__name__)
+
 
 class NotPossible(Exception):  # noqa: N818 - reads as the sentence it starts
     """The change is not possible now; the message says why and what would make it so."""
+
+
+class Deleted(NotPossible):
+    """Somebody deleted the campaign, perhaps in this very moment: there is nothing left to change."""
+
+    def __init__(self) -> None:
+        super().__init__("The campaign was deleted, perhaps in another window.")
 
 
 def request_start(campaign: Campaign) -> None:
@@ -43,19 +54,30 @@ def start(campaign: Campaign) -> None:
     """Freeze the recipe, create judges and chains, and queue the first proposals.
 
     Raises:
-        NotPossible: not a draft, the catalog is not read, or the recipe does not fit it.
+        NotPossible: not a draft, the catalog is not read, or the recipe does not fit it; or somebody deleted the
+            campaign, or what it needs, while it was being started.
     """
-    campaign.refresh_from_db()
+    _reload(campaign)
     if not campaign.is_draft:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     recipe = campaign.recipe
     revision, plan = _checked_plan(campaign)
     starts = _drawn_starts(campaign, plan)
+    try:
+        _begin(campaign, recipe, revision, starts)
+    except IntegrityError as error:
+        # A row that this one names was removed between the look and the commit: an endpoint, say.
+        logger.exception("campaign %s could not be started", campaign.pk)
+        raise _overtaken(campaign) from error
+
+
+def _begin(campaign: Campaign, recipe: dict, revision: int | None, starts: list[sampler.Position]) -> None:
+    """Write what starting means, if the setup is still the one that was looked at."""
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
-            raise NotPossible("The setup was changed in this very moment. Look at it again.")
+            raise _overtaken(campaign)
         _create_judges(campaign)
         for chain in _create_chains(campaign, starts):
             hints.propose(chain)
@@ -67,17 +89,31 @@ def discard(campaign: Campaign) -> None:
     """Delete a draft with its file. What has started has a record, and stays.
 
     Raises:
-        NotPossible: the campaign has started.
+        NotPossible: the campaign has started, or is deleted already.
     """
     campaign_id = campaign.pk
-    upload = campaign.catalog.file.name if campaign.has_catalog else None
     with transaction.atomic():
-        _, deleted = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).delete()
-        if not deleted.get(Campaign._meta.label):
-            raise NotPossible("The campaign has started; its record stays.")
-    if upload:
+        draft = lock_draft(campaign_id)
+        uploads = list(Catalog.objects.filter(campaign=draft).values_list("file", flat=True))
+        draft.delete()
+    for upload in uploads:
         files.remove_upload(upload)
     files.remove_pictures(campaign_id)
+
+
+def lock_draft(campaign_id: int) -> Campaign:
+    """Return a draft that stays as it is until this transaction ends. Whoever writes what belongs to one locks it
+    first, in this one order: of two who do so at once the second waits, and then sees what the first has done.
+
+    Raises:
+        NotPossible: it has started, or is deleted.
+    """
+    found = Campaign.objects.select_for_update().filter(pk=campaign_id).first()
+    if found is None:
+        raise Deleted
+    if not found.is_draft:
+        raise NotPossible("The campaign has started; its setup is frozen and its record stays.")
+    return found
 
 
 def pause(campaign: Campaign) -> None:
@@ -109,15 +145,42 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
     revision = _ready_revision(campaign)
     if campaign.has_catalog and revision is None:
-        if campaign.catalog.status == Catalog.Status.REFUSED:
-            raise NotPossible("The file gave no objects. Correct it and upload it again.")
-        raise NotPossible("The file is still being read. Wait a moment.")
+        raise _not_read(campaign)
     try:
         return revision, plans.plan_of(campaign)
     except sampler.RecipeError as error:
         raise NotPossible(f"The setup does not fit the file: {error}.") from error
     except EndpointError as error:
         raise NotPossible(f"The model cannot write these texts: {error.reason}.") from error
+    except ValueError as error:
+        if _ready_revision(campaign) == revision:
+            raise
+        # The objects went, or others came, while they were being looked at.
+        raise _overtaken(campaign) from error
+
+
+def _not_read(campaign: Campaign) -> NotPossible:
+    """Return why a campaign has no objects from its file."""
+    status = Catalog.objects.filter(campaign=campaign.pk).values_list("status", flat=True).first()
+    if status == Catalog.Status.REFUSED:
+        return NotPossible("The file gave no objects. Correct it and upload it again.")
+    if status == Catalog.Status.READING:
+        return NotPossible("The file is still being read. Wait a moment.")
+    return _overtaken(campaign)
+
+
+def _overtaken(campaign: Campaign) -> NotPossible:
+    """Return what to tell somebody whom another change has overtaken."""
+    if not Campaign.objects.filter(pk=campaign.pk).exists():
+        return Deleted()
+    return NotPossible("The setup was changed in this very moment. Look at it again.")
+
+
+def _reload(campaign: Campaign) -> None:
+    try:
+        campaign.refresh_from_db()
+    except Campaign.DoesNotExist as error:
+        raise Deleted from error
 
 
 def _drawn_starts(campaign: Campaign, plan: sampler.Plan) -> list[sampler.Position]:
@@ -145,7 +208,7 @@ def _ready_revision(campaign: Campaign) -> int | None:
 
 def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status, **fields) -> None:
     changed = Campaign.objects.filter(pk=campaign.pk, status=before).update(status=after, **fields)
-    campaign.refresh_from_db()
+    _reload(campaign)
     if not changed:
         raise _not_from(campaign, before, after)
     live.nudge(live.voters(campaign.pk), live.watchers(campaign.pk))

@@ -33,11 +33,14 @@ def picture_response(state: State, look: Look, beside: State | None = None) -> H
     """Return the picture as a response. Who may see it is the caller's to check.
 
     Raises:
-        Http404: texts have no picture.
+        Http404: texts have no picture, or its file is lost.
     """
     if state.campaign.objects_kind == "texts":
         raise Http404("This object has no picture.")
-    body, media_type = picture(state, look, beside)
+    try:
+        body, media_type = picture(state, look, beside)
+    except FileNotFoundError as error:
+        raise Http404("The file of this picture is lost.") from error
     headers = {"Cache-Control": _KEEP, "X-Content-Type-Options": "nosniff"}
     return HttpResponse(body, content_type=media_type, headers=headers)
 

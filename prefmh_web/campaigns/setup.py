@@ -4,7 +4,7 @@ from django.core.files.base import File
 from django.db import transaction
 
 from prefmh_web.campaigns import catalogs
-from prefmh_web.campaigns.lifecycle import NotPossible
+from prefmh_web.campaigns.lifecycle import lock_draft
 from prefmh_web.campaigns.models import Campaign
 
 
@@ -23,13 +23,11 @@ def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
     A file that a changed recipe has no more use for goes, with what was read from it.
 
     Raises:
-        NotPossible: the campaign has started.
+        NotPossible: the campaign has started, or is deleted.
     """
     with transaction.atomic():
-        space_before = campaign.recipe["space"]
-        drafts = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT)
-        if not drafts.update(status=Campaign.Status.DRAFT, **fields):
-            raise NotPossible("The campaign has started; its setup is frozen.")
+        space_before = lock_draft(campaign.pk).recipe["space"]
+        Campaign.objects.filter(pk=campaign.pk).update(**fields)
         campaign.refresh_from_db()
         if not campaign.has_catalog:
             catalogs.remove(campaign)

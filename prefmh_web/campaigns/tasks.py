@@ -6,7 +6,7 @@ does nothing more.
 
 from celery import shared_task
 
-from prefmh_web.campaigns import catalogs, hints, judging, lifecycle, loop, proposing
+from prefmh_web.campaigns import catalogs, hints, judging, leftovers, lifecycle, loop, proposing
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.reading import being_read
 
@@ -33,7 +33,10 @@ def write(campaign_id: int) -> None:
 @shared_task
 def start(campaign_id: int) -> None:
     """Start a campaign whose model runs in this worker; a reason why that is not possible shows on its page."""
-    campaign = Campaign.objects.get(pk=campaign_id)
+    campaign = Campaign.objects.filter(pk=campaign_id).first()
+    if campaign is None:
+        # Deleted meanwhile.
+        return
     try:
         lifecycle.start(campaign)
     except lifecycle.NotPossible as reason:
@@ -52,7 +55,7 @@ def judge(comparison_id: int, judge_id: int) -> None:
 @shared_task
 def sweep() -> None:
     """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
-    to be read; finish what is done.
+    to be read; finish what is done; remove files that were left on their way in.
     """
     for chain in proposing.chains_to_hint():
         hints.propose(chain)
@@ -64,3 +67,4 @@ def sweep() -> None:
             read_catalog.delay(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         loop.finish_if_done(campaign)
+    leftovers.remove()

@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import connections
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from prefmh_web.campaigns import export, properties
 from prefmh_web.campaigns.models import Campaign
@@ -17,7 +17,7 @@ from prefmh_web.console.views import campaign_for
 
 
 @login_required
-@require_GET
+@require_safe
 async def download(request: HttpRequest, campaign_id: int, filename: str) -> HttpResponse:
     """Send one file of the record, or all of them as export.zip."""
     campaign = await sync_to_async(campaign_for)(request, campaign_id)
@@ -33,6 +33,10 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = _stream(lambda: export.archive(campaign), "application/zip")
     else:
         raise Http404("There is no such file.")
+    if request.method == "HEAD":
+        response = HttpResponse(content_type=response["Content-Type"])
+    # Nothing on the way may keep a record that this person may read, for another who may not.
+    response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="{_prefix(campaign)}-{filename}"'
     return response
 

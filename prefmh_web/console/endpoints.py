@@ -5,10 +5,10 @@ from typing import ClassVar
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import ProtectedError
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_safe, require_http_methods, require_POST
 
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.console.views import posts_by_user
@@ -48,7 +48,7 @@ class EndpointForm(forms.ModelForm):
 
 
 @login_required
-@require_GET
+@require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     """List the researcher's endpoints with what they have done and cost."""
     if not is_researcher(request.user):
@@ -58,7 +58,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""
@@ -96,7 +96,8 @@ def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     endpoint = _mine(request, endpoint_id)
     try:
         endpoint.delete()
-    except ProtectedError:
+    # Protected, or taken by a campaign that starts in this very moment.
+    except IntegrityError:
         messages.error(request, f"A campaign has been judged by {endpoint.name}; it belongs to that record and stays.")
     return redirect("console:endpoints")
 

@@ -11,7 +11,7 @@ from prefmh_web.campaigns import access
 from prefmh_web.campaigns.access import Right
 from prefmh_web.campaigns.lifecycle import NotPossible
 from prefmh_web.campaigns.models import Annotator, Invitation
-from prefmh_web.console.views import campaign_for, posts_by_user
+from prefmh_web.console.views import campaign_for, posts_by_user, told
 
 
 class AnnotatorForm(forms.Form):
@@ -29,7 +29,7 @@ def create(request: HttpRequest, campaign_id: int) -> HttpResponse:
     try:
         access.invite(campaign, is_single_use="single_use" in request.POST)
     except NotPossible as reason:
-        messages.error(request, str(reason))
+        return told(request, campaign, reason)
     return redirect(campaign)
 
 

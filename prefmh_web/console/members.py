@@ -11,7 +11,7 @@ from prefmh_web.campaigns import access
 from prefmh_web.campaigns.access import Right
 from prefmh_web.campaigns.lifecycle import NotPossible
 from prefmh_web.campaigns.models import Membership
-from prefmh_web.console.views import campaign_for, posts_by_user
+from prefmh_web.console.views import campaign_for, posts_by_user, told
 
 
 class MemberForm(forms.Form):
@@ -34,9 +34,8 @@ def add(request: HttpRequest, campaign_id: int) -> HttpResponse:
     try:
         member = access.add_member(campaign, form.cleaned_data["username"], form.cleaned_data["role"])
     except NotPossible as reason:
-        messages.error(request, str(reason))
-    else:
-        messages.info(request, f"{member.user} {member.get_role_display()}.")
+        return told(request, campaign, reason)
+    messages.info(request, f"{member.user} {member.get_role_display()}.")
     return redirect(campaign)
 
 

@@ -7,7 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_safe, require_http_methods, require_POST
 
 from prefmh_web import limits
 from prefmh_web.accounts.roles import is_researcher
@@ -27,8 +27,14 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
     return get_object_or_404(found, pk=campaign_id)
 
 
+def told(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible) -> HttpResponse:
+    """Show on the campaign's page, or on the list where the campaign is no more, why a change was not possible."""
+    messages.error(request, str(reason))
+    return redirect("console:campaigns") if isinstance(reason, lifecycle.Deleted) else redirect(campaign)
+
+
 @login_required
-@require_GET
+@require_safe
 def campaigns(request: HttpRequest) -> HttpResponse:
     """List the campaigns that the signed-in person may see."""
     return render(
@@ -39,7 +45,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def create(request: HttpRequest) -> HttpResponse:
     """Set up a new campaign."""
@@ -54,7 +60,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft."""
@@ -64,13 +70,13 @@ def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
         try:
             setup.change(campaign, file=forms.space.upload, **fields)
         except lifecycle.NotPossible as reason:
-            messages.error(request, str(reason))
+            return told(request, campaign, reason)
         return redirect(campaign)
     return render(request, "console/setup.html", {"forms": forms, "campaign": campaign})
 
 
 @login_required
-@require_GET
+@require_safe
 def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live."""
     found = campaign_for(request, campaign_id)
@@ -112,7 +118,7 @@ def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaig
     try:
         change(campaign)
     except lifecycle.NotPossible as reason:
-        messages.error(request, str(reason))
+        return told(request, campaign, reason)
     return redirect(campaign)
 
 
@@ -125,14 +131,13 @@ def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
     try:
         lifecycle.discard(campaign)
     except lifecycle.NotPossible as reason:
-        messages.error(request, str(reason))
-        return redirect(campaign)
+        return told(request, campaign, reason)
     messages.info(request, f"“{campaign.name}” is deleted.")
     return redirect("console:campaigns")
 
 
 @login_required
-@require_GET
+@require_safe
 def picture(request: HttpRequest, state_id: int) -> HttpResponse:
     """Send an object's picture to those who may see its campaign."""
     visible = State.objects.filter(campaign__in=access.campaigns_for(request.user).values("pk"))

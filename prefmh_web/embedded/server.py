@@ -75,7 +75,8 @@ def server(address: str, port: int) -> uvicorn.Server:
         port=port,
         http=PatientProtocol,
         lifespan="off",
-        log_level="warning",
+        # `LOGGING` says it all: uvicorn's own handlers would write what ours keep out of the log.
+        log_config=None,
         ws_max_size=64 * 1024,
         timeout_graceful_shutdown=3,
     )

@@ -5,4 +5,6 @@ class OperationsConfig(AppConfig):
     name = "prefmh_web.operations"
 
     def ready(self):
-        from prefmh_web.operations import record_log, task_log  # noqa: F401 - their receivers
+        from prefmh_web.operations import record_log, secrecy, task_log  # noqa: F401 - the logs' receivers
+
+        secrecy.install()

@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from pythonjsonlogger.json import JsonFormatter as _JsonFormatter
 
+from prefmh_web.operations.secrecy import redacted
+
 _context: ContextVar[Mapping[str, object]] = ContextVar("log_context", default=MappingProxyType({}))
 
 
@@ -34,6 +36,16 @@ class ContextFilter(logging.Filter):
         return True
 
 
+class LineFormatter(logging.Formatter):
+    """One line for people: time, level, logger and message."""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname} {name}: {message}", style="{")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
 class JsonFormatter(_JsonFormatter):
     """One object a line: time (UTC, ISO 8601), level, logger, message, and whatever the message was given."""
 
@@ -45,6 +57,9 @@ class JsonFormatter(_JsonFormatter):
             # Added by uvicorn for terminals, and a request object that no line could hold.
             reserved_attrs=(*_reserved(), "color_message", "request"),
         )
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
 
 
 def _reserved() -> list[str]:

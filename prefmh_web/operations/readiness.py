@@ -1,13 +1,19 @@
 """Can this process do its work? Asked by whoever sends people to it, every few seconds."""
 
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from prefmh_web.operations import queues
+
+# Below this, the next upload or the embedded database's next page may find no room.
+_LEAST_FREE_BYTES = 16 * 2**20
 
 
 class NotReady(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -53,6 +59,18 @@ def _broker_answers() -> None:
     queues.lengths()
 
 
+def _disk_has_room() -> None:
+    """Write a little where uploads, pictures and the embedded database lie: quotas and faults show in no number."""
+    try:
+        free = shutil.disk_usage(settings.DATA_DIR).free
+        with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
+            file.write(bytes(2**12))
+    except OSError as error:
+        raise NotReady(f"The disk takes no data ({error.strerror or type(error).__name__}).") from error
+    if free < _LEAST_FREE_BYTES:
+        raise NotReady(f"The disk is full: {free // 2**20} MiB are free.")
+
+
 def _outcome(check: Callable[[], None]) -> str:
     try:
         check()
@@ -76,4 +94,5 @@ _CHECKS = {
     "migrations": _is_up_to_date,
     "channel layer": queues.try_channel_layer,
     "broker": _broker_answers,
+    "disk": _disk_has_room,
 }

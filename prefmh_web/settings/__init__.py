@@ -106,6 +106,21 @@ _SQLITE = {
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     },
 }
+
+
+def _make_private(path: Path) -> None:
+    """Make the database's owner its only reader, before SQLite makes it everybody's; what lies beside it follows."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    for each in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("wal", "shm", "journal"))):
+        # Of another user: it is theirs to close. Gone: SQLite has put it away.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if each.stat().st_mode & 0o077:
+                each.chmod(0o600)
+
+
+if EMBEDDED:
+    _make_private(_SQLITE["NAME"])
 DATABASES = {"default": _SQLITE if EMBEDDED else _engines.database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -171,6 +186,7 @@ LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "console:campaigns"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
 
+SESSION_ENGINE = "prefmh_web.accounts.session_store"
 SESSION_COOKIE_NAME = "prefmh_session"
 SESSION_COOKIE_AGE = 60 * 24 * 60 * 60
 CSRF_COOKIE_NAME = "prefmh_csrf"
@@ -207,7 +223,7 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 MEDIA_ROOT = DATA_DIR / "media"
 # A catalog upload is bounded by the form; it streams to disk above this size.
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
-FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 # Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
 FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
@@ -231,7 +247,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {"context": {"()": "prefmh_web.operations.logs.ContextFilter"}},
     "formatters": {
-        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "line": {"()": "prefmh_web.operations.logs.LineFormatter"},
         "json": {"()": "prefmh_web.operations.logs.JsonFormatter"},
     },
     "handlers": {
@@ -245,11 +261,12 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "prefmh_web": {"level": environment.log_level("WARNING" if EMBEDDED else "INFO")},
-        # Uvicorn sets up loggers of its own before it imports us; one stream of one form is what collectors read.
-        # Each address it would note holds an invitation, which is a secret: no access log.
+        # Uvicorn sets up loggers of its own before it imports us, and Django has some: one stream of one form, without
+        # secrets, is what collectors read. Each address that uvicorn would note holds an invitation: no access log.
         **{
             name: {"handlers": [], "propagate": True, "level": "WARNING"}
-            for name in ("uvicorn", "uvicorn.error", "uvicorn.access")
+            for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
         },
+        **{name: {"handlers": [], "propagate": True, "level": "INFO"} for name in ("django", "django.server")},
     },
 }

@@ -21,13 +21,14 @@ class ImageDescription:
         colourfulness: M^(3) of Hasler and Süsstrunk (2003); 0 is grey, about 33 moderately, 59 highly and above 82
             extremely colourful by their raters.
         contrast: root mean square contrast: the standard deviation of brightness, 0 to 0.5.
-        edge_density: the share of pixels where brightness rises by more than a tenth of its range per pixel, 0 to 1.
+        edge_density: the share of pixels where brightness rises by more than a tenth of its range per pixel, 0 to 1;
+            None for a picture of one row or one column, where it has no slope in one of the two directions.
         symmetry: correlation of brightness with its left-right mirror image, -1 to 1; 1 for a picture of one tone.
     """
 
     colourfulness: float
     contrast: float
-    edge_density: float
+    edge_density: float | None
     symmetry: float
 
 
@@ -35,13 +36,13 @@ def describe_image(pixels: npt.NDArray[np.uint8]) -> ImageDescription:
     """Measure a picture.
 
     Args:
-        pixels: sRGB, shape (height, width, 3), at least 2 × 2.
+        pixels: sRGB, shape (height, width, 3), at least one pixel.
 
     Raises:
         ValueError: another shape.
     """
-    if pixels.ndim != 3 or pixels.shape[2] != 3 or min(pixels.shape[:2]) < 2:
-        raise ValueError(f"pixels must have the shape (height, width, 3), at least 2 × 2, not {pixels.shape}")
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or min(pixels.shape[:2]) < 1:
+        raise ValueError(f"pixels must have the shape (height, width, 3), at least 1 × 1, not {pixels.shape}")
     red, green, blue = (pixels[..., band].astype(np.float64) for band in range(3))
     brightness = (_LUMA[0] * red + _LUMA[1] * green + _LUMA[2] * blue) / 255
     return ImageDescription(
@@ -60,7 +61,9 @@ def _colourfulness(
     return float(spread + 0.3 * np.hypot(red_green.mean(), yellow_blue.mean()))
 
 
-def _edge_density(brightness: npt.NDArray[np.float64]) -> float:
+def _edge_density(brightness: npt.NDArray[np.float64]) -> float | None:
+    if min(brightness.shape) < 2:
+        return None
     down, across = np.gradient(brightness)
     return float(np.mean(np.hypot(down, across) > _EDGE))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import cast
 
-from rdkit import Chem, RDConfig
+from rdkit import Chem, RDConfig, rdBase
 from rdkit.Chem import QED, rdMolDescriptors
 
 from sampler.spaces.molecules.graph import read_molecule
@@ -20,7 +21,7 @@ _ALERTS = ("PAINS", "BRENK")
 
 @dataclass(frozen=True)
 class MoleculeDescription:
-    """Properties of one molecule, as RDKit computes them.
+    """Properties of one molecule, as RDKit computes them; None where it cannot.
 
     Args:
         qed: quantitative estimate of drug-likeness, 0 to 1, more is better (Bickerton et al., 2012).
@@ -33,11 +34,11 @@ class MoleculeDescription:
         alerts: descriptions of the PAINS and Brenk alerts that match, in alphabetical order.
     """
 
-    qed: float
-    synthetic_accessibility: float
-    weight: float
-    log_p: float
-    tpsa: float
+    qed: float | None
+    synthetic_accessibility: float | None
+    weight: float | None
+    log_p: float | None
+    tpsa: float | None
     donors: int
     acceptors: int
     rotatable_bonds: int
@@ -47,19 +48,21 @@ class MoleculeDescription:
 
 
 def describe_molecule(smiles: str) -> MoleculeDescription:
-    """Return the properties of a molecule.
+    """Return the properties of a molecule: of any that a catalog may hold, salts, radicals and dummies included.
 
     Raises:
-        ValueError: not a molecule that can be a state.
+        ValueError: not a SMILES that RDKit accepts.
     """
-    molecule = read_molecule(smiles).molecule
-    qed, synthetic_accessibility = rate_molecule(smiles)
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise ValueError(f"“{smiles}” is no molecule that RDKit accepts")
     return MoleculeDescription(
-        qed=qed,
-        synthetic_accessibility=synthetic_accessibility,
-        weight=_average_weight(molecule),
-        log_p=float(rdMolDescriptors.CalcCrippenDescriptors(molecule)[0]),
-        tpsa=float(rdMolDescriptors.CalcTPSA(molecule)),
+        qed=_measured(QED.qed, molecule),
+        synthetic_accessibility=_measured(_sa_score(), molecule),
+        weight=_measured(_average_weight, molecule),
+        log_p=_measured(lambda each: rdMolDescriptors.CalcCrippenDescriptors(each)[0], molecule),
+        tpsa=_measured(rdMolDescriptors.CalcTPSA, molecule),
         donors=int(rdMolDescriptors.CalcNumHBD(molecule)),
         acceptors=int(rdMolDescriptors.CalcNumHBA(molecule)),
         rotatable_bonds=int(rdMolDescriptors.CalcNumRotatableBonds(molecule)),
@@ -77,6 +80,17 @@ def rate_molecule(smiles: str) -> tuple[float, float]:
     """
     molecule = read_molecule(smiles).molecule
     return float(QED.qed(molecule)), _sa_score()(molecule)  # type: ignore[no-untyped-call]
+
+
+def _measured(measure: Callable[[Chem.Mol], float], molecule: Chem.Mol) -> float | None:
+    """Return a measure; None where RDKit has no number for this molecule."""
+    try:
+        with rdBase.BlockLogs():
+            value = float(measure(molecule))
+    # What RDKit raises for atoms that it has no parameters for, or a logarithm of nothing.
+    except (ValueError, ArithmeticError, RuntimeError, LookupError):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _average_weight(molecule: Chem.Mol) -> float:

@@ -1,0 +1,146 @@
+"""Two who change one draft at the same moment, in every order: one wins, the other is told, and nothing is half done."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection, connections
+
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.campaigns.models import Campaign, Chain, Judge, State
+from tests.console.test_pages import form
+from tests.console.test_spaces import MOLECULES
+from tests.security.world import browser_of
+from tests.support.stack import make_draft, make_recipe, wait_until_idle
+
+GENERATED = make_recipe(space={"kind": "images"}, kernel={"kind": "independent"})
+
+
+@pytest.fixture
+def owner(researcher):
+    make_researcher(researcher)
+    return researcher
+
+
+def post(user, campaign: Campaign, action: str, fields: dict | None = None):
+    """Send a form in a browser of its own; a failure is a page with status 500."""
+    browser = browser_of(user)
+    browser.raise_request_exception = False
+    return browser.post(f"{campaign.get_absolute_url()}{action}/", fields or {})
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do some work to its end on another thread, with a database connection of its own."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
+class Overtaking:
+    """Does its work once, before the given statement of this thread that stands in no transaction."""
+
+    def __init__(self, work: Callable[[], object], before: int) -> None:
+        self._work, self._left, self.happened = work, before, False
+
+    def __call__(self, execute, sql, params, many, context):
+        if not self.happened and not connection.in_atomic_block:
+            self._left -= 1
+            if self._left < 0:
+                self.happened = True
+                elsewhere(self._work)
+        return execute(sql, params, many, context)
+
+
+@contextmanager
+def overtaking(work: Callable[[], object], before: int) -> Iterator[Overtaking]:
+    found = Overtaking(work, before)
+    with connection.execute_wrapper(found):
+        yield found
+
+
+def every_order(make: Callable[[], Campaign], first: Callable, second: Callable) -> Iterator[tuple[Campaign, object]]:
+    """Yield a draft and the answer to `first`, for every statement of it that `second` overtakes it at."""
+    for before in range(200):
+        campaign = make()
+        with overtaking(lambda campaign=campaign: second(campaign), before) as found:
+            answer = first(campaign)
+        wait_until_idle()
+        yield campaign, answer
+        if not found.happened:
+            return
+    raise AssertionError("more statements than anybody thought of")
+
+
+@pytest.mark.parametrize("recipe", [make_recipe(chains=1), GENERATED | {"chains": 1}], ids=["file", "generated"])
+@pytest.mark.parametrize("action", ["start", "setup", "members", "delete"])
+def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(owner, idle_tasks, django_user_model, action, recipe):
+    django_user_model.objects.create_user("friend")
+    fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**MOLECULES)}.get(action)
+
+    def make() -> Campaign:
+        if recipe["space"]["kind"] == "catalog":
+            return make_draft(owner, recipe=recipe)
+        return Campaign.objects.create(owner=owner, name="Patterns", recipe=recipe)
+
+    statuses = set()
+    for campaign, answer in every_order(
+        make, lambda draft: post(owner, draft, action, fields), lambda draft: post(owner, draft, "delete")
+    ):
+        statuses.add(answer.status_code)
+        # Both done: then the one came whole before the other.
+        left = Campaign.objects.filter(pk=campaign.pk).first()
+        if left is None:
+            assert not Chain.objects.filter(campaign=campaign.pk).exists()
+            assert not Judge.objects.filter(campaign=campaign.pk).exists()
+            assert not State.objects.filter(campaign=campaign.pk).exists()
+        elif action == "start":
+            assert left.is_running
+            assert left.chains.count() == 1
+    # 302 with the reason on the next page; 404 where the draft had gone before it was looked up.
+    assert statuses <= {302, 404}
+
+
+def test_a_draft_is_changed_while_it_is_being_started(owner, idle_tasks):
+    """The recipe that runs is the one whose objects are there, whichever of the two came first."""
+    statuses = set()
+    for campaign, answer in every_order(
+        lambda: make_draft(owner, recipe=make_recipe(chains=1)),
+        lambda draft: post(owner, draft, "start"),
+        lambda draft: post(owner, draft, "setup", form(**MOLECULES)),
+    ):
+        statuses.add(answer.status_code)
+        left = Campaign.objects.get(pk=campaign.pk)
+        if left.is_running:
+            assert (left.space_kind == "catalog") == (left.states.filter(weight__isnull=False).count() == 12)
+            assert left.judges.count() == len(left.recipe["judges"])
+    assert statuses == {302}
+
+
+def test_start_and_delete_at_once_leave_a_whole_campaign_or_none(owner, idle_tasks):
+    """Truly at once, a few times: what the orders above cannot reach lies inside the transactions."""
+    for _ in range(6):
+        campaign = make_draft(owner, recipe=make_recipe(chains=2))
+        ready, statuses = threading.Barrier(2), {}
+
+        def go(action: str, campaign=campaign, ready=ready, statuses=statuses) -> None:
+            ready.wait()
+            statuses[action] = post(owner, campaign, action).status_code
+            connections.close_all()
+
+        threads = [threading.Thread(target=go, args=(action,)) for action in ("start", "delete")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wait_until_idle()
+        assert set(statuses.values()) <= {302, 404}
+        left = Campaign.objects.filter(pk=campaign.pk).first()
+        assert left is None or (left.is_running and left.states.count() == 12 and left.chains.count() == 2)

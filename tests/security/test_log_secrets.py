@@ -1,0 +1,150 @@
+"""What a server process writes while people come, wrongly and rightly: no invitation, no link that signs in."""
+
+import contextlib
+import logging
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.security.world import browser_of
+from tests.support.ports import port_from
+from tests.support.processes import wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+# Of the form that invitations have; no such campaign is there, which a log must not depend on.
+TOKEN = "Kq3xV9-bT_sWmZ2cLr7YtQ"
+UVICORN = ["-m", "uvicorn", "prefmh_web.asgi:application", "--lifespan", "off", "--access-log", "--log-level"]
+SERVERS = {
+    "serve, JSON": (["manage.py", "serve", "--port"], {"LOG_FORMAT": "json", "LOG_LEVEL": "DEBUG"}),
+    "serve, DEBUG": (["manage.py", "serve", "--port"], {"DEBUG": "1"}),
+    "uvicorn, trace": ([*UVICORN, "trace", "--port"], {}),
+}
+PATHS = [
+    "/join/{}/", "/join/{}", "/join/{}/vote/", "//join/{}/", "/JOIN/{}/", "/jion/{}/", "/join/{}%00/", "/join/%20{}/vote",
+    "/join/{}/nothing/here", "/ws/join/{}/", "/{}", "/accounts/sign-in/?next=/join/{}/", "/nothing/?next=%2Fjoin%2F{}%2F",
+    "/campaigns/1/files/{}", "/static/{}", "/join/{}/?a=" + "b" * 3000,
+]  # fmt: skip
+METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
+
+
+@contextlib.contextmanager
+def serving(folder: Path, command: list[str], variables: dict[str, str]) -> Iterator[tuple[int, Path, str]]:
+    """Run a server of its own database; yield its port, its log and the path that signs its researcher in."""
+    environment = {**os.environ, "PREFMH_DATA": str(folder / "data"), **variables}
+    run = [sys.executable, "manage.py"]
+    subprocess.run([*run, "migrate", "--verbosity", "0"], cwd=ROOT, env=environment, check=True)
+    made = subprocess.run(
+        [*run, "researcher", "ada", "--link"], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    )
+    port, log = port_from(26_000), folder / "log"
+    with log.open("w") as file:
+        process = subprocess.Popen([sys.executable, *command, str(port)], cwd=ROOT, env=environment, stderr=file)
+    try:
+        wait_for(lambda: answers(port), "the server answers")
+        yield port, log, re.search(r"/accounts/\S+", made.stdout)[0]
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+        return answer.status == 200
+    return False
+
+
+def ask(port: int, method: str, path: str, **headers: str) -> int:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
+def send(port: int, head: str) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(head.encode("latin1"))
+        connection.recv(4096)
+
+
+def open_socket(port: int, path: str, origin: str) -> None:
+    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + "A" * 22
+    send(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{upgrade}==\r\nOrigin: {origin}\r\n\r\n")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_no_line_of_a_log_holds_an_invitation_or_a_link_that_signs_in(tmp_path, server):
+    with serving(tmp_path, *SERVERS[server]) as (port, log, sign_in):
+        # Nobody's cookie, and a page elsewhere that says where it was.
+        headers = {"Cookie": f"prefmh_session={TOKEN}abcdefghij", "Referer": f"https://evil.example/join/{TOKEN}/"}
+        statuses = {ask(port, method, path.format(TOKEN), **headers) for method in METHODS for path in PATHS}
+        for method in METHODS:
+            statuses.add(ask(port, method, sign_in))
+            ask(port, method, sign_in[:-3] + "AAA")
+            ask(port, method, f"/accounts/sign-in/?next={quote(sign_in)}")
+        for path in (f"/ws/join/{TOKEN}/", f"/ws/jion/{TOKEN}/", f"/join/{TOKEN}/"):
+            open_socket(port, path, f"http://127.0.0.1:{port}")
+            open_socket(port, path, "http://evil.example")
+        send(port, f"GET /join/{TOKEN}/ HTTP/1.1\r\nHost: {TOKEN}.evil.example\r\n\r\n")
+        send(port, f"GET /join/{TOKEN}/ HTTP/9\r\n\r\n")
+    written = log.read_text()
+    # The negative control: there is something to keep quiet about, and it is told.
+    assert {404, 405} <= statuses
+    assert "Method Not Allowed" in written
+    assert "Not Found" in written
+    key = sign_in.partition("sesame=")[2]
+    assert [line for line in written.splitlines() if TOKEN in line or key in line or key[:-3] in line] == []
+    # With DEBUG Django itself fails on posts to addresses without their last slash, to tell developers of it.
+    assert 500 not in statuses or server == "serve, DEBUG"
+
+
+def test_a_failure_tells_no_secret_whoever_handles_its_record():
+    """A handler, a formatter and a logger of somebody else's; an error whose message and whose cause name the token."""
+    lines: list[str] = []
+
+    class Elsewhere(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(logging.Formatter("%(message)s %(args)s").format(record))
+
+    logger, handler = logging.getLogger("somebody.elses"), Elsewhere()
+    logger.addHandler(handler)
+    try:
+        try:
+            raise ValueError(f"no route for /ws/join/{TOKEN}/")
+        except ValueError:
+            logger.exception("%s asked for %s", "somebody", f"/join/{TOKEN}/", stack_info=True)
+        logger.error({"path": f"/join/{TOKEN}/", "query": "sesame=AAAA1234"})
+        logger.error("kept: campaign %(campaign)s", {"campaign": 3, "token": TOKEN})
+    finally:
+        logger.removeHandler(handler)
+    text = "\n".join(lines)
+    assert TOKEN not in text
+    assert "AAAA1234" not in text
+    # The negative control: what is no secret is kept.
+    assert "ValueError: no route for /ws/join/" in text
+    assert "kept: campaign 3" in text
+
+
+def test_pages_may_be_asked_for_without_their_content(campaign, researcher, client):
+    """HEAD, as those who show previews of links ask: answered as GET is, with nothing done."""
+    link = campaign.invitations.get().get_absolute_url()
+    assert client.head(link).status_code == 200
+    assert client.head(f"{link}vote/").status_code == 302
+    client.post(link)
+    assert client.head(f"{link}vote/").status_code == 200
+    assert not campaign.annotators.get().leases.exists()
+    owner, page = browser_of(researcher), campaign.get_absolute_url()
+    for path in ("/", page, "/campaigns/new/", "/endpoints/", f"{page}files/votes.csv", f"{page}files/export.zip"):
+        answer = owner.head(path)
+        assert (path, answer.status_code) == (path, 200)
+        assert answer.content == b""

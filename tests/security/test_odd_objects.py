@@ -1,0 +1,111 @@
+"""Objects that few measures can be taken of: pages and tables show what is known of them, and leave the rest empty."""
+
+import csv
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from prefmh_web.campaigns import export, properties
+from tests.security.world import browser_of
+from tests.support import files
+from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+
+RNG = np.random.default_rng(20261122)
+
+
+def noise(width: int, height: int, kind: str = "PNG", **saving) -> bytes:
+    pixels = RNG.integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return files.saved(Image.fromarray(pixels), kind, **saving)
+
+
+def animated(kind: str) -> bytes:
+    frames = [Image.fromarray(RNG.integers(0, 256, (1, 5, 3), dtype=np.uint8)) for _ in range(3)]
+    return files.saved(frames[0], kind, save_all=True, append_images=frames[1:])
+
+
+PICTURES = {
+    "one pixel.png": noise(1, 1),
+    "a row.jpg": noise(7, 1, "JPEG"),
+    "a column.webp": noise(1, 7, "WEBP"),
+    "a long row.png": noise(9000, 2),
+    "a long column.gif": noise(1, 3000, "GIF"),
+    "clear.png": files.saved(Image.new("RGBA", (6, 1), (10, 20, 30, 0))),
+    "bits.png": files.saved(Image.fromarray(RNG.integers(0, 2, (1, 9)).astype(bool))),
+    "palette.png": files.saved(Image.fromarray(RNG.integers(0, 256, (1, 9, 3), dtype=np.uint8)).quantize(5)),
+    "deep.png": files.saved(Image.fromarray(RNG.integers(0, 2**16, (1, 9), dtype=np.uint16))),
+    "inks.jpg": files.saved(Image.new("CMYK", (1, 9), (3, 100, 2, 0)), "JPEG"),
+    "moving.gif": animated("GIF"),
+    "moving.png": animated("PNG"),
+    "moving.webp": animated("WEBP"),
+    "flat.bmp": files.picture("red", (1, 4), "BMP"),
+    "square.png": noise(8, 8),
+}
+MOLECULES = ["[Na+].[Cl-]", "C.C", "[CH3]", "C[CH2]", "[Cu+2]", "CC*", "[2H]O[2H]", "[Si]", "[U]", "CCO"]
+
+
+def properties_of(campaign) -> dict[str, dict[str, str]]:
+    text = "".join(export.as_csv(properties.rows(export.Cut.now(campaign))))
+    assert "nan" not in text.lower()
+    return {row["content"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+
+
+def page_for(owner, path: str):
+    """Return what a browser would be shown; a failure is a page with status 500."""
+    browser = browser_of(owner)
+    browser.raise_request_exception = False
+    return browser.get(path)
+
+
+def odd_campaign(owner, kind: str, content: bytes, count: int):
+    recipe = make_recipe(space={"kind": "catalog", "objects": kind, "neighbours": 2}, chains=40)
+    campaign = make_campaign(owner, file=content, filename=f"odd.{kind}", recipe=recipe)
+    wait_until_idle()
+    assert campaign.catalog.refusals == []
+    assert campaign.states.count() == count
+    return campaign
+
+
+def test_pictures_of_any_shape_show_on_the_page_and_in_the_table(researcher, idle_tasks):
+    campaign = odd_campaign(researcher, "images", files.archive(PICTURES), len(PICTURES))
+    page = page_for(researcher, campaign.get_absolute_url())
+    assert page.status_code == 200
+    assert "colourfulness" in page.content.decode()
+    found = properties_of(campaign)
+    assert found.keys() == PICTURES.keys()
+    assert found["a row.jpg"]["edge_density"] == ""
+    assert found["a row.jpg"]["colourfulness"] != ""
+    assert found["square.png"]["edge_density"] != ""
+
+
+def test_salts_radicals_and_dummies_show_on_the_page_and_in_the_table(researcher, idle_tasks):
+    campaign = odd_campaign(researcher, "molecules", files.table([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES))
+    page = page_for(researcher, campaign.get_absolute_url())
+    assert page.status_code == 200
+    found = properties_of(campaign)
+    assert float(found["[Cl-].[Na+]"]["weight"]) == pytest.approx(58.44, abs=0.01)
+    assert float(found["CCO"]["qed"]) == pytest.approx(0.407, abs=0.002)
+
+
+def test_a_lost_picture_hides_no_campaign(researcher, idle_tasks):
+    campaign = odd_campaign(researcher, "images", files.archive(PICTURES), len(PICTURES))
+    head = campaign.chains.first().head
+    head.picture.storage.delete(head.picture.name)
+    page = page_for(researcher, campaign.get_absolute_url())
+    assert page.status_code == 200
+    assert "its picture cannot be read" in page.content.decode()
+    assert page_for(researcher, f"/campaigns/pictures/{head.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize("text", ["'.' * 400_000 + 'a'", "'.' * 100_000 + chr(34) * 300_000 + 'a'", "'?!' * 200_000"])
+def test_a_text_of_marks_is_measured_before_anybody_gives_up(text):
+    """Steps in proportion to its square, as there once were, would take half an hour."""
+    command = [sys.executable, "-c", f"import sampler; print(sampler.describe_text({text}).words)"]
+    try:
+        words = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    except subprocess.TimeoutExpired:
+        words = "still counting"
+    assert words in ("1\n", "0\n")
