@@ -53,14 +53,22 @@ def _database() -> Iterator[Finding]:
 
 
 def _queues() -> Iterator[Finding]:
+    patience_s = queues.WORKERS_PATIENCE_S
     try:
         queues.try_channel_layer()
     except queues.Unreachable as reason:
-        yield Finding(f"{reason} Open pages are not told of changes.", "Start Redis, and compare REDIS_URL.")
+        patience_s = queues.SHORT_WORKERS_PATIENCE_S
+        yield Finding(
+            f"{reason} Open pages are told of changes late.",
+            "Start Redis, or wake it if it is frozen, and compare REDIS_URL. Votes are stored without it.",
+        )
     try:
-        lengths, consumers = queues.lengths(), queues.consumers()
+        lengths, consumers = queues.lengths(), queues.consumers(patience_s)
     except queues.Unreachable as reason:
-        yield Finding(f"{reason} No task is done.", "Start the broker; compare CELERY_BROKER_URL and REDIS_URL.")
+        yield Finding(
+            f"{reason} No task is done: votes are stored, but no new pair is made.",
+            "Start the broker, or wake it if it is frozen; compare CELERY_BROKER_URL and REDIS_URL.",
+        )
         return
     if not settings.EMBEDDED:
         yield from _unserved(lengths, consumers)
