@@ -14,8 +14,10 @@ from prefmh_web.operations.bounded import within
 
 QUEUES = ("default", "files", "endpoints", "gpu")
 _PATIENCE_S = 1.2
-# Nobody knows how many workers there are, so all of this passes: much, unless a server is known to be in trouble.
-WORKERS_PATIENCE_S, SHORT_WORKERS_PATIENCE_S = 3.0, 0.8
+# Those without whose worker nothing goes on.
+NEEDED = ("default", "files")
+# Nobody knows how many workers there are, so all of this passes; the second only where one is missed.
+_WORKERS_ANSWER_S, _SLOW_WORKERS_ANSWER_S = 0.7, 3.0
 
 
 class Unreachable(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -36,14 +38,22 @@ def lengths() -> dict[str, int]:
         raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
 
 
-def consumers(patience_s: float = WORKERS_PATIENCE_S) -> dict[str, set[str]]:
-    """Return the workers that take from each queue, of those that say so within `patience_s` seconds.
+def consumers(is_urgent: bool = False) -> dict[str, set[str]]:
+    """Return the workers that take from each queue.
+
+    Args:
+        is_urgent: do not wait for workers that are slow to answer.
 
     Raises:
         Unreachable: the broker does not answer.
     """
     if settings.EMBEDDED:
         return {"in-process": {"this process"}}
+    found = _consumers(_WORKERS_ANSWER_S)
+    return found if is_urgent or set(NEEDED) <= found.keys() else _consumers(_SLOW_WORKERS_ANSWER_S)
+
+
+def _consumers(patience_s: float) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     try:
         answers = within(patience_s + _PATIENCE_S, _active_queues, patience_s)
