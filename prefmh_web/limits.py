@@ -26,11 +26,11 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage, Storage
 from limits.strategies import MovingWindowRateLimiter
 
+from prefmh_web import shared_redis
 from prefmh_web.settings.rates import RATES
 
 logger = logging.getLogger(__name__)
 
-_REDIS_PATIENCE_S = 0.5
 # Providers hand each customer this much of the newer addresses.
 _IPV6_PREFIX = 64
 
@@ -167,12 +167,14 @@ def _use_each(how: str, uses: tuple[Use, ...]) -> None:
 
 def _use(how: str, name: str, key: tuple[Key, ...]) -> None:
     rate, hashed = _rate(settings.RATE_LIMITS.get(name, RATES[name])), _hashed(key)
-    try:
-        _allow(_shared(), how, rate, name, hashed)
-    except StorageError:
-        # Without Redis each process counts for itself: looser, but nobody is kept from voting.
-        logger.warning("rates are counted by this process alone: Redis does not answer")
-        _allow(_own(), how, rate, name, hashed)
+    if not shared_redis.is_out():
+        try:
+            _allow(_shared(), how, rate, name, hashed)
+            return
+        except StorageError as error:
+            shared_redis.note_failure(error.storage_error)
+    # Without Redis each process counts for itself: looser, but nobody is kept from voting, nor waits for it.
+    _allow(_own(), how, rate, name, hashed)
 
 
 def _allow(limiter: MovingWindowRateLimiter, how: str, rate: RateLimitItem, *key: str) -> None:
@@ -196,9 +198,8 @@ def _shared() -> MovingWindowRateLimiter:
     url = getattr(settings, "REDIS_URL", None)
     if url is None:
         return _own()
-    patience = {"socket_timeout": _REDIS_PATIENCE_S, "socket_connect_timeout": _REDIS_PATIENCE_S}
     prefix = f"prefmh.{settings.DATABASES['default']['NAME']}.rates"
-    return _limiter(RedisStorage(url, wrap_exceptions=True, key_prefix=prefix, **patience))
+    return _limiter(RedisStorage(url, wrap_exceptions=True, key_prefix=prefix, **shared_redis.patience()))
 
 
 @cache

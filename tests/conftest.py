@@ -162,5 +162,6 @@ def installation(tmp_path_factory) -> Iterator[Installation]:
     try:
         installation.start()
         yield installation
+        installation.look_after()
     finally:
         installation.stop()

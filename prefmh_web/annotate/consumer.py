@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from datetime import timedelta
 
 from channels.db import database_sync_to_async
 
@@ -18,8 +19,11 @@ logger = logging.getLogger(__name__)
 
 # "Try again later": the page keeps its vote, waits longer each time, connects and sends it again.
 TOO_OFTEN = 1013
+# With these a page says that it goes: closed, left, or loaded again. A lost connection says nothing.
+FAREWELLS = frozenset({1000, 1001, 1005})
 _LONGEST_MESSAGE = 10_000
 HEARTBEAT_S = 30
+_A_MOMENT_S = 0.1
 _LOOK_AT_MOST_EVERY_S = 0.1
 # A skipped question returns to its person after a while, and no nudge tells when.
 _LOOK_AT_LEAST_EVERY_S = 10
@@ -71,7 +75,9 @@ class VotingConsumer(LiveConsumer):
     async def disconnect(self, code):
         await self.leave()
         if self.annotator is not None:
-            await self._depart()
+            await self._depart(leases.FAREWELL_GRACE if code in FAREWELLS else leases.ORPHAN_GRACE)
+            if code in FAREWELLS:
+                _release_later(self.annotator)
 
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
@@ -153,9 +159,9 @@ class VotingConsumer(LiveConsumer):
         return people.set_present(self.annotator, True)
 
     @database_sync_to_async
-    def _depart(self) -> None:
+    def _depart(self, grace: timedelta) -> None:
         people.set_present(self.annotator, False)
-        leases.orphan(self.annotator)
+        leases.orphan(self.annotator, grace)
 
     async def _stay_present(self) -> None:
         while True:
@@ -169,6 +175,24 @@ class VotingConsumer(LiveConsumer):
     @database_sync_to_async
     def _is_known(self) -> bool:
         return people.is_known(self.scope["session"].session_key, self.annotator)
+
+
+# The loop itself keeps no hold of what it runs.
+_releasing: set[asyncio.Task] = set()
+
+
+def _release_later(annotator: Annotator) -> None:
+    """Give a person's question back once the grace is over, if no page of theirs is there by then.
+
+    Should this process end before, the sweep does it.
+    """
+    asyncio.get_running_loop().call_later(leases.FAREWELL_GRACE.total_seconds() + _A_MOMENT_S, _release, annotator)
+
+
+def _release(annotator: Annotator) -> None:
+    task = asyncio.ensure_future(database_sync_to_async(leases.release)(annotator))
+    _releasing.add(task)
+    task.add_done_callback(_releasing.discard)
 
 
 def _fields(text: str) -> dict:

@@ -4,6 +4,7 @@
     answer   hands the vote to `campaigns.loop.cast_vote` and ends the lease, in one transaction
     skip     returns the question to its judge
     orphan, adopt    the person's page went away, or came back
+    release  ends the leases of somebody whose page has said that it goes, and has not come back
     expire   ends the leases whose time is over; look_again_where_nobody_is_asked finds room that nobody has noted
 
 A comparison never has more leases out than votes it can still use (`Question.has_room`), so nobody's vote comes
@@ -28,8 +29,10 @@ from prefmh_web.annotate.questions import Question, question_on, questions_for
 from prefmh_web.campaigns import live, loop, plans
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Vote
 
-# How long a question waits for a person whose page has gone: a reload or a short loss of signal takes less.
+# How long a question waits for a person whose page has gone: a short loss of signal takes less.
 ORPHAN_GRACE = timedelta(seconds=15)
+# And for one whose page has said that it goes, as it does when it is closed, left or loaded again: that takes less.
+FAREWELL_GRACE = timedelta(seconds=3)
 # As SQL, since every vote asks it: a queryset's subquery costs more to put into words than to answer.
 _OTHERS_OUT = RawSQL(
     "(SELECT COUNT(*) FROM annotate_lease o WHERE o.comparison_id = annotate_lease.comparison_id"
@@ -123,9 +126,9 @@ def skip(key: uuid.UUID, annotator: Annotator) -> None:
         live.nudge(live.voters(annotator.campaign_id))
 
 
-def orphan(annotator: Annotator) -> None:
+def orphan(annotator: Annotator, grace: timedelta = ORPHAN_GRACE) -> None:
     """A page of this person is gone: their question goes back soon, unless one comes back or is open still."""
-    _orphan(Lease.objects.filter(annotator=annotator))
+    _orphan(Lease.objects.filter(annotator=annotator), grace)
     # Another page of the same person, should there be one, adopts the question again.
     live.nudge(live.voter(annotator.pk))
 
@@ -135,6 +138,14 @@ def adopt(annotator: Annotator) -> None:
     for lease in Lease.objects.filter(annotator=annotator, ended_at__isnull=True, is_orphan=True):
         expires_at = lease.issued_at + timedelta(seconds=annotator.campaign.lease_seconds)
         Lease.objects.filter(pk=lease.pk, is_orphan=True).update(expires_at=expires_at, is_orphan=False)
+
+
+def release(annotator: Annotator) -> None:
+    """The grace of `orphan` is over: give back what no page of this person has adopted. The sweep would, later."""
+    now = timezone.now()
+    left_behind = Lease.objects.filter(annotator=annotator, ended_at__isnull=True, is_orphan=True, expires_at__lte=now)
+    for lease in left_behind.select_related("annotator"):
+        _expire(lease, now)
 
 
 def wake(annotator: Annotator) -> None:
@@ -178,8 +189,8 @@ def look_again_where_nobody_is_asked() -> None:
             live.nudge(live.voters(comparison.chain.campaign_id))
 
 
-def _orphan(leases) -> None:
-    deadline = timezone.now() + ORPHAN_GRACE
+def _orphan(leases, grace: timedelta = ORPHAN_GRACE) -> None:
+    deadline = timezone.now() + grace
     leases.filter(ended_at__isnull=True, expires_at__gt=deadline).update(expires_at=deadline, is_orphan=True)
 
 

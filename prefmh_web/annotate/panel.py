@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.annotate import leases
 from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns import proposing
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, State
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
@@ -22,6 +23,8 @@ _HOLDS_A_LEASE = RawSQL(
     "EXISTS (SELECT 1 FROM annotate_lease l WHERE l.annotator_id = campaigns_annotator.id AND l.ended_at IS NULL)", ()
 )
 _progress: dict[tuple[int, datetime | None], tuple[float, int]] = {}
+# The same for whether the making of pairs is held up, which only pages that wait ask.
+_held_up: dict[int, tuple[float, bool]] = {}
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class Panel:
         if not self.campaign.is_running:
             return self.campaign.status
         return "resting" if self.annotator.resting else "waiting"
+
+    @property
+    def is_held_up(self) -> bool:
+        """True when there may be no pair because none could be made, whatever others do."""
+        return self.standing == "waiting" and _is_held_up(self.campaign)
 
     @property
     def percent(self) -> int:
@@ -98,3 +106,12 @@ def _steps_decided(campaign: Campaign) -> int:
         decided = campaign.chains.aggregate(decided=Sum("step"))["decided"] or 0
         _progress[key] = now, decided
     return decided
+
+
+def _is_held_up(campaign: Campaign) -> bool:
+    now = time.monotonic()
+    asked_at, is_held_up = _held_up.get(campaign.pk, (float("-inf"), False))
+    if now - asked_at > _PROGRESS_S:
+        is_held_up = proposing.is_overdue(campaign)
+        _held_up[campaign.pk] = now, is_held_up
+    return is_held_up

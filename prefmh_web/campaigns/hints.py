@@ -1,13 +1,12 @@
 """Hints that there is work: Celery tasks, called by name once the transaction that made the work has committed.
 
 The database is the to-do list. A hint that is lost, doubled or late changes nothing: `tasks.sweep` finds the work.
-By name, because the tasks import the modules that give the hints.
+So nobody waits for one to be sent (`publishing.py`). By name, because the tasks import the modules that give the hints.
 """
 
 from django.db import transaction
 
-from prefmh_web import celery_app
-from prefmh_web.campaigns import plans, writers
+from prefmh_web.campaigns import plans, publishing, writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison
 
 GPU, ENDPOINTS = "gpu", "endpoints"
@@ -36,7 +35,12 @@ def judge(comparison: Comparison) -> None:
     """Hint that models have votes to cast on a comparison."""
     for judge in plans.judges_of(comparison.chain.campaign):
         if judge.is_model:
-            _after_commit("prefmh_web.campaigns.tasks.judge", comparison.pk, judge.pk)
+            turn(comparison.pk, judge.pk)
+
+
+def turn(comparison_id: int, judge_id: int) -> None:
+    """Hint that one model has votes to cast on a comparison."""
+    _after_commit("prefmh_web.campaigns.tasks.judge", comparison_id, judge_id)
 
 
 def read_catalog(catalog_id: int, revision: int) -> None:
@@ -45,7 +49,5 @@ def read_catalog(catalog_id: int, revision: int) -> None:
 
 
 def _after_commit(task: str, *arguments: int, queue: str | None = None) -> None:
-    options = {"queue": queue} if queue else {}
-    # robust: what was stored stays stored when the queue is down. A lambda, since Django cannot log a failed partial.
-    # Our application by name: Celery's “current” one is whichever this thread has made last.
-    transaction.on_commit(lambda: celery_app.tasks[task].apply_async(arguments, **options), robust=True)
+    # robust: what is stored stays stored, whatever becomes of a hint. A lambda: Django cannot log a failed partial.
+    transaction.on_commit(lambda: publishing.publish(publishing.Hint(task, arguments, queue)), robust=True)

@@ -21,6 +21,8 @@ from prefmh_web.campaigns import claims, hints, live, loop, paintings, plans
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Draft, State
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 
+# The sweep comes every five seconds, and a proposal is quick.
+OVERDUE = timedelta(seconds=8)
 _ATTENTION_PAUSE_S = 60
 _AT_ONCE = 64
 # Whoever waits for a picture gets it once it is made; other campaigns' come in between, and those drawn ahead last.
@@ -103,6 +105,17 @@ def unopened_chains() -> QuerySet[Chain]:
 def waiting_chains() -> QuerySet[Chain]:
     """Those of them that nobody is seeing to."""
     return unopened_chains().filter(claims.are_free())
+
+
+def is_overdue(campaign: Campaign) -> bool:
+    """True when a chain of the campaign has been without a pair for longer than the sweep takes to find that.
+
+    Not while a model is at work for it, which may take its time.
+    """
+    since = timezone.now() - OVERDUE
+    decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__lt=since)
+    waits_for_long = Exists(decided) | Q(step=0, campaign__started_at__lt=since)
+    return unopened_chains().filter(~claims.are_claimed(), waits_for_long, campaign=campaign).exists()
 
 
 def chains_to_hint() -> Iterator[Chain]:

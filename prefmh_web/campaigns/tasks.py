@@ -60,11 +60,11 @@ def sweep() -> None:
     for chain in proposing.chains_to_hint():
         hints.propose(chain)
     for comparison_id, judge_id in judging.waiting():
-        judge.delay(comparison_id, judge_id)
+        hints.turn(comparison_id, judge_id)
     reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if catalog_id not in reading:
-            read_catalog.delay(catalog_id, revision)
+            hints.read_catalog(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         loop.finish_if_done(campaign)
     leftovers.remove()

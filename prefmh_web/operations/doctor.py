@@ -53,14 +53,22 @@ def _database() -> Iterator[Finding]:
 
 
 def _queues() -> Iterator[Finding]:
+    is_in_trouble = False
     try:
         queues.try_channel_layer()
     except queues.Unreachable as reason:
-        yield Finding(f"{reason} Open pages are not told of changes.", "Start Redis, and compare REDIS_URL.")
+        is_in_trouble = True
+        yield Finding(
+            f"{reason} Open pages are told of changes late.",
+            "Start Redis, or wake it if it is frozen, and compare REDIS_URL. Votes are stored without it.",
+        )
     try:
-        lengths, consumers = queues.lengths(), queues.consumers()
+        lengths, consumers = queues.lengths(), queues.consumers(is_urgent=is_in_trouble)
     except queues.Unreachable as reason:
-        yield Finding(f"{reason} No task is done.", "Start the broker; compare CELERY_BROKER_URL and REDIS_URL.")
+        yield Finding(
+            f"{reason} No task is done: votes are stored, but no new pair is made.",
+            "Start the broker, or wake it if it is frozen; compare CELERY_BROKER_URL and REDIS_URL.",
+        )
         return
     if not settings.EMBEDDED:
         yield from _unserved(lengths, consumers)
@@ -74,7 +82,7 @@ def _queues() -> Iterator[Finding]:
 def _unserved(lengths: dict[str, int], consumers: dict[str, set[str]]) -> Iterator[Finding]:
     for queue, length in lengths.items():
         # Model servers and accelerators are not everybody's: their queues need a worker once something waits.
-        if queue not in consumers and (length or queue in ("default", "files")):
+        if queue not in consumers and (length or queue in queues.NEEDED):
             yield Finding(
                 f"No worker takes from the queue “{queue}”, where {length} messages wait.",
                 f"Start one: celery -A prefmh_web worker --queues {queue}",

@@ -1,20 +1,23 @@
 """What waits between the processes: task queues and their workers, the channel layer.
 
-Every question here gives up within seconds: it is asked when something is wrong.
+Every question here gives up in time: it is asked when something is wrong. Together, the questions of a probe take less
+than two seconds.
 """
 
-import asyncio
-
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from prefmh_web import shared_redis
 from prefmh_web.celery import app
 from prefmh_web.embedded.tasks import running
+from prefmh_web.operations.bounded import within
 
 QUEUES = ("default", "files", "endpoints", "gpu")
-_PATIENCE_S = 3
+_PATIENCE_S = 1.2
+# Those without whose worker nothing goes on.
+NEEDED = ("default", "files")
+# Nobody knows how many workers there are, so all of this passes; the second only where one is missed.
+_WORKERS_ANSWER_S, _SLOW_WORKERS_ANSWER_S = 0.7, 3.0
 
 
 class Unreachable(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -30,16 +33,62 @@ def lengths() -> dict[str, int]:
     if settings.EMBEDDED:
         return {"in-process": running()}
     try:
-        with app.connection_for_read(connect_timeout=_PATIENCE_S) as connection:
-            connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=_PATIENCE_S)
-            return {queue: _length(connection, queue) for queue in QUEUES}
+        return within(_PATIENCE_S, _lengths)
     except _broker_errors() as error:
         raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
 
 
-def _broker_errors() -> tuple[type[Exception], ...]:
-    # Each transport has its own, and kombu wraps some of them.
-    return (OperationalError, OSError, *app.connection_for_read().connection_errors)
+def consumers(is_urgent: bool = False) -> dict[str, set[str]]:
+    """Return the workers that take from each queue.
+
+    Args:
+        is_urgent: do not wait for workers that are slow to answer.
+
+    Raises:
+        Unreachable: the broker does not answer.
+    """
+    if settings.EMBEDDED:
+        return {"in-process": {"this process"}}
+    found = _consumers(_WORKERS_ANSWER_S)
+    return found if is_urgent or set(NEEDED) <= found.keys() else _consumers(_SLOW_WORKERS_ANSWER_S)
+
+
+def _consumers(patience_s: float) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    try:
+        answers = within(patience_s + _PATIENCE_S, _active_queues, patience_s)
+    except _broker_errors() as error:
+        raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
+    for worker, queues in answers.items():
+        for queue in queues:
+            found.setdefault(queue["name"], set()).add(worker)
+    return found
+
+
+def try_channel_layer() -> None:
+    """Ask the server that carries messages between the processes.
+
+    Raises:
+        Unreachable: it does not answer.
+    """
+    if settings.EMBEDDED:
+        return
+    # Known without asking: whoever probes again and again does not wait each time.
+    if shared_redis.is_out():
+        raise Unreachable("The channel layer does not answer (Redis is out).")
+    try:
+        shared_redis.ask()
+    except shared_redis.errors() as error:
+        shared_redis.note_failure(error)
+        raise Unreachable(f"The channel layer does not answer ({type(error).__name__}).") from error
+
+
+def _lengths() -> dict[str, int]:
+    bounds = {"socket_timeout": _PATIENCE_S, "socket_connect_timeout": _PATIENCE_S, "read_timeout": _PATIENCE_S}
+    options = {**app.conf.broker_transport_options, **bounds}
+    with app.connection_for_read(connect_timeout=_PATIENCE_S, transport_options=options) as connection:
+        connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=_PATIENCE_S)
+        return {queue: _length(connection, queue) for queue in QUEUES}
 
 
 def _length(connection, queue: str) -> int:
@@ -53,37 +102,10 @@ def _length(connection, queue: str) -> int:
         channel.close()
 
 
-def consumers() -> dict[str, set[str]]:
-    """Return the workers that take from each queue.
-
-    Raises:
-        Unreachable: the broker does not answer.
-    """
-    if settings.EMBEDDED:
-        return {"in-process": {"this process"}}
-    found: dict[str, set[str]] = {}
-    try:
-        answers = app.control.inspect(timeout=_PATIENCE_S).active_queues() or {}
-    except _broker_errors() as error:
-        raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
-    for worker, queues in answers.items():
-        for queue in queues:
-            found.setdefault(queue["name"], set()).add(worker)
-    return found
+def _active_queues(patience_s: float) -> dict[str, list[dict]]:
+    return app.control.inspect(timeout=patience_s).active_queues() or {}
 
 
-def try_channel_layer() -> None:
-    """Send a message nobody reads.
-
-    Raises:
-        Unreachable: the channel layer does not take it.
-    """
-    try:
-        async_to_sync(_send)()
-    except Exception as error:
-        raise Unreachable(f"The channel layer does not answer ({type(error).__name__}).") from error
-
-
-async def _send() -> None:
-    async with asyncio.timeout(_PATIENCE_S):
-        await get_channel_layer().group_send("operations.probe", {"type": "probe"})
+def _broker_errors() -> tuple[type[Exception], ...]:
+    # Each transport has its own, and kombu wraps some of them. A TimeoutError is an OSError.
+    return (OperationalError, OSError, *app.connection_for_read().connection_errors)

@@ -126,13 +126,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = _engines.redis_url
 _REDIS_LAYER = {
-    "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-    "CONFIG": {
-        # redis-py 8 would cut a subscription that has been silent for five seconds.
-        "hosts": [{"address": REDIS_URL, "socket_timeout": None}],
-        # Publishing knows no database numbers: two installations on one Redis would nudge each other.
-        "prefix": f"prefmh.{DATABASES['default']['NAME']}.",
-    },
+    "BACKEND": "prefmh_web.redis_layer.RedisLayer",
+    # Publishing knows no database numbers: two installations on one Redis would nudge each other.
+    "CONFIG": {"prefix": f"prefmh.{DATABASES['default']['NAME']}."},
 }
 _IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.embedded.layer.InProcessChannelLayer"}
 CHANNEL_LAYERS = {"default": _IN_PROCESS_LAYER if EMBEDDED else _REDIS_LAYER}
@@ -151,10 +147,15 @@ if not EMBEDDED:
     CELERY_WORKER_PREFETCH_MULTIPLIER = 1
     CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 55 * 60, 60 * 60
     # Redis hands a message out again after this time, so it must be more than any task takes. A worker that dies
-    # keeps nobody waiting that long: the sweep gives the hint anew.
+    # keeps nobody waiting that long: the sweep gives the hint anew. A worker that waits for messages on a connection
+    # whose other end has vanished would wait for ever; the kernel tells it.
     if CELERY_BROKER_URL.startswith("redis"):
-        CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT}
-    # A voter's thread gives the hints. It does not wait for a broker that is down; the sweep finds the work.
+        CELERY_BROKER_TRANSPORT_OPTIONS = {
+            "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT,
+            "socket_keepalive": True,
+            "socket_keepalive_options": environment.keepalive(),
+        }
+    # Sent once: `campaigns/publishing.py` tries again, and the sweep finds the work.
     CELERY_TASK_PUBLISH_RETRY = False
     CELERY_BROKER_CONNECTION_TIMEOUT = 2
     CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

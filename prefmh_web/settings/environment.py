@@ -36,6 +36,7 @@ Two modes, told apart by `DATABASE_URL`:
 
 import ipaddress
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,6 +224,16 @@ def rates(name: str, known: Mapping[str, str], environ: Mapping[str, str] = os.e
         if not _is_rate(given):
             raise ImproperlyConfigured(f"{name} must hold rates such as join=5000/minute; “{given}” is none.")
     return found
+
+
+def keepalive() -> dict[int, int]:
+    """Return the options of a socket that notices within half a minute that its other end has vanished.
+
+    A server that is merely frozen has not: its computer goes on answering for it.
+    """
+    wanted = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+    # Not every system has all of them.
+    return {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
 
 
 def folder(name: str, default: Path, environ: Mapping[str, str] = os.environ) -> Path:

@@ -7,6 +7,10 @@ const connection = document.getElementById("connection");
 const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip", Enter: "continue" };
 const SOCKET_PATIENCE_MS = 5000;
 const RELOAD_MS = 4000;
+// A server that is frozen closes nothing: without an answer for so long the page says so and connects anew. The wait
+// doubles each time, so that a server that is merely slow is not kept busy by pages that come again and again.
+const ANSWER_WITHIN_MS = 6000;
+const LONGEST_PATIENCE_MS = 60000;
 // Nobody judges a pair in less: the second half of a double click, meant for the pair before.
 const TOO_SOON_MS = 250;
 
@@ -16,6 +20,10 @@ let unanswered = null;
 let askedBefore = document.getElementById("question")?.textContent;
 let everOpened = false;
 let withoutSocket = false;
+let socket = null;
+let socketWrapper = null;
+let patience = null;
+let triedInVain = 0;
 
 function leaseKey() {
   return form.elements.lease ? form.elements.lease.value : "";
@@ -58,6 +66,32 @@ function say(text) {
   connection.hidden = !text;
 }
 
+// htmx makes its sockets here; the page has to know the one that does not answer.
+htmx.createWebSocket = (url) => {
+  socket = new WebSocket(url);
+  return socket;
+};
+
+function expectAnswer() {
+  clearTimeout(patience);
+  const wait = Math.min(ANSWER_WITHIN_MS * 2 ** triedInVain, LONGEST_PATIENCE_MS);
+  patience = setTimeout(connectAnew, wait * (1 + Math.random() / 4));
+}
+
+function expectNothing() {
+  clearTimeout(patience);
+  triedInVain = 0;
+}
+
+function connectAnew() {
+  triedInVain += 1;
+  say(unanswered ? "The server does not answer. Your vote is kept; trying again…" : "The server does not answer. Trying again…");
+  // Its end may come minutes later, and must not disturb the new one then.
+  socket.onopen = socket.onclose = socket.onerror = null;
+  socket.close();
+  socketWrapper.reconnect();
+}
+
 document.addEventListener("keydown", (event) => {
   const choice = KEYS[event.key];
   if (!choice || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
@@ -85,6 +119,7 @@ form.addEventListener("submit", (event) => {
 
 document.addEventListener("htmx:wsAfterSend", (event) => {
   unanswered = { message: event.detail.message, panel: panelKey() };
+  expectAnswer();
 });
 
 document.addEventListener("htmx:wsBeforeMessage", () => {
@@ -95,6 +130,7 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   // The same panel again is not an answer: the ballot is still on its way.
   if (unanswered && unanswered.panel === panelKey()) return;
   unanswered = null;
+  expectNothing();
   delete form.dataset.busy;
   if (panelKey() !== shownPanel) {
     shownPanel = panelKey();
@@ -107,15 +143,28 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (form.dataset.hadFocus && question) question.focus({ preventScroll: true });
 });
 
+document.addEventListener("htmx:wsConnecting", () => {
+  // A frozen server takes connections, and says nothing on them. Before the first one there is another way on: below.
+  if (everOpened) expectAnswer();
+});
+
 document.addEventListener("htmx:wsOpen", (event) => {
   everOpened = true;
+  socketWrapper = event.detail.socketWrapper;
   say("");
+  if (!unanswered) {
+    expectNothing();
+    return;
+  }
   // Sent into a connection that was dying, it may be lost. The server knows it by its key should it arrive twice.
-  if (unanswered) event.detail.socketWrapper.send(unanswered.message);
+  socketWrapper.send(unanswered.message);
+  expectAnswer();
 });
 
 document.addEventListener("htmx:wsClose", (event) => {
   const code = event.detail.event.code;
+  // htmx comes again by itself, or nobody should.
+  clearTimeout(patience);
   if (code === 4401) say("You are no longer part of this campaign here. Open your link again.");
   else if (code === 4400) window.location.reload();
   else if (everOpened) say(unanswered ? "Connection lost. Your vote is kept; trying again…" : "Connection lost. Trying again…");

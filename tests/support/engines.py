@@ -111,6 +111,13 @@ class Redis:
             assert self._process.poll() is None, "Redis did not start"
             time.sleep(0.02)
 
+    def freeze(self) -> None:
+        """Stop it where it stands: it refuses nothing and answers nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """Kill it without a warning; nothing when it does not run."""
         if self._process is not None:

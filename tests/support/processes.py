@@ -25,6 +25,8 @@ from tests.support.server_stack import environment, without_ours
 
 ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60
+# Of the log of a process that has ended.
+LAST_LINES = 30
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> object:
@@ -47,8 +49,13 @@ class Process:
     def __init__(self, name: str, command: list[str], environment: dict[str, str], folder: Path, **options) -> None:
         self.name, self._command, self._environment, self._options = name, command, environment, options
         self._log = folder / f"{name}.log"
+        self._process: subprocess.Popen | None = None
+        self._is_to_end = False
+        self._exits: list[str] = []
 
     def start(self) -> None:
+        self._note_exit()
+        self._is_to_end = False
         with self._log.open("a") as log:
             # A session of its own: a kill takes the pool's children along, as a machine that goes down does.
             self._process = subprocess.Popen(
@@ -62,24 +69,46 @@ class Process:
 
     def kill(self) -> None:
         """Kill it without a warning; nothing when it has gone."""
+        self._note_exit()
         if self._process.poll() is None:
+            self._is_to_end = True
             self.send(signal.SIGKILL)
         self._process.wait()
 
     def stop(self) -> int:
         """Ask it to end and return its exit status."""
+        self._note_exit()
+        self._is_to_end = True
         self._process.terminate()
         return self._process.wait(_PATIENCE_S)
 
     def wait(self) -> int:
-        """Return its exit status once it has ended by itself."""
+        """Return its exit status once it has ended by itself, as it should."""
+        self._is_to_end = True
         return self._process.wait(_PATIENCE_S)
 
-    def has_ended(self) -> bool:
-        return self._process.poll() is not None
+    def exits_of_its_own(self) -> list[str]:
+        """Return how it has ended since this was last asked, without having been killed or stopped, and what it said
+        last. A restart in between hides nothing.
+        """
+        self._note_exit()
+        exits, self._exits = self._exits, []
+        return exits
+
+    def _note_exit(self) -> None:
+        if self._process is None or self._is_to_end or self._process.poll() is None:
+            return
+        self._is_to_end = True
+        last = "\n".join(self.log().splitlines()[-LAST_LINES:])
+        self._exits.append(
+            f"{self.name} ended by itself with status {self._process.returncode}; its last words:\n{last}"
+        )
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     def assert_runs(self) -> None:
-        assert self._process.poll() is None, self.log()
+        assert self.is_running(), self.log()
 
     def has_loaded(self, library: str) -> bool:
         """True when a shared library of this name is in the memory of the process or of one of its children."""
@@ -105,7 +134,7 @@ class Processes:
     """
 
     def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
-        self.folder, self.data, self._variables = folder, folder / "data", dict(variables or {})
+        self.folder, self.data, self.variables = folder, folder / "data", dict(variables or {})
         self.ports = [port_from(first) for first in (29_000, 29_500)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
         # What has to end, however far the start got.
@@ -122,7 +151,7 @@ class Processes:
             **servers,
             "PREFMH_DATA": str(self.data),
             "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
-            **self._variables,
+            **self.variables,
         }
         self.run("manage.py", "migrate", "--verbosity", "0")
         self.webs = [self.web(f"web-{place}", port) for place, port in enumerate(self.ports)]
@@ -137,11 +166,17 @@ class Processes:
     def all(self) -> list[Process]:
         return [*self.webs, self.worker, self.beat]
 
-    def restart_what_ended(self) -> None:
-        """Start again what has ended by itself, as `restart: unless-stopped` does in docker/compose.yaml."""
+    def look_after(self, *may_end: Process) -> None:
+        """Start again those of `may_end` that have ended by themselves, as docker/compose.yaml does.
+
+        Raises:
+            AssertionError: another process has ended by itself, whether it runs again or not.
+        """
         for process in self.all:
-            if process.has_ended():
-                process.start()
+            if exits := process.exits_of_its_own():
+                assert process in may_end, "\n\n".join(exits)
+                if not process.is_running():
+                    process.start()
 
     def launch(self, process: Process) -> None:
         """Start a process that ends with the others."""

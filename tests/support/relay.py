@@ -1,4 +1,7 @@
-"""One address in front of several servers: each connection goes to the next of them, and all can be cut at once."""
+"""One address in front of several servers: each connection goes to the next of them.
+
+All can be cut at once, or frozen: then bytes are taken and none handed on, as where a network drops them.
+"""
 
 import asyncio
 import contextlib
@@ -21,6 +24,8 @@ class Relay:
         self._next_port = itertools.cycle(ports)
         self._ends: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
+        self._flows = asyncio.Event()
+        self._flows.set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
 
     def start(self) -> None:
@@ -31,7 +36,16 @@ class Relay:
         """Cut every open connection, sockets included, as a bad network does."""
         self._in_loop(self._drop())
 
+    def freeze(self) -> None:
+        """Hand nothing on any more, and tell nobody."""
+        self._loop.call_soon_threadsafe(self._flows.clear)
+
+    def thaw(self) -> None:
+        """Hand on what has come meanwhile, and all that follows."""
+        self._loop.call_soon_threadsafe(self._flows.set)
+
     def stop(self) -> None:
+        self.thaw()
         self._in_loop(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -44,7 +58,7 @@ class Relay:
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", next(self._next_port))
         ends = {writer, server_writer}
         self._ends |= ends
-        await asyncio.gather(_hand_on(reader, server_writer), _hand_on(server_reader, writer))
+        await asyncio.gather(self._hand_on(reader, server_writer), self._hand_on(server_reader, writer))
         self._ends -= ends
 
     async def _drop(self) -> None:
@@ -57,13 +71,14 @@ class Relay:
         while self._ends:
             await asyncio.sleep(0.01)
 
-
-async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(2**16):
-            writer.write(data)
-            await writer.drain()
-    # Whoever has nothing more to say has gone: pages and servers close both directions.
-    writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
+    async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(2**16):
+                await self._flows.wait()
+                writer.write(data)
+                await writer.drain()
+        # Whoever has nothing more to say has gone: pages and servers close both directions.
+        await self._flows.wait()
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()

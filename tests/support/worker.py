@@ -10,13 +10,14 @@ from celery.signals import before_task_publish, task_postrun
 from django.conf import settings
 
 from prefmh_web import celery_app
+from prefmh_web.campaigns import publishing
 from prefmh_web.embedded.tasks import THREADS
 
 _LOOKS = 8
 
 
 class _Undone:
-    """The tasks that threads of this process have sent and its worker has not done."""
+    """The tasks that threads of this process have given hints of and its worker has not done."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -32,9 +33,16 @@ class _Undone:
             self._changed.notify_all()
 
     def wait(self, timeout: float) -> None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: not self._ids, timeout):
-                raise TimeoutError(f"{len(self._ids)} tasks are still queued or running")
+        deadline = time.monotonic() + timeout
+        while True:
+            # A hint is either on its way to the broker or among these; a task that is done may have given another.
+            is_sent = publishing.wait_until_sent(max(0.0, deadline - time.monotonic()))
+            with self._changed:
+                is_done = self._changed.wait_for(lambda: not self._ids, max(0.0, deadline - time.monotonic()))
+                if not (is_sent and is_done):
+                    raise TimeoutError(f"{len(self._ids)} tasks are still queued or running")
+            if publishing.wait_until_sent(0) and not self._ids:
+                return
 
 
 _here: _Undone | None = None
@@ -64,9 +72,10 @@ def wait_until_idle(timeout: float) -> None:
         _here.wait(timeout)
         return
     deadline, empty = time.monotonic() + timeout, 0
+    publishing.wait_until_sent(timeout)
     # A worker takes a message from its queue a moment before it notes that it has it: one look could fall between.
     while empty < _LOOKS:
-        busy = _messages_in_redis()
+        busy = _messages_in_redis() if settings.CELERY_BROKER_URL.startswith("redis") else _files_to_read()
         empty = 0 if busy else empty + 1
         if busy and time.monotonic() > deadline:
             raise TimeoutError(f"{busy} tasks are still queued or running")
@@ -81,3 +90,10 @@ def _messages_in_redis() -> int:
             pipe.llen(queue)
         pipe.hlen("unacked")
         return sum(pipe.execute())
+
+
+def _files_to_read() -> int:
+    # Of a message that a worker has taken RabbitMQ tells nothing to others; what makers of campaigns wait for is this.
+    from prefmh_web.campaigns.models import Catalog
+
+    return Catalog.objects.filter(status=Catalog.Status.READING).count()

@@ -1,0 +1,197 @@
+"""Servers that are frozen, or whose answers are lost on the way: nothing is refused, and nothing comes back.
+
+A vote needs the database and nothing else. While Redis or the broker stands still, people vote, join and load pages;
+probes say what is wrong; and afterwards every chain goes on. `tests/benchmarks/stall.py` measures the same for longer.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import httpx
+import numpy as np
+import pytest
+
+from prefmh_web.demo.voters import Voter
+from tests.support import engines, rabbitmq
+from tests.support.processes import ROOT, Crowd, Installation, wait_for
+from tests.support.rabbitmq import RabbitMQ
+from tests.support.relay import Relay
+from tests.support.sockets import cookies_after_joining, open_socket, send
+from tests.support.voters import AnyScore, CarefulVoter
+
+# Twenty votes a second, and more pairs than they can use up: each takes three votes at least.
+PEOPLE, SECONDS_A_VOTE = 8, 0.4
+CHAINS, VOTES = 100, 150
+PATIENCE_S = 30
+LAYER, BROKER = "The channel layer does not answer", "The task broker does not answer"
+
+
+@dataclass
+class Stall:
+    """What stands still, in which installation, and what the probes say of it."""
+
+    installation: Installation
+    freeze: Callable[[], None]
+    thaw: Callable[[], None]
+    wrong: tuple[str, ...]
+    well: tuple[str, ...] = ()
+
+
+@pytest.fixture(scope="module")
+def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ, Relay]]:
+    """An installation whose tasks go through RabbitMQ, and whose Redis is behind a relay."""
+    engines.demand()
+    rabbitmq.demand()
+    broker = RabbitMQ()
+    installation = Installation(tmp_path_factory.mktemp("stalls"))
+    relay = Relay([installation.redis.port])
+    relay.start()
+    try:
+        broker.start()
+        installation.variables |= {
+            "REDIS_URL": f"redis://127.0.0.1:{relay.port}/0",
+            "CELERY_BROKER_URL": broker.url,
+        }
+        installation.start()
+        yield installation, broker, relay
+        installation.look_after()
+    finally:
+        installation.stop()
+        broker.remove()
+        relay.stop()
+
+
+@pytest.fixture(params=["Redis is all", "Redis beside RabbitMQ", "Redis behind a dead network", "RabbitMQ"])
+def stall(request) -> Stall:
+    if request.param == "Redis is all":
+        installation = request.getfixturevalue("installation")
+        redis = installation.redis
+        return Stall(installation, redis.freeze, redis.thaw, (LAYER, BROKER))
+    installation, broker, relay = request.getfixturevalue("beside_rabbitmq")
+    if request.param == "RabbitMQ":
+        return Stall(installation, broker.freeze, broker.thaw, (BROKER,), (LAYER,))
+    frozen = relay if request.param == "Redis behind a dead network" else installation.redis
+    return Stall(installation, frozen.freeze, frozen.thaw, (LAYER,), (BROKER,))
+
+
+def steady(rng: np.random.Generator) -> float:
+    return float(rng.uniform(0.5, 1.5)) * SECONDS_A_VOTE
+
+
+def test_people_vote_and_join_while_a_server_stands_still(stall):
+    installation = stall.installation
+    judges = [{"question": "Which is darker?", "budget": 5}]
+    [(campaign, path)] = installation.make_campaigns({"judges": judges, "chains": CHAINS, "steps": 1000})
+    wait_for(lambda: opened(installation, campaign) == CHAINS, "every chain has a pair")
+    voters = [person(installation, path, seed) for seed in range(PEOPLE)]
+    crowd = Crowd(voters)
+    crowd.start()
+    try:
+        wait_for(lambda: len(crowd.acknowledged) > PEOPLE, "the first votes")
+        stall.freeze()
+        before = len(crowd.acknowledged)
+        wait_for(
+            lambda: len(crowd.acknowledged) >= before + VOTES, "votes while a server stands still", seconds=PATIENCE_S
+        )
+        assert_somebody_new_votes(installation, path)
+        assert_probes_say(installation, stall)
+    finally:
+        crowd.stop()
+        stall.thaw()
+    wait_for(lambda: opened(installation, campaign) == CHAINS, "every chain goes on", seconds=PATIENCE_S)
+    assert_every_vote_is_stored_once(installation, campaign, voters)
+    installation.assert_record_is_whole_and_replays(campaign)
+    wait_for(lambda: all(httpx.get(f"{url}/readyz").is_success for url in installation.urls), "ready again")
+    installation.look_after()
+
+
+def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(installation):
+    only_one = {"judges": [{"question": "Which?", "budget": 1}], "chains": 1, "steps": 50}
+    [(campaign, path)] = installation.make_campaigns(only_one)
+    wait_for(lambda: opened(installation, campaign) == 1, "the pair")
+    cookies = cookies_after_joining(installation.urls[0] + path)
+    with open_socket(installation.urls[0], f"/ws{path}", cookies) as socket:
+        lease = re.search(r'name="lease" value="([^"]+)"', socket.recv(timeout=PATIENCE_S))[1]
+        installation.redis.freeze()
+        try:
+            send(socket, lease=lease, choice="left", elapsed_ms="700")
+            panel = panel_within(socket, PATIENCE_S, lambda panel: "could not be made yet" in panel)
+            assert "could not be made yet" in panel
+        finally:
+            installation.redis.thaw()
+        assert 'name="lease"' in panel_within(socket, PATIENCE_S, lambda panel: 'name="lease"' in panel)
+
+
+def person(installation: Installation, path: str, seed: int) -> Voter:
+    return CarefulVoter(installation.urls[seed % 2] + path, AnyScore(), np.random.default_rng(seed), steady)
+
+
+def opened(installation: Installation, campaign: int) -> int:
+    counted = (
+        "SELECT count(*) FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id"
+        " WHERE c.verdict IS NULL AND h.campaign_id = %s"
+    )
+    return installation.query(counted, campaign)[0][0]
+
+
+def panel_within(socket, seconds: float, is_wanted: Callable[[str], bool]) -> str:
+    """Return the first panel that is as wanted, or the last one that came in this time."""
+    found = []
+
+    def is_there() -> bool:
+        try:
+            found.append(socket.recv(timeout=0.5))
+        except TimeoutError:
+            return False
+        return is_wanted(found[-1])
+
+    try:
+        wait_for(is_there, "the panel", seconds=seconds)
+    except AssertionError:
+        assert found, "no panel came at all"
+    return found[-1]
+
+
+def assert_somebody_new_votes(installation: Installation, path: str) -> None:
+    for site in installation.urls:
+        cookies = cookies_after_joining(site + path)
+        page = httpx.get(f"{site}{path}vote/", headers={"Cookie": cookies}, timeout=PATIENCE_S)
+        assert 'name="lease"' in page.text
+        with open_socket(site, f"/ws{path}", cookies) as socket:
+            lease = re.search(r'name="lease" value="([^"]+)"', socket.recv(timeout=PATIENCE_S))[1]
+            send(socket, lease=lease, choice="left", elapsed_ms="700")
+            assert lease not in socket.recv(timeout=PATIENCE_S)
+
+
+def assert_probes_say(installation: Installation, stall: Stall) -> None:
+    for site in installation.urls:
+        answer = httpx.get(f"{site}/readyz", timeout=PATIENCE_S)
+        assert answer.status_code == 503
+        assert answer.json()["database"] == "ok"
+        assert all(reason in answer.text for reason in stall.wrong)
+        assert not any(reason in answer.text for reason in stall.well)
+    doctor = subprocess.run(
+        [sys.executable, "manage.py", "doctor"], cwd=ROOT, env=installation.environment, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert doctor.returncode == 1
+    assert all(reason in doctor.stdout for reason in stall.wrong)
+    assert not any(reason in doctor.stdout for reason in stall.well)
+
+
+def assert_every_vote_is_stored_once(installation: Installation, campaign: int, voters: list[Voter]) -> None:
+    stored = [
+        str(key)
+        for (key,) in installation.query(
+            "SELECT v.key FROM campaigns_vote v JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s",
+            campaign,
+        )
+    ]
+    assert len(stored) == len(set(stored))
+    for voter in voters:
+        # The answer to the very last one may have been on its way when they stopped.
+        assert set(voter.sent[:-1]) <= set(voter.acknowledged)
+        assert set(voter.acknowledged) <= set(stored)
