@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from prefmh_web.endpoints import tokenising
 from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import BadReply, Unable
+from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.models import Endpoint
 from sampler import CannotScoreError, Tokens
 from sampler.model_judges import checked_temperature
@@ -104,7 +105,7 @@ class ServedModel:
             raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
         if len(tokens) < self._limit or tokens[-1] == self._end_of_sequence():
             tokens = tokens[:-1]
-        return self._all([lambda client: _said(client, tokens)])[0] if tokens else ""
+        return self._all([lambda client: tokenising.text(client, tokens)])[0] if tokens else ""
 
     def score(self, prompt: str, tokens: Tokens) -> float:
         """Raise `CannotScoreError`: servers give log-probabilities of what they sample, not of what they are given."""
@@ -113,7 +114,7 @@ class ServedModel:
     def _end_of_sequence(self) -> int | None:
         """Return the end-of-sequence token where the server names it, which tells whether a longest text ended."""
         if self._end is None:
-            self._end = self._all([_end_of_sequence])[0]
+            self._end = self._all([tokenising.end_of_sequence])[0]
         return self._end[0] if len(self._end) == 1 else None
 
     def _row(self, rng: np.random.Generator, prompt: Tokens, prefix: Tokens) -> Callable[[Client], Tokens]:
@@ -127,7 +128,7 @@ class ServedModel:
         return draw
 
     def _read_prompts(self, prompts: Sequence[str]) -> None:
-        found = self._all([lambda client, prompt=prompt: _prompt_ids(client, self._chat(prompt)) for prompt in prompts])
+        found = self._all([lambda client, prompt=prompt: tokenising.prompt_ids(client, self._chat(prompt)) for prompt in prompts])
         self._ids |= dict(zip(prompts, found, strict=True))
 
     def _chat(self, prompt: str) -> list[dict[str, str]]:
@@ -139,41 +140,3 @@ class ServedModel:
         if called.failure:
             raise called.failure
         return list(called.outcomes)
-
-
-def _prompt_ids(client: Client, messages: list[dict[str, str]]) -> Tokens:
-    """Return a chat as token ids, its template applied, ready for the model's answer."""
-    if client.target.dialect == Dialect.LLAMA_CPP:
-        templated = client.post_beside("/apply-template", {"messages": messages}, lambda reply: reply.get("prompt"))
-        # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
-        body = {"content": templated, "add_special": True, "parse_special": True}
-    else:
-        body = {"model": client.target.model, "messages": messages, "add_generation_prompt": True}
-    return client.post_beside("/tokenize", body, _ids_of)
-
-
-def _said(client: Client, tokens: Tokens) -> str:
-    if client.target.dialect == Dialect.LLAMA_CPP:
-        return client.post_beside("/detokenize", {"tokens": list(tokens)}, lambda reply: _text_of(reply, "content"))
-    body = {"model": client.target.model, "tokens": list(tokens)}
-    return client.post_beside("/detokenize", body, lambda reply: _text_of(reply, "prompt"))
-
-
-def _end_of_sequence(client: Client) -> Tokens:
-    if client.target.dialect != Dialect.LLAMA_CPP:
-        return ()
-    body = {"content": client.get_beside("/props").get("eos_token", ""), "add_special": False, "parse_special": True}
-    return client.post_beside("/tokenize", body, _ids_of)
-
-
-def _ids_of(reply: dict) -> Tokens:
-    tokens = reply.get("tokens")
-    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, int) for token in tokens):
-        raise BadReply("the server did not turn the prompt into token ids")
-    return tuple(tokens)
-
-
-def _text_of(reply: dict, name: str) -> str:
-    if not isinstance(reply.get(name), str):
-        raise BadReply("the server did not turn the token ids into a text")
-    return reply[name]
