@@ -187,9 +187,9 @@ class Client:
         return answer
 
     def _exchange(self, method: str, url: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        with within(Allowance(self.target.timeout_s, _MOST_ON_THE_WIRE)):
-            with self._http.stream(method, url, json=body) as response:
-                content = _read(response)
+        allowance = Allowance(self.target.timeout_s, _MOST_ON_THE_WIRE, is_tls=url.startswith("https:"))
+        with within(allowance), self._http.stream(method, url, json=body) as response:
+            content = _read(response)
         if not response.is_success:
             raise self._error_of(response, content)
         if not _is_plain(response):

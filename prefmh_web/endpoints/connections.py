@@ -23,7 +23,8 @@ LONGEST_HEADERS = 64 * 2**10
 _HEADERS_READ = (b"content-encoding", b"retry-after")
 # How much is handed to the socket at a time, so that a server that reads slowly is noticed in between.
 _PIECE = 16 * 2**10
-# The first byte of whatever a TLS server sends: an alert, or a part of the handshake.
+_HTTP = b"HTTP/"
+# What begins whatever a TLS server sends: an alert, or a part of the handshake.
 _TLS_BYTES = (b"\x15\x03", b"\x16\x03")
 
 
@@ -33,10 +34,11 @@ class Allowance:
     Args:
         seconds: from the look-up of the name to the last byte of the reply.
         most_bytes: of the reply as it comes over the wire, its header included.
+        is_tls: whether the request goes over TLS, for the words of its errors.
     """
 
-    def __init__(self, seconds: float, most_bytes: int) -> None:
-        self._seconds, self._most_bytes = seconds, most_bytes
+    def __init__(self, seconds: float, most_bytes: int, *, is_tls: bool) -> None:
+        self._seconds, self._most_bytes, self._is_tls = seconds, most_bytes, is_tls
         self._deadline = time.monotonic() + seconds
         self._received = 0
         self._beginning = b""
@@ -59,7 +61,7 @@ class Allowance:
             BadReply: it is too much.
         """
         self._has_ended = not data
-        self._beginning = (self._beginning + data[:2])[:2]
+        self._beginning = (self._beginning + data[: len(_HTTP)])[: len(_HTTP)]
         self._received += len(data)
         if self._received > self._most_bytes:
             raise BadReply(f"the reply takes more than {self._most_bytes // 2**20} MiB on its way")
@@ -70,13 +72,22 @@ class Allowance:
             return TimedOut(f"the reply did not end in time, within {self._seconds:g} s")
         return TimedOut(f"no reply within {self._seconds:g} s")
 
+    def cut(self) -> Unreachable:
+        """Return the error for a connection that broke off."""
+        if self._received or self._is_tls:
+            return Unreachable("the connection was cut")
+        # What many servers do when they are spoken to in plain HTTP on the port of https://.
+        return Unreachable("the connection was cut before any reply; should the base URL begin with https://?")
+
     def not_http(self) -> EndpointError:
         """Return the error for a reply that breaks the rules of HTTP."""
-        if self._has_ended:
-            return Unreachable("the connection was cut")
-        if self._beginning in _TLS_BYTES:
+        if self._beginning.startswith(_TLS_BYTES):
             return BadReply("the server speaks TLS on that port: begin the base URL with https://")
-        return BadReply("the reply is not HTTP, or its header is too long")
+        if not _HTTP.startswith(self._beginning):
+            return BadReply("the server does not speak HTTP on that port")
+        if self._has_ended:
+            return self.cut()
+        return BadReply("the reply breaks the rules of HTTP, or its header is too long")
 
 
 class NotConnected(Exception):  # noqa: N818 - another address may still do
@@ -261,7 +272,7 @@ def _faults_in_words() -> Iterator[None]:
     except httpcore.TimeoutException:
         raise _allowance.get().timed_out() from None
     except httpcore.NetworkError:
-        raise Unreachable("the connection was cut") from None
+        raise _allowance.get().cut() from None
     except httpcore.ProtocolError:
         raise _allowance.get().not_http() from None
 

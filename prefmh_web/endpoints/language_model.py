@@ -128,7 +128,9 @@ class ServedModel:
         return draw
 
     def _read_prompts(self, prompts: Sequence[str]) -> None:
-        found = self._all([lambda client, prompt=prompt: tokenising.prompt_ids(client, self._chat(prompt)) for prompt in prompts])
+        found = self._all(
+            [lambda client, prompt=prompt: tokenising.prompt_ids(client, self._chat(prompt)) for prompt in prompts]
+        )
         self._ids |= dict(zip(prompts, found, strict=True))
 
     def _chat(self, prompt: str) -> list[dict[str, str]]:

@@ -29,32 +29,38 @@ SHAPES = {
     "nothing but nulls": "chr(0) * n",
 }
 # A linear reading takes a few milliseconds a reply; the old pattern takes longer than anybody lives.
-PATIENCE_S = 30
+PATIENCE_S = 60
 READ_ALL = """
 import sys
 from sampler.model_judges import RatingScale, UnparsableReplyError, parse_label, parse_rating
-n = 1_000_000
-for read in (parse_label, lambda reply: parse_rating(reply, RatingScale(0, 10))):
+
+def length_of_error(read, reply):
     try:
-        print(read({shape}))
+        return read(reply)
     except UnparsableReplyError as error:
-        print(len(str(error)))
+        return len(str(error))
+
+n = 1_000_000
+for name, shape in {shapes}.items():
+    print(name, flush=True)
+    reply = eval(shape)
+    for read in (parse_label, lambda reply: parse_rating(reply, RatingScale(0, 10))):
+        # The longest error: eighty characters, each written as an escape.
+        assert length_of_error(read, reply) < 1000, name
+print("all read")
 """
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
-def test_a_megabyte_of_the_worst_shape_is_read_at_once(shape: str) -> None:
+def test_a_megabyte_of_the_worst_shapes_is_read_at_once() -> None:
     # In a process of its own: a pattern that runs away cannot be stopped from outside.
+    program = READ_ALL.replace("{shapes}", repr(SHAPES))
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", READ_ALL.format(shape=shape)], capture_output=True, text=True, timeout=PATIENCE_S
-        )
-    except subprocess.TimeoutExpired:
-        pytest.fail(f"a reply of 1 MB, {shape}, was still being read after {PATIENCE_S} s")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired as late:
+        begun = late.stdout.decode().split("\n")[-2]
+        pytest.fail(f"a reply of 1 MB, {begun}, was still being read after {PATIENCE_S} s")
     assert done.returncode == 0, done.stderr
-    for line in done.stdout.splitlines():
-        assert int(line) < 500, "an error must show a little of the reply, not all of it"
-    assert len(done.stdout.splitlines()) == 2
+    assert done.stdout.endswith("all read\n")
 
 
 @pytest.mark.parametrize("padding", [" " * 10_000, "\n" * 10_000, '"' * 10_000])
