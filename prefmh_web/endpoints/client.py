@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from prefmh_web.endpoints import dialects, replies
+from prefmh_web.endpoints import dialects, replies, unpacking
 from prefmh_web.endpoints.addresses import CheckedTransport, checked_base_url
 from prefmh_web.endpoints.connections import Allowance, within
 from prefmh_web.endpoints.dialects import Dialect
@@ -80,8 +80,8 @@ class Client:
         self._http = httpx.Client(
             transport=CheckedTransport(),
             auth=KeyFromEnvironment(target.api_key_variable),
-            # Each request has an `Allowance` instead, which bounds all its waits together.
-            timeout=None,
+            # For one wait; an `Allowance` bounds all waits of a request together.
+            timeout=target.timeout_s,
             follow_redirects=False,
             trust_env=False,
             # As it is: a few bytes can unpack to gigabytes.
@@ -192,8 +192,7 @@ class Client:
             content = _read(response)
         if not response.is_success:
             raise self._error_of(response, content)
-        if not _is_plain(response):
-            raise BadReply("the reply is compressed, although it was asked for as it is")
+        content = _unpacked(response, content)
         try:
             reply = replies.parsed(content)
         except ValueError:
@@ -203,7 +202,10 @@ class Client:
         return reply
 
     def _error_of(self, response: httpx.Response, content: bytes) -> EndpointError:
-        words = self._excerpt(content) if _is_plain(response) else "(compressed)"
+        try:
+            words = self._excerpt(_unpacked(response, content))
+        except BadReply:
+            words = "what it says is compressed, and cannot be read"
         reason = f"the server answered {response.status_code}: {words}"
         wait = _retry_after(response.headers.get("retry-after"))
         later = {} if wait is None else {"retry_after": wait}
@@ -230,12 +232,21 @@ def _read(response: httpx.Response) -> bytes:
     for piece in response.iter_raw():
         content += piece
         if len(content) > LONGEST_REPLY:
-            raise BadReply(f"the reply is longer than {LONGEST_REPLY // 2**20} MiB")
+            raise _too_long()
     return bytes(content)
 
 
-def _is_plain(response: httpx.Response) -> bool:
-    return response.headers.get("content-encoding", "").strip().lower() in ("", "identity")
+def _unpacked(response: httpx.Response, content: bytes) -> bytes:
+    try:
+        return unpacking.unpacked(content, response.headers.get("content-encoding", ""), LONGEST_REPLY)
+    except OverflowError:
+        raise _too_long() from None
+    except ValueError as error:
+        raise BadReply(str(error)) from None
+
+
+def _too_long() -> BadReply:
+    return BadReply(f"the reply is longer than {LONGEST_REPLY // 2**20} MiB")
 
 
 def _retry_after(header: str | None) -> float | None:

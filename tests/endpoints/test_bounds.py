@@ -63,7 +63,12 @@ def test_a_reply_that_never_ends_is_given_up(local_allowed, script: Script, faul
 def test_a_name_that_is_looked_up_for_ever_is_given_up(settings, monkeypatch) -> None:
     settings.ENDPOINT_ALLOWED_HOSTS = ["models.example.org"]
     over = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [] if over.wait() else [])
+
+    def look_up(*_: object, **__: object) -> list:
+        over.wait()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     try:
         error = in_time(lambda: asked(Script("http://models.example.org/v1", dict)))
     finally:
@@ -101,13 +106,38 @@ def test_a_few_bytes_do_not_unpack_to_gigabytes(local_allowed, script: Script, n
     assert type(error) is kind
 
 
-def test_a_compressed_reply_is_not_asked_for_and_says_so(local_allowed, script: Script) -> None:
-    packed = gzip.compress(json.dumps(chat_reply("A")).encode())
-    script.faults.append(lambda handler: send(handler, 200, packed, {"Content-Encoding": "gzip"}))
-    error = asked(script)
+def bare(data: bytes) -> bytes:
+    """Return deflate without any header, as some servers send it."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+PACKED = [("gzip", gzip.compress), ("GZip", gzip.compress), ("deflate", zlib.compress), ("deflate", bare)]
+UNREADABLE = [
+    ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data)), "compressed as"),
+    ("br", lambda data: data, "compressed as"),
+    ("gzip", lambda data: data, "not compressed as it says"),
+    ("gzip", lambda data: gzip.compress(data)[:-10], "not compressed as it says"),
+    ("deflate", lambda data: b"\x78\x9c" + data, "not compressed as it says"),
+    ("x" * 5000, lambda data: data, "compressed as"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "pack"), PACKED)
+def test_a_reply_packed_once_is_read_though_not_asked_for(local_allowed, script: Script, encoding, pack) -> None:
+    content = pack(json.dumps(chat_reply("A")).encode())
+    script.faults.append(lambda handler: send(handler, 200, content, {"Content-Encoding": encoding}))
+    assert asked(script) == "A"
     assert script.headers[0]["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.parametrize(("encoding", "pack", "words"), UNREADABLE)
+def test_a_reply_packed_otherwise_is_an_error(local_allowed, script: Script, encoding, pack, words) -> None:
+    content = pack(json.dumps(chat_reply("A")).encode())
+    script.faults.append(lambda handler: send(handler, 200, content, {"Content-Encoding": encoding}))
+    error = asked(script)
     assert type(error) is BadReply
-    assert "compressed" in error.reason
+    assert words in error.reason
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.endpoints import judging
-from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.language_model import ServedModel
@@ -89,8 +88,9 @@ NESTED: Any = "A"
 for _ in range(600):
     NESTED = [NESTED]
 NASTY = [
-    None, True, -1, 0, 2**31, 2**63, 2**64, -(2**63), 10**400, -(10**400), 10**4000, 1e308, -1e308, 5e-324, float("inf"),
-    float("-inf"), float("nan"), "", "\0", "A\0", "\ud800", "\udfff A", "A" * 5000, "\N{RIGHT-TO-LEFT OVERRIDE}A", "1",
+    None, True, -1, 0, 2**31, 2**63, 2**64, -(2**63), 10**400, -(10**400), 10**4000, 1e308, -1e308, 5e-324,
+    float("inf"), float("-inf"), float("nan"), "", "\0", "A\0", "\ud800", "\udfff A", "A" * 5000,
+    "\N{RIGHT-TO-LEFT OVERRIDE}A", "1",
     [], [[]], {}, {"A": {}}, [None], ["A", "B"], [-1], [True], [10**400], [2**63], [0.5], NESTED, {"a": NESTED},
 ]  # fmt: skip
 VALUES = st.sampled_from(NASTY) | st.recursive(
