@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from prefmh_web.endpoints import tokenising
 from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.tokenising import end_of_sequence as _end_of_sequence
+from prefmh_web.endpoints.tokenising import prompt_ids as _prompt_ids
+from prefmh_web.endpoints.tokenising import text as _said
 from sampler import CannotScoreError, Tokens
 from sampler.model_judges import checked_temperature
 
@@ -105,7 +107,7 @@ class ServedModel:
             raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
         if len(tokens) < self._limit or tokens[-1] == self._end_of_sequence():
             tokens = tokens[:-1]
-        return self._all([lambda client: tokenising.text(client, tokens)])[0] if tokens else ""
+        return self._all([lambda client: _said(client, tokens)])[0] if tokens else ""
 
     def score(self, prompt: str, tokens: Tokens) -> float:
         """Raise `CannotScoreError`: servers give log-probabilities of what they sample, not of what they are given."""
@@ -114,7 +116,7 @@ class ServedModel:
     def _end_of_sequence(self) -> int | None:
         """Return the end-of-sequence token where the server names it, which tells whether a longest text ended."""
         if self._end is None:
-            self._end = self._all([tokenising.end_of_sequence])[0]
+            self._end = self._all([_end_of_sequence])[0]
         return self._end[0] if len(self._end) == 1 else None
 
     def _row(self, rng: np.random.Generator, prompt: Tokens, prefix: Tokens) -> Callable[[Client], Tokens]:
@@ -128,9 +130,7 @@ class ServedModel:
         return draw
 
     def _read_prompts(self, prompts: Sequence[str]) -> None:
-        found = self._all(
-            [lambda client, prompt=prompt: tokenising.prompt_ids(client, self._chat(prompt)) for prompt in prompts]
-        )
+        found = self._all([lambda client, prompt=prompt: _prompt_ids(client, self._chat(prompt)) for prompt in prompts])
         self._ids |= dict(zip(prompts, found, strict=True))
 
     def _chat(self, prompt: str) -> list[dict[str, str]]:
