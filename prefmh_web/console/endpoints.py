@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe, require_http_methods, req
 
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.console.views import posts_by_user
+from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.probe import probe
+from prefmh_web.endpoints.probe import Report, probe
 
 _WHERE = ("base_url", "model", "api_key_variable")
 
@@ -85,6 +86,7 @@ def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
         messages.error(request, f"{endpoint.name} did not pass: {report.failure.reason}")
     else:
         messages.success(request, f"{endpoint.name} answers, in {report.seconds:.2f} s a request on average.")
+    _say_what_was_seen(request, report)
     return redirect("console:endpoints")
 
 
@@ -104,6 +106,17 @@ def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
 
 def _mine(request: HttpRequest, endpoint_id: int) -> Endpoint:
     return get_object_or_404(Endpoint, pk=endpoint_id, owner=request.user)
+
+
+def _say_what_was_seen(request: HttpRequest, report: Report) -> None:
+    """Tell how the kind of server was found out, and why a check did not pass."""
+    if report.attempts:
+        seen = "; ".join(f"{attempt.path}: {attempt.words}" for attempt in report.attempts)
+        kind = f"taken for {Dialect(report.dialect).label}" if report.failure is None else "not settled"
+        messages.info(request, f"Kind of server: {kind}. What it answered: {seen}.")
+    for finding in report.findings:
+        if not finding.passed:
+            messages.info(request, f"No ✓ for {finding.check}: {finding.words}.")
 
 
 def _figures(endpoint: Endpoint) -> dict[str, float]:

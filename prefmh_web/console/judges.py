@@ -18,6 +18,9 @@ from prefmh_web.console.views import campaign_for, posts_by_user
 def try_again(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Take up the turns that waited for somebody to see to what was wrong."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
+    if not campaign.is_under_way:
+        messages.error(request, f"Nothing is asked again: the campaign is {campaign.get_status_display().lower()}.")
+        return redirect(campaign)
     taken = judging.try_again(campaign)
     messages.info(request, f"{taken} question{pluralize(taken)} asked again.")
     return redirect(campaign)

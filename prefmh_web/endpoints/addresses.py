@@ -11,12 +11,14 @@ import ipaddress
 import re
 import socket
 import ssl
+import threading
 from functools import cache
 
 import httpx
 
 from prefmh_web.endpoints import conf
-from prefmh_web.endpoints.errors import AddressRefused, Unreachable
+from prefmh_web.endpoints.connections import BoundedTransport, NotConnected, seconds_left
+from prefmh_web.endpoints.errors import AddressRefused, TimedOut, Unreachable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -120,30 +122,48 @@ def resolve(host: str, port: int) -> tuple[Address, ...]:
 
     Raises:
         AddressRefused: one of them may not be called.
+        TimedOut: the look-up takes longer than the request has left.
         Unreachable: the name does not resolve.
     """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise Unreachable(f"the name {host} does not resolve") from None
     # The zone of a link-local address, as in fe80::1%eth0, is no part of the address.
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+    addresses = [ipaddress.ip_address(found.partition("%")[0]) for found in _look_up(host, port)]
     for address in addresses:
         check_address(address)
     return tuple(dict.fromkeys(addresses))
+
+
+def _look_up(host: str, port: int) -> list[str]:
+    answers: list[list[str]] = []
+
+    def ask() -> None:
+        with contextlib.suppress(OSError, UnicodeError):
+            answers.append([str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+
+    # The resolver knows no time limit: on a thread that nobody waits for, and that ends when the resolver gives up.
+    thread = threading.Thread(target=ask, name="look-up", daemon=True)
+    thread.start()
+    thread.join(seconds_left())
+    if thread.is_alive():
+        raise TimedOut(f"the name {host} was not resolved in time")
+    if not answers or not answers[0]:
+        raise Unreachable(f"the name {host} does not resolve")
+    return answers[0]
 
 
 class CheckedTransport(httpx.BaseTransport):
     """Connects to addresses that `resolve` has checked, and to no others."""
 
     def __init__(self) -> None:
-        self._transport = httpx.HTTPTransport(verify=_tls(), trust_env=False)
+        self._transport = BoundedTransport(_tls())
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request to an address its host resolves to now; to the next one where no connection comes about.
 
         The Host header was written from the URL already; TLS is told the name, so that it checks the certificate
         against the name and not the address.
+
+        Raises:
+            EndpointError: no address may be called, none can be reached, or the connection failed.
         """
         host, port = request.url.host, request.url.port or _PORTS[request.url.scheme]
         addresses = resolve(host, port)
@@ -151,9 +171,12 @@ class CheckedTransport(httpx.BaseTransport):
             _check_private(addresses)
         request.extensions = {**request.extensions, "sni_hostname": host}
         for address in addresses[:-1]:
-            with contextlib.suppress(httpx.ConnectError, httpx.ConnectTimeout):
+            with contextlib.suppress(NotConnected):
                 return self._send_to(address, request)
-        return self._send_to(addresses[-1], request)
+        try:
+            return self._send_to(addresses[-1], request)
+        except NotConnected as failure:
+            raise failure.error from None
 
     def _send_to(self, address: Address, request: httpx.Request) -> httpx.Response:
         request.url = request.url.copy_with(host=str(address))

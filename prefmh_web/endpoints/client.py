@@ -4,19 +4,18 @@ A client knows no database, so requests may run on threads. It never waits and n
 by whoever knows what else waits (`TryLater.retry_after`). Every request leaves a `Call` in `calls`.
 """
 
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from prefmh_web.endpoints import dialects, replies
+from prefmh_web.endpoints import dialects, replies, unpacking
 from prefmh_web.endpoints.addresses import CheckedTransport, checked_base_url
+from prefmh_web.endpoints.connections import Allowance, within
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import (
     BadReply,
@@ -26,17 +25,18 @@ from prefmh_web.endpoints.errors import (
     ServerError,
     TimedOut,
     Unable,
-    Unreachable,
 )
 from prefmh_web.endpoints.keys import KeyFromEnvironment, without_key
 
 LONGEST_REPLY = 8 * 2**20
+# Header and chunk sizes come on top of what a reply says.
+_MOST_ON_THE_WIRE = 2 * LONGEST_REPLY
 LONGEST_RETRY_AFTER_S = 3600.0
-# A connection that takes longer is not worth waiting for.
-CONNECT_TIMEOUT_S = 10.0
 # Room for a label with its quotation marks and full stop; prose need not be read to its end.
 LABEL_TOKENS = 8
 _LONGEST_EXCERPT = 200
+# Enough for an excerpt, however much of it is white space.
+_LOOKED_AT = 20_000
 
 Answer = TypeVar("Answer")
 
@@ -80,10 +80,12 @@ class Client:
         self._http = httpx.Client(
             transport=CheckedTransport(),
             auth=KeyFromEnvironment(target.api_key_variable),
-            timeout=httpx.Timeout(target.timeout_s, connect=min(CONNECT_TIMEOUT_S, target.timeout_s)),
+            # For one wait; an `Allowance` bounds all waits of a request together.
+            timeout=target.timeout_s,
             follow_redirects=False,
             trust_env=False,
-            headers={"User-Agent": "prefmh"},
+            # As it is: a few bytes can unpack to gigabytes.
+            headers={"User-Agent": "prefmh", "Accept-Encoding": "identity"},
         )
 
     def __enter__(self) -> Self:
@@ -176,7 +178,7 @@ class Client:
     ) -> Answer:
         began = time.monotonic()
         try:
-            reply = self._exchange(method, url, body, began + self.target.timeout_s)
+            reply = self._exchange(method, url, body)
             answer = read(reply)
         except EndpointError as error:
             self.calls.append(Call(error.kind, time.monotonic() - began))
@@ -184,23 +186,15 @@ class Client:
         self.calls.append(Call(None, time.monotonic() - began, *replies.tokens_used(reply)))
         return answer
 
-    def _exchange(self, method: str, url: str, body: dict[str, Any] | None, deadline: float) -> dict[str, Any]:
-        # Errors of httpx are not chained: their requests carry the headers.
-        try:
-            with self._http.stream(method, url, json=body) as response:
-                content = _read_within(response, deadline)
-        except httpx.TimeoutException:
-            raise TimedOut(f"no reply within {self.target.timeout_s:g} s") from None
-        except httpx.ConnectError:
-            raise Unreachable("the server cannot be reached") from None
-        except httpx.DecodingError:
-            raise BadReply("the reply is not encoded as it says") from None
-        except httpx.TransportError:
-            raise Unreachable("the connection was cut") from None
+    def _exchange(self, method: str, url: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        allowance = Allowance(self.target.timeout_s, _MOST_ON_THE_WIRE, is_tls=url.startswith("https:"))
+        with within(allowance), self._http.stream(method, url, json=body) as response:
+            content = _read(response)
         if not response.is_success:
             raise self._error_of(response, content)
+        content = _unpacked(response, content)
         try:
-            reply = json.loads(content)
+            reply = replies.parsed(content)
         except ValueError:
             raise BadReply(f"the reply is not JSON: {self._excerpt(content)}") from None
         if not isinstance(reply, dict):
@@ -208,7 +202,11 @@ class Client:
         return reply
 
     def _error_of(self, response: httpx.Response, content: bytes) -> EndpointError:
-        reason = f"the server answered {response.status_code}: {self._excerpt(content)}"
+        try:
+            words = self._excerpt(_unpacked(response, content))
+        except BadReply:
+            words = "what it says is compressed, and cannot be read"
+        reason = f"the server answered {response.status_code}: {words}"
         wait = _retry_after(response.headers.get("retry-after"))
         later = {} if wait is None else {"retry_after": wait}
         if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
@@ -217,27 +215,38 @@ class Client:
             return TimedOut(reason, **later)
         if response.is_server_error:
             return ServerError(reason, **later)
-        if response.is_redirect:
+        if 300 <= response.status_code < 400:
             return Refused("the server answered with a redirect, which is not followed; give its final address")
         return Refused(reason)
 
     def _excerpt(self, content: bytes) -> str:
         # Struck out before it is cut, or half a key could stay.
-        text = self.without_key(content.decode("utf-8", "replace"))
+        text = self.without_key(content.decode("utf-8", "replace"))[:_LOOKED_AT]
         words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return repr(words if len(words) <= _LONGEST_EXCERPT else words[:_LONGEST_EXCERPT] + "…")
 
 
-def _read_within(response: httpx.Response, deadline: float) -> bytes:
-    """Read a body, so long as it comes in time and is not too long; httpx bounds only the time between two pieces."""
+def _read(response: httpx.Response) -> bytes:
+    """Return a body as it came over the wire, so long as it is not too long."""
     content = bytearray()
-    for piece in response.iter_bytes():
+    for piece in response.iter_raw():
         content += piece
         if len(content) > LONGEST_REPLY:
-            raise BadReply(f"the reply is longer than {LONGEST_REPLY // 2**20} MiB")
-        if time.monotonic() > deadline:
-            raise TimedOut("the reply did not end in time")
+            raise _too_long()
     return bytes(content)
+
+
+def _unpacked(response: httpx.Response, content: bytes) -> bytes:
+    try:
+        return unpacking.unpacked(content, response.headers.get("content-encoding", ""), LONGEST_REPLY)
+    except OverflowError:
+        raise _too_long() from None
+    except ValueError as error:
+        raise BadReply(str(error)) from None
+
+
+def _too_long() -> BadReply:
+    return BadReply(f"the reply is longer than {LONGEST_REPLY // 2**20} MiB")
 
 
 def _retry_after(header: str | None) -> float | None:
@@ -248,10 +257,11 @@ def _retry_after(header: str | None) -> float | None:
         seconds = float(header)
     except ValueError:
         try:
-            date = parsedate_to_datetime(header)
+            # The one form that servers may send (RFC 9110, 5.6.7).
+            date = datetime.strptime(header.strip(), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
         except ValueError:
             return None
-        seconds = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        seconds = (date - datetime.now(UTC)).total_seconds()
     if math.isnan(seconds):
         return None
     return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)

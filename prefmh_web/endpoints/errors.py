@@ -10,15 +10,26 @@ No message holds a key or what was asked.
 
 from typing import ClassVar
 
+_LONGEST_REASON = 500
+
 
 class EndpointError(Exception):
-    """A call that gave no answer. Its text is for the researcher."""
+    """A call that gave no answer. Its text is for the researcher; it can be shown and stored whatever a server sent."""
 
     kind: ClassVar[str] = "error"
 
     def __init__(self, reason: str) -> None:
+        reason = _printable(reason)
         super().__init__(reason)
         self.reason = reason
+
+
+def _printable(reason: str) -> str:
+    """Return a reason without what a database or a page cannot take: NUL, half a surrogate pair, too many words."""
+    # Cut first: what is looked at is then short, too.
+    words = "".join(character if character.isprintable() else " " for character in reason[: 2 * _LONGEST_REASON])
+    words = " ".join(words.split())
+    return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
 
 
 class TryLater(EndpointError):  # noqa: N818 - named by what to do

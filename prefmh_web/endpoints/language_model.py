@@ -15,8 +15,11 @@ import numpy as np
 from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import BadReply, Unable
+from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.tokenising import end_of_sequence as _end_of_sequence
+from prefmh_web.endpoints.tokenising import prompt_ids as _prompt_ids
+from prefmh_web.endpoints.tokenising import text as _said
 from sampler import CannotScoreError, Tokens
 from sampler.model_judges import checked_temperature
 
@@ -139,41 +142,3 @@ class ServedModel:
         if called.failure:
             raise called.failure
         return list(called.outcomes)
-
-
-def _prompt_ids(client: Client, messages: list[dict[str, str]]) -> Tokens:
-    """Return a chat as token ids, its template applied, ready for the model's answer."""
-    if client.target.dialect == Dialect.LLAMA_CPP:
-        templated = client.post_beside("/apply-template", {"messages": messages}, lambda reply: reply.get("prompt"))
-        # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
-        body = {"content": templated, "add_special": True, "parse_special": True}
-    else:
-        body = {"model": client.target.model, "messages": messages, "add_generation_prompt": True}
-    return client.post_beside("/tokenize", body, _ids_of)
-
-
-def _said(client: Client, tokens: Tokens) -> str:
-    if client.target.dialect == Dialect.LLAMA_CPP:
-        return client.post_beside("/detokenize", {"tokens": list(tokens)}, lambda reply: _text_of(reply, "content"))
-    body = {"model": client.target.model, "tokens": list(tokens)}
-    return client.post_beside("/detokenize", body, lambda reply: _text_of(reply, "prompt"))
-
-
-def _end_of_sequence(client: Client) -> Tokens:
-    if client.target.dialect != Dialect.LLAMA_CPP:
-        return ()
-    body = {"content": client.get_beside("/props").get("eos_token", ""), "add_special": False, "parse_special": True}
-    return client.post_beside("/tokenize", body, _ids_of)
-
-
-def _ids_of(reply: dict) -> Tokens:
-    tokens = reply.get("tokens")
-    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, int) for token in tokens):
-        raise BadReply("the server did not turn the prompt into token ids")
-    return tuple(tokens)
-
-
-def _text_of(reply: dict, name: str) -> str:
-    if not isinstance(reply.get(name), str):
-        raise BadReply("the server did not turn the token ids into a text")
-    return reply[name]

@@ -3,25 +3,38 @@
     vary                different seeds give different replies (else all votes would be copies of one)
     confine             a reply confined to two unlikely words is one of them
     log-probabilities   the first token comes with those of its rivals
-    token ids           ids go in and come out, at plain temperature sampling
-    images              a picture changes how many tokens the server reads
+    token ids           a chat becomes ids, ids go in and come out, at plain temperature sampling, and become a text
+    images              a picture changes how many tokens the server reads, and what is in it does not
 
-What was seen is kept with the endpoint; until then it is null. The dialect is found out first.
+What was seen is kept with the endpoint; what this test did not see is null, whatever an earlier one saw. The dialect is
+found out first, from what each kind of server has and the others have not.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from django.utils import timezone
 from PIL import Image
 
-from prefmh_web.endpoints import breaker
+from prefmh_web.endpoints import breaker, tokenising
 from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import EndpointError, NeedsAttention, ServerError
+from prefmh_web.endpoints.errors import (
+    AddressRefused,
+    BadReply,
+    Busy,
+    CircuitOpen,
+    EndpointError,
+    KeyMissing,
+    NeedsAttention,
+    ServerError,
+    TimedOut,
+    Unreachable,
+)
 from prefmh_web.endpoints.models import Endpoint
 from sampler.model_judges import Exhibit, Picture, pairwise_messages
 
@@ -30,14 +43,24 @@ _ASK = [{"role": "user", "content": "Write one short sentence about the sea."}]
 _UNLIKELY = ("QX7", "ZJ3")
 _SEEDS = (104_729, 1_299_709, 15_485_863, 179_424_673)
 _HOT = 1.5
+# Tokens by which two prompts may differ that say the same.
+_A_FEW = 8
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What the server answered to the question whether it is of one kind."""
+
+    path: str
+    words: str
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check saw."""
+    """What one check saw; `passed` is None where it could not be tried."""
 
     check: str
-    passed: bool
+    passed: bool | None
     words: str
 
 
@@ -51,6 +74,7 @@ class Report:
     seconds: float
     tokens_in: int
     tokens_out: int
+    attempts: tuple[Attempt, ...] = ()
 
 
 def probe(endpoint: Endpoint) -> Report:
@@ -59,49 +83,64 @@ def probe(endpoint: Endpoint) -> Report:
     A resting circuit is no obstacle: who presses the button has often just mended the server.
     """
     breaker.release(endpoint)
-    found = call(endpoint, [_dialect_of])
+    attempts: list[Attempt] = []
+    findings: list[Finding] = []
+    found = call(endpoint, [lambda client: _dialect_of(client, attempts)])
     if found.failure is None:
         endpoint.dialect = found.results[0]
-        found = call(endpoint, [_findings])
-    findings: tuple[Finding, ...] = found.results[0] if found.failure is None else ()
-    if found.failure is None:
-        for finding in findings:
-            setattr(endpoint, _CHECKS[finding.check][1], finding.passed)
-        endpoint.tested_at = timezone.now()
-        endpoint.save(update_fields=("dialect", "tested_at", *(field for _, field in _CHECKS.values())))
+        found = call(endpoint, [lambda client: _try_all(client, findings)])
+    if not isinstance(found.failure, Busy | CircuitOpen):
+        # An end before the end says that it is not known; a test that never began says nothing.
+        _keep(endpoint, findings if found.failure is None else [])
     answered = [request.seconds for request in found.requests if request.error is None]
     seconds = sum(answered) / len(answered) if answered else 0.0
-    return Report(endpoint.dialect, findings, found.failure, seconds, *found.tokens)
+    return Report(endpoint.dialect, tuple(findings), found.failure, seconds, *found.tokens, tuple(attempts))
 
 
-def _findings(client: Client) -> tuple[Finding, ...]:
+def _keep(endpoint: Endpoint, findings: Sequence[Finding]) -> None:
+    """Store what a test saw; nothing at all says that the endpoint is not tested."""
+    passed = {finding.check: finding.passed for finding in findings}
+    for check, (_, field) in _CHECKS.items():
+        setattr(endpoint, field, passed.get(check))
+    endpoint.tested_at = timezone.now() if findings else None
+    fields = ["tested_at", *(field for _, field in _CHECKS.values())]
+    endpoint.save(update_fields=[*fields, "dialect"] if findings else fields)
+
+
+def _try_all(client: Client, findings: list[Finding]) -> None:
     """Run all checks, one after another: what is measured is a single request's latency."""
     # Nothing else matters if this fails; its error is the report.
     client.chat(_ASK, temperature=1.0, seed=_SEEDS[0], max_tokens=16)
-    return tuple(_finding(client, name, check) for name, (check, _) in _CHECKS.items())
+    for name, (check, _) in _CHECKS.items():
+        findings.append(_finding(client, name, check))
 
 
 def _finding(client: Client, name: str, check: Callable[[Client], str | None]) -> Finding:
     try:
         why_not = check(client)
-    except (NeedsAttention, ServerError) as error:
+    except (NeedsAttention, ServerError, BadReply) as error:
         # It answered a plain question a moment ago: what it fails at now, it cannot do (llama.cpp: pictures, with 500).
-        why_not = error.reason
+        return Finding(name, False, error.reason)
+    except Unreachable as error:
+        return Finding(name, None, f"not known, for {error.reason}")
     return Finding(name, why_not is None, why_not or "yes")
 
 
-def _dialect_of(client: Client) -> str:
-    """Tell servers apart by what only one of them has."""
-    for path, field, dialect in (
-        ("/props", "default_generation_settings", Dialect.LLAMA_CPP),
-        ("/get_server_info", "model_path", Dialect.SGLANG),
-        ("/version", "version", Dialect.VLLM),
-    ):
+def _dialect_of(client: Client, attempts: list[Attempt]) -> str:
+    """Tell servers apart by what only one of them has; what another answers there, it may answer in any way."""
+    for path, field, dialect in _MARKS:
         try:
-            if field in client.get_beside(path):
-                return dialect
-        except NeedsAttention:
+            is_there = field in client.get_beside(path)
+        except (AddressRefused, KeyMissing, TimedOut):
+            # The next question would end in the same way, the last one after as long a wait.
+            raise
+        except EndpointError as error:
+            attempts.append(Attempt(path, error.reason))
             continue
+        if is_there:
+            attempts.append(Attempt(path, f"it is {Dialect(dialect).label}"))
+            return dialect
+        attempts.append(Attempt(path, f"the reply holds no {field}"))
     return Dialect.OPENAI
 
 
@@ -125,29 +164,47 @@ def _has_log_probabilities(client: Client) -> str | None:
 
 
 def _has_token_ids(client: Client) -> str | None:
-    # A few small ids that every tokeniser has; what they say does not matter.
-    client.complete([10, 20, 30], temperature=1.0, seed=_SEEDS[0], limit=4)
+    if not Dialect(client.target.dialect).has_token_ids:
+        return "this kind of server does not take and return token ids"
+    # All that a model does which writes texts.
+    prompt = tokenising.prompt_ids(client, _ASK)
+    drawn = client.complete(prompt, temperature=1.0, seed=_SEEDS[0], limit=4)
+    tokenising.text(client, drawn.tokens)
     return None
 
 
 def _sees_images(client: Client) -> str | None:
-    words = pairwise_messages("images", "Which is redder?", Exhibit("red"), Exhibit("blue"))
-    pictures = pairwise_messages("images", "Which is redder?", *(Exhibit(picture=_square(c)) for c in ("red", "blue")))
-    read = []
-    for messages in (words, pictures):
-        before = len(client.calls)
-        client.chat(messages, temperature=1.0, seed=_SEEDS[0])
-        read.append(client.calls[before].tokens_in)
-    return None if read[1] > read[0] + 8 else "pictures did not change how much the server read: it ignores them"
+    shown = (Exhibit("red"), Exhibit("blue")), (_square(0), _square(1)), (_square(0, 255), _square(1, 255))
+    words, plain, varied = (_tokens_read(client, *pair) for pair in shown)
+    if plain <= words + _A_FEW:
+        return "pictures did not change how much the server read: it ignores them"
+    # Of the same size, but one file is many times as long as the other.
+    if varied > plain + _A_FEW:
+        return "the server read the pictures' files as if they were words"
+    return None
+
+
+def _tokens_read(client: Client, first: Exhibit, second: Exhibit) -> int:
+    before = len(client.calls)
+    client.chat(pairwise_messages("images", "Which is redder?", first, second), temperature=1.0, seed=_SEEDS[0])
+    return client.calls[before].tokens_in
 
 
 @cache
-def _square(colour: str) -> Picture:
+def _square(seed: int, most: int = 0) -> Exhibit:
+    """Return a picture of one colour, or of `most` + 1 levels at random."""
+    levels = np.random.default_rng(seed).integers(0, most + 1, (64, 64, 3), dtype=np.uint8)
     file = io.BytesIO()
-    Image.new("RGB", (64, 64), colour).save(file, "PNG")
-    return Picture("image/png", file.getvalue())
+    Image.fromarray(levels).save(file, "PNG")
+    return Exhibit(picture=Picture("image/png", file.getvalue()))
 
 
+# What only one kind of server answers: where, and a field of it.
+_MARKS = (
+    ("/props", "default_generation_settings", Dialect.LLAMA_CPP),
+    ("/get_server_info", "model_path", Dialect.SGLANG),
+    ("/version", "version", Dialect.VLLM),
+)
 _CHECKS: dict[str, tuple[Callable[[Client], str | None], str]] = {
     "vary": (_varies, "can_vary"),
     "confine": (_confines, "can_confine"),

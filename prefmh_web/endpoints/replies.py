@@ -1,17 +1,27 @@
 """What servers answer, checked field by field.
 
 Each function takes the JSON of a reply with status 200 and returns what was asked for, or raises `BadReply` when it is
-not what the protocol says, `Unable` when it shows that the server did something else than it was asked to.
+not what the protocol says, `Unable` when it shows that the server did something else than it was asked to. A value may
+be anything that JSON can hold: nested deeply, a number of four thousand digits, half of a surrogate pair.
 """
 
+import json
+import re
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from prefmh_web.endpoints.errors import BadReply, Unable
 
 # llama.cpp's settings of plain temperature sampling, as it repeats them.
 _LLAMA_CPP_PLAIN = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0}
+# More than any model reads or writes in one request, or has in its vocabulary; what is larger is no count and no id.
+_LARGEST_COUNT = 2**31 - 1
+# No token says more; the longest ones are runs of white space.
+_LONGEST_TOKEN = 1000
+# What a database cannot store in a text.
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -22,8 +32,29 @@ class Continuation:
     ended: bool
 
 
+def parsed(content: bytes) -> Any:
+    """Return the value of a JSON text in UTF-8.
+
+    Raises:
+        ValueError: it is none, or one that nests too deeply, or has a number too long to be read.
+    """
+    try:
+        return json.loads(content.decode("utf-8-sig"), parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def storable(text: str) -> str:
+    """Return a text with U+FFFD for what no database takes: NUL, and halves of surrogate pairs."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
 def tokens_used(reply: dict[str, Any]) -> tuple[int, int]:
-    """Return the tokens read and written, as the server counts them; 0 where it does not."""
+    """Return the tokens read and written, as the server counts them; 0 where it does not, or says what cannot be."""
     usage = reply.get("usage")
     if isinstance(usage, dict):
         counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
@@ -50,10 +81,11 @@ def first_token(reply: dict[str, Any]) -> list[tuple[str, float]]:
         raise Unable("the server returns no log-probabilities")
     if not found["content"]:
         raise BadReply("the reply holds no token, so no log-probabilities either")
-    try:
-        return [(str(entry["token"]), float(entry["logprob"])) for entry in found["content"][0]["top_logprobs"]]
-    except (KeyError, TypeError, ValueError):
-        raise BadReply("the log-probabilities are not in the form of the protocol") from None
+    first = found["content"][0]
+    top = first.get("top_logprobs") if isinstance(first, dict) else None
+    if not isinstance(top, list) or not all(_is_log_probability(entry) for entry in top):
+        raise BadReply("the log-probabilities are not in the form of the protocol")
+    return [(entry["token"], float(entry["logprob"])) for entry in top]
 
 
 def llama_cpp_continuation(
@@ -66,12 +98,13 @@ def llama_cpp_continuation(
     wanted = _LLAMA_CPP_PLAIN | {"temperature": float(temperature), "n_predict": limit}
     for name, value in wanted.items():
         if not _same(used.get(name), value):
-            raise Unable(f"the server sampled with {name} = {used.get(name)!r}, not {value!r}")
+            raise Unable(f"the server sampled with {name} = {_shown(used.get(name))}, not {value!r}")
     tokens = _token_ids(reply.get("tokens"))
     if reply.get("truncated"):
         raise Unable(f"prompt and {limit} more tokens do not fit into the server's context")
     if reply.get("tokens_evaluated") != len(prompt):
-        raise Unable(f"the server read {reply.get('tokens_evaluated')} tokens of a prompt of {len(prompt)}")
+        read = _shown(reply.get("tokens_evaluated"))
+        raise Unable(f"the server read {read} tokens of a prompt of {len(prompt)}")
     return _whole(tokens, limit, ended=reply.get("stop_type") == "eos", predicted=reply.get("tokens_predicted"))
 
 
@@ -79,18 +112,21 @@ def completions_continuation(reply: dict[str, Any], prompt: Sequence[int], limit
     """Return what a completions server continued with."""
     choice = _only_choice(reply)
     tokens = _token_ids(choice.get("token_ids"))
-    usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else {}
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
     echoed = choice.get("prompt_token_ids")
     read = len(echoed) if isinstance(echoed, list) else usage.get("prompt_tokens", len(prompt))
     if read != len(prompt) or (isinstance(echoed, list) and list(prompt) != echoed):
-        raise Unable(f"the server read {read} tokens of a prompt of {len(prompt)}, or others than it was sent")
+        raise Unable(f"the server read {_shown(read)} tokens of a prompt of {len(prompt)}, or others than it was sent")
     ended = choice.get("finish_reason") == "stop"
     return _whole(tokens, limit, ended=ended, predicted=usage.get("completion_tokens", len(tokens)))
 
 
 def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) -> Continuation:
     if predicted != len(tokens) or not 1 <= len(tokens) <= limit:
-        raise BadReply(f"the server says {predicted} tokens, sends {len(tokens)}, and was asked for at most {limit}")
+        raise BadReply(
+            f"the server says {_shown(predicted)} tokens, sends {len(tokens)}, and was asked for at most {limit}"
+        )
     if not ended and len(tokens) < limit:
         # vLLM shortens max_tokens without a word when prompt and limit do not fit into the context.
         raise Unable(f"the server stopped after {len(tokens)} tokens of {limit}: its context is too small")
@@ -114,12 +150,60 @@ def _token_ids(found: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
+def token_ids_of(reply: dict[str, Any]) -> tuple[int, ...]:
+    """Return what a text was turned into; at least one token."""
+    tokens = reply.get("tokens")
+    if not isinstance(tokens, list) or not tokens or not all(_is_count(token) for token in tokens):
+        raise BadReply("the server did not turn the prompt into token ids")
+    return tuple(tokens)
+
+
+def text_of(reply: dict[str, Any], name: str, tokens: int) -> str:
+    """Return the text that some tokens were turned into, as it can be stored."""
+    text = reply.get(name)
+    if not isinstance(text, str):
+        raise BadReply("the server did not turn the token ids into a text")
+    if len(text) > tokens * _LONGEST_TOKEN:
+        raise BadReply(f"the server turned {tokens} tokens into {len(text)} characters")
+    return storable(text)
+
+
+def prompt_of(reply: dict[str, Any]) -> str:
+    """Return a chat with its template applied, ready to be sent back."""
+    if not is_sendable(reply.get("prompt")):
+        raise BadReply("the server did not apply its chat template")
+    return reply["prompt"]
+
+
+def is_sendable(value: Any) -> bool:
+    """Say whether a value is a text that can be sent back to the server."""
+    return isinstance(value, str) and not _UNSTORABLE.search(value)
+
+
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
+
+
+def _is_log_probability(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
+        return False
+    value = entry.get("logprob")
+    # Above 0 is refused where it is used; a whole number may be too large for a float.
+    return isinstance(value, float) or (_is_whole(value) and abs(value) <= _LARGEST_COUNT)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _same(used: Any, wanted: Any) -> bool:
     if isinstance(wanted, float):
         # llama.cpp computes in single precision.
-        return isinstance(used, int | float) and abs(used - wanted) <= 1e-6 * max(1.0, abs(wanted))
+        is_number = isinstance(used, float) or (_is_whole(used) and abs(used) <= _LARGEST_COUNT)
+        return is_number and abs(used - wanted) <= 1e-6 * max(1.0, abs(wanted))
     return used == wanted
+
+
+def _shown(value: Any) -> str:
+    """Return a value for an error's text, however long or deep it is."""
+    return reprlib.repr(value)

@@ -1,7 +1,8 @@
 """A model's reply, read strictly: one of the labels, or one whole number, or an error that says what it is instead.
 
-Forgiven are the label's case, quotation marks, one full stop and white space around it. Nothing is ever guessed out of
-prose: a guess that is wrong more often for one of the two objects is a lean, and a coin flip is a lapse.
+Forgiven are the label's case, quotation marks, one full stop and white space around it, unless the reply is far too
+long for an answer. Nothing is ever guessed out of prose: a guess that is wrong more often for one of the two objects is
+a lean, and a coin flip is a lapse.
 Asking again after such a reply is the caller's business. It makes the vote a vote *given that the reply is a label*:
 still a fixed law for each presentation, but another one than the model's own, which is why it has to be counted.
 """
@@ -16,11 +17,15 @@ from sampler.model_judges.pointwise import RatingScale
 LABELS: Final = ("A", "B")
 
 _QUOTES = "\"'`“”‘’«»"
-_WRAPPED = r"\s*[{quotes}]*\s*({answer})\s*(?:\.?\s*[{quotes}]*|[{quotes}]*\s*\.?)\s*"
+# Possessive: what a part has taken it keeps. Neighbours take different characters, so nothing is lost by it, and no
+# reply is gone through again and again for another way to divide it.
+_WRAPPED = r"\s*+[{quotes}]*+\s*+({answer})\s*+(?:\.?+\s*+[{quotes}]*+|[{quotes}]*+\s*+\.?+)\s*+"
 # ASCII only: a Cyrillic A or a full-width digit is something else than was asked for.
 _LABEL = re.compile(_WRAPPED.format(quotes=_QUOTES, answer="[ABab]"), re.ASCII)
 _RATING = re.compile(_WRAPPED.format(quotes=_QUOTES, answer=r"\d{1,3}"), re.ASCII)
 _LONGEST_EXCERPT = 80
+# An answer is asked for in a few tokens; a server that sends a book has not kept to that, and nobody reads it.
+LONGEST_REPLY: Final = 4096
 
 
 class UnparsableReplyError(ValueError):
@@ -59,6 +64,10 @@ def parse_rating(reply: str | None, scale: RatingScale) -> int:
 
 
 def _not_empty(reply: str | None) -> str:
+    if reply is not None and len(reply) > LONGEST_REPLY:
+        raise UnparsableReplyError(
+            f"the reply has {len(reply)} characters, more than {LONGEST_REPLY}: {_excerpt(reply[:LONGEST_REPLY])}"
+        )
     if reply is None or not reply.strip():
         raise UnparsableReplyError("the reply is empty")
     return reply

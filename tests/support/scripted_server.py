@@ -4,9 +4,11 @@ It speaks like vLLM. `faults` are used up one a request; after them, and without
 """
 
 import contextlib
+import itertools
 import json
 import math
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -28,6 +30,8 @@ class Script:
     url: str
     answer: Answer
     faults: deque[Fault] = field(default_factory=deque)
+    # What is answered to a GET, by its path; without it, as vLLM does.
+    pages: dict[str, Fault] = field(default_factory=dict)
     requests: list[dict] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     # Set at the end: what a slow fault waits for.
@@ -35,11 +39,20 @@ class Script:
 
 
 @contextlib.contextmanager
-def scripted_server(answer: Answer, address: tuple[str, int] = ("127.0.0.1", 0)) -> Iterator[Script]:
-    """Serve on this machine, at a chosen address or on a free port; yield the script, whose URL ends in /v1."""
+def scripted_server(
+    answer: Answer, address: tuple[str, int] = ("127.0.0.1", 0), tls: ssl.SSLContext | None = None
+) -> Iterator[Script]:
+    """Serve on this machine, at a chosen address or on a free port, over TLS with a context.
+
+    Yields:
+        The script, whose URL ends in /v1.
+    """
     server = ThreadingHTTPServer(address, _Handler)
     server.daemon_threads = True
-    server.script = Script(f"http://{address[0]}:{server.server_port}/v1", answer)
+    if tls:
+        # The handshake is made by each connection's own thread, with its first read.
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.script = Script(f"http{'s' if tls else ''}://{address[0]}:{server.server_port}/v1", answer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="scripted-server")
     thread.start()
     try:
@@ -58,6 +71,9 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
+        if page := self.server.script.pages.get(self.path):
+            page(self)
+            return
         reply(self, {"version": "0.0"} if self.path == "/version" else {"error": "not found"}, self.path == "/version")
 
     def do_POST(self) -> None:
@@ -71,8 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
             reply(self, script.answer(body))
 
     def handle(self) -> None:
-        # A client that gave up waiting is part of the script.
-        with contextlib.suppress(ConnectionError):
+        # A client that gave up waiting, or that does not like the certificate, is part of the script.
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
             super().handle()
 
     def log_message(self, *message: object) -> None:
@@ -112,6 +128,30 @@ def returns(body: dict) -> Fault:
 def raw(body: bytes) -> Fault:
     """Answer 200 with these bytes."""
     return lambda handler: send(handler, 200, body)
+
+
+def wire(content: bytes) -> Fault:
+    """Send these bytes in place of a reply, and hang up."""
+
+    def fault(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(content)
+        handler.close_connection = True
+
+    return fault
+
+
+def trickling(content: bytes, pause: float = 0.05) -> Fault:
+    """Send these bytes one by one, over and over, in place of a reply, until nobody listens."""
+
+    def fault(handler: BaseHTTPRequestHandler) -> None:
+        for byte in itertools.cycle(content):
+            if handler.server.script.over.wait(pause):
+                break
+            handler.wfile.write(bytes([byte]))
+            handler.wfile.flush()
+        handler.close_connection = True
+
+    return fault
 
 
 def cut(handler: BaseHTTPRequestHandler) -> None:

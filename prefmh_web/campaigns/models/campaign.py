@@ -58,6 +58,11 @@ class Campaign(models.Model):
         return self.status == self.Status.RUNNING
 
     @property
+    def is_under_way(self) -> bool:
+        """True from its start to its last step: running or paused."""
+        return self.status in (self.Status.RUNNING, self.Status.PAUSED)
+
+    @property
     def space_kind(self) -> str:
         """catalog, or the kind of a space whose objects the chains make."""
         return self.recipe["space"]["kind"]

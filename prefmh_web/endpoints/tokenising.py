@@ -1,0 +1,51 @@
+"""Texts to token ids and back, by the server: what a model that writes needs besides its continuations."""
+
+from typing import Any
+
+from prefmh_web.endpoints import replies
+from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.dialects import Dialect
+from sampler import Tokens
+
+
+def prompt_ids(client: Client, messages: list[dict[str, str]]) -> Tokens:
+    """Return a chat as token ids, its template applied, ready for the model's answer.
+
+    Raises:
+        EndpointError: the server does not do it.
+    """
+    if client.target.dialect == Dialect.LLAMA_CPP:
+        templated = client.post_beside("/apply-template", {"messages": messages}, replies.prompt_of)
+        # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
+        body: dict[str, Any] = {"content": templated, "add_special": True, "parse_special": True}
+    else:
+        body = {"model": client.target.model, "messages": messages, "add_generation_prompt": True}
+    return client.post_beside("/tokenize", body, replies.token_ids_of)
+
+
+def text(client: Client, tokens: Tokens) -> str:
+    """Return what some tokens say, as it can be stored.
+
+    Raises:
+        EndpointError: the server does not say.
+    """
+    if client.target.dialect == Dialect.LLAMA_CPP:
+        name, body = "content", {"tokens": list(tokens)}
+    else:
+        name, body = "prompt", {"model": client.target.model, "tokens": list(tokens)}
+    return client.post_beside("/detokenize", body, lambda reply: replies.text_of(reply, name, len(tokens)))
+
+
+def end_of_sequence(client: Client) -> Tokens:
+    """Return the end-of-sequence token where the server names it; nothing where it does not.
+
+    Raises:
+        EndpointError: the server does not answer.
+    """
+    if client.target.dialect != Dialect.LLAMA_CPP:
+        return ()
+    name = client.get_beside("/props").get("eos_token")
+    if not name or not replies.is_sendable(name):
+        return ()
+    body = {"content": name, "add_special": False, "parse_special": True}
+    return client.post_beside("/tokenize", body, replies.token_ids_of)
