@@ -20,7 +20,16 @@ from sampler.model_judges.log_probabilities import (
 from sampler.model_judges.parsing import LABELS, UnparsableReplyError, parse_label, parse_rating
 from sampler.model_judges.pointwise import RatingScale, mean_rating
 from sampler.model_judges.presentation import in_order, label_is_for_proposal, preference_for_proposal
-from sampler.model_judges.prompts import Exhibit, Messages, Picture, pairwise_messages, rating_messages
+from sampler.model_judges.prompts import (
+    Exhibit,
+    Messages,
+    Picture,
+    Prompt,
+    pairwise_messages,
+    pairwise_prompt,
+    rating_messages,
+    rating_prompt,
+)
 
 __all__ = [
     "LABELS",
@@ -30,6 +39,7 @@ __all__ = [
     "Messages",
     "NoPreferenceError",
     "Picture",
+    "Prompt",
     "RatingScale",
     "UnparsableReplyError",
     "checked_temperature",
@@ -39,8 +49,10 @@ __all__ = [
     "label_preference",
     "mean_rating",
     "pairwise_messages",
+    "pairwise_prompt",
     "parse_label",
     "parse_rating",
     "preference_for_proposal",
     "rating_messages",
+    "rating_prompt",
 ]
