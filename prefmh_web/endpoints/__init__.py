@@ -16,6 +16,7 @@
     mixed_votes.py     votes drawn from log-probabilities, sampled where those do not tell
     language_model.py  texts, token by token
     probe.py           what an endpoint can do
+    examination.py     whether its votes can have the law that they should have
 
 Nothing here knows of campaigns: `campaigns` asks, and stores what comes back. No call is made inside a transaction.
 """

@@ -7,6 +7,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
     parsing             a reply to a label or a rating, or the reason why it is neither
     log_probabilities   log-probabilities of the labels to p, and votes drawn from p
     pointwise           integer ratings and their mean
+    truncation          seeing from replies that a server truncates
 """
 
 from sampler.model_judges.log_probabilities import (
@@ -30,6 +31,7 @@ from sampler.model_judges.prompts import (
     rating_messages,
     rating_prompt,
 )
+from sampler.model_judges.truncation import Truncation, truncation_in
 
 __all__ = [
     "LABELS",
@@ -41,6 +43,7 @@ __all__ = [
     "Picture",
     "Prompt",
     "RatingScale",
+    "Truncation",
     "UnparsableReplyError",
     "checked_temperature",
     "drawn_vote",
@@ -55,4 +58,5 @@ __all__ = [
     "preference_for_proposal",
     "rating_messages",
     "rating_prompt",
+    "truncation_in",
 ]
