@@ -56,35 +56,36 @@ class Examination:
     Args:
         failure: None if the server answered as it should.
         identities: what its replies said they are from.
-        seconds: of one request, on average.
     """
 
     failure: EndpointError | None
     identities: tuple[Identity, ...] = ()
-    seconds: float = 0.0
 
 
 def examine(endpoint: Endpoint) -> Examination:
     """Examine an endpoint, and store with it what was seen. Takes some eighty short requests and no transaction."""
     report = _unless_busy(lambda: probe(endpoint), lambda report: report.failure)
-    if report.failure is not None:
-        return Examination(report.failure)
-    looked = _patiently(endpoint, [_look])
+    return look_closer(endpoint) if report.failure is None else Examination(report.failure)
+
+
+def look_closer(endpoint: Endpoint) -> Examination:
+    """Examine an endpoint that has just passed its test: steps 2 to 4."""
+    looked = patiently(endpoint, [_look])
     if looked.failure is not None:
         return Examination(looked.failure)
     seen = looked.results[0]
-    hot = _patiently(endpoint, [_reply_job(_HOT, seed) for seed in range(_REPLIES)]) if seen.listed else Called(())
+    hot = patiently(endpoint, [_reply_job(_HOT, seed) for seed in range(_REPLIES)]) if seen.listed else Called(())
     asked = hot
     if not hot.outcomes or isinstance(hot.failure, NeedsAttention):
         # Nothing can be seen of its sampling; some servers take no temperature above 1.
-        asked = _patiently(endpoint, [_reply_job(1.0, seed) for seed in range(2)])
+        asked = patiently(endpoint, [_reply_job(1.0, seed) for seed in range(2)])
     if asked.failure is not None:
         return Examination(asked.failure)
     is_plain, why = _law(endpoint, seen, [reply for reply, _ in hot.results] if asked is hot else [])
     endpoint.samples_plainly, endpoint.sampling_words = is_plain, why[:300]
     endpoint.context_tokens = seen.context
     endpoint.save(update_fields=("samples_plainly", "sampling_words", "context_tokens"))
-    return Examination(None, tuple(sorted({identity for _, identity in asked.results})), report.seconds)
+    return Examination(None, tuple(sorted({identity for _, identity in asked.results})))
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def _model_in(found: dict[str, Any], name: str) -> dict[str, Any]:
     return next((model for model in models if model["id"] == name), models[0])
 
 
-def _patiently(endpoint: Endpoint, jobs: Sequence[Callable[[Client], Any]]) -> Called[Any]:
+def patiently(endpoint: Endpoint, jobs: Sequence[Callable[[Client], Any]]) -> Called[Any]:
+    """Run jobs against an endpoint as `call` does, but wait longer for its requests under way."""
     return _unless_busy(lambda: call(endpoint, jobs), lambda called: called.failure)
 
 

@@ -175,7 +175,7 @@ def votes_by_sampling(
         rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
         admitted: whose replies count; anybody's if None.
     """
-    choices = judges.LABELS if _confines(endpoint) else ()
+    choices = judges.LABELS if confines(endpoint) else ()
 
     def job(place: int, first: bool) -> Callable[[Client], ModelVote]:
         question = _Question(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted)
@@ -216,7 +216,7 @@ def votes_by_log_probabilities(
     """
     known = known or {}
     wanted = sorted({bool(first) for first in proposal_first} - set(known))
-    jobs = [_preference_job(pair, first, _confines(endpoint), most_shortfall, admitted) for first in wanted]
+    jobs = [_preference_job(pair, first, confines(endpoint), most_shortfall, admitted) for first in wanted]
     called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
     by_order = dict(zip(wanted, called.outcomes, strict=True))
     told = {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
@@ -248,7 +248,7 @@ def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
 ) -> Ratings:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
-    choices = rated.scale.answers if _confines(endpoint) else ()
+    choices = rated.scale.answers if confines(endpoint) else ()
     messages = rated.messages()
 
     def job() -> Callable[[Client], tuple[int, int, Identity]]:
@@ -325,7 +325,7 @@ def _called(
     return Called((Unable(reason),) * len(jobs)) if reason else call(endpoint, jobs)
 
 
-def _confines(endpoint: Endpoint) -> bool:
+def confines(endpoint: Endpoint) -> bool:
     """Say whether replies are confined: where the server knows how, unless it was seen not to."""
     return Dialect(endpoint.dialect).has_confinement and endpoint.can_confine is not False
 

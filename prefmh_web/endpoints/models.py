@@ -1,7 +1,7 @@
 """Endpoints, how they are doing, and what they have cost.
 
-What is written by whom: an endpoint's own fields by its owner's form, by `probe.py` and `examination.py`, its circuit by
-`breaker.py`, slots by `slots.py`, usage by `accounting.py`. No key and nothing that was asked or answered is stored here.
+What is written by whom: an endpoint's own fields by its owner's form, `probe.py` and `examination.py`; its circuit by
+`breaker.py`, slots by `slots.py`, usage by `accounting.py`. No key, no prompt and no reply is stored.
 """
 
 import httpx
