@@ -21,7 +21,7 @@ from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.models import Campaign, Judge, State
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.examination import examine, patiently
+from prefmh_web.endpoints.examination import examine, examine_writer, patiently
 from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
@@ -63,8 +63,11 @@ def examined(campaign: Campaign) -> Models:
         if name not in models.endpoints:
             models.endpoints[name], models.identities[name] = _examined(campaign, name)
         _check_judge(campaign, place, judge, models.endpoints[name])
-    if writer and writer not in models.endpoints and _endpoint(campaign, writer) is not None:
-        _examined(campaign, writer, "The model does not write: ")
+    # One that is not there is named where the plan is built.
+    if writer and writer not in models.endpoints and (endpoint := _endpoint(campaign, writer)):
+        _tell(campaign, f"testing the endpoint “{writer}”")
+        if failure := examine_writer(endpoint).failure:
+            raise NotPossible(f"The model does not write: the endpoint “{writer}”: {failure.reason}.")
     return models
 
 
@@ -150,14 +153,14 @@ def _endpoint(campaign: Campaign, name: str) -> Endpoint | None:
     return Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
 
 
-def _examined(campaign: Campaign, name: str, problem: str = "") -> tuple[Endpoint, tuple[Identity, ...]]:
+def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, ...]]:
     endpoint = _endpoint(campaign, name)
     if endpoint is None:
         raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
     _tell(campaign, f"testing the endpoint “{name}”")
     found = examine(endpoint)
     if found.failure is not None:
-        raise NotPossible(f"{problem}The endpoint “{name}” did not pass its test: {found.failure.reason}.")
+        raise NotPossible(f"The endpoint “{name}” did not pass its test: {found.failure.reason}.")
     if len(names := sorted({identity.model for identity in found.identities})) > 1:
         raise NotPossible(
             f"The endpoint “{name}” answers as several models ({', '.join(names)}). A judge must be one model: name "

@@ -9,7 +9,7 @@ A server truncates by default: llama.cpp by min-p, others as the model's own con
 off with every request (`dialects.sampling`), which only helps where the server is of a kind that is known to have these
 fields. So sampled votes and ratings need a known kind, and replies that do not speak against it.
 
-What was seen is stored with the endpoint.
+An endpoint that only writes texts needs less. What was seen is stored with the endpoint.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,6 +86,23 @@ def look_closer(endpoint: Endpoint) -> Examination:
     endpoint.context_tokens = seen.context
     endpoint.save(update_fields=("samples_plainly", "sampling_words", "context_tokens"))
     return Examination(None, tuple(sorted({identity for _, identity in asked.results})))
+
+
+def examine_writer(endpoint: Endpoint) -> Examination:
+    """Look whether an endpoint that writes texts is there, and how large its context is.
+
+    That it takes and returns token ids, and samples as it is told, each text shows again (`replies.py`).
+    """
+    if endpoint.can_token_ids is None and not Dialect(endpoint.dialect).has_token_ids:
+        report = _unless_busy(lambda: probe(endpoint), lambda report: report.failure)
+        if report.failure is not None:
+            return Examination(report.failure)
+    looked = patiently(endpoint, [_context_of])
+    if looked.failure is not None:
+        return Examination(looked.failure)
+    endpoint.context_tokens = looked.results[0]
+    endpoint.save(update_fields=("context_tokens",))
+    return Examination(None)
 
 
 @dataclass(frozen=True)

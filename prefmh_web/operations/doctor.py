@@ -129,7 +129,7 @@ def _models() -> Iterator[Finding]:
     for campaign in Campaign.objects.filter(status=Campaign.Status.DRAFT, starting_since__lt=overdue):
         yield Finding(
             f"“{campaign}” has been starting for {_minutes(campaign.starting_since)}: {campaign.start_progress}.",
-            "A worker must take from the queues “endpoints” and “gpu”; press Start again if it was restarted meanwhile.",
+            "A worker must take from the queues “endpoints” and “gpu”; press Start again if one was restarted.",
         )
 
 

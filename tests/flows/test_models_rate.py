@@ -324,7 +324,9 @@ def test_a_vote_among_ratings_is_found(exported):
 def test_other_campaigns_export_no_rating_and_replay_without_the_file(campaign, tmp_path):
     path = export_to(campaign, tmp_path)
     with zipfile.ZipFile(path) as archive:
-        assert archive.read("ratings.csv").decode().splitlines() == ["state,judge,slot,rating,asks,endpoint,rated_at"]
+        assert archive.read("ratings.csv").decode().splitlines() == [
+            "state,judge,slot,rating,asks,endpoint,rated_at,identity"
+        ]
         names = [name for name in archive.namelist() if name != "ratings.csv"]
         with zipfile.ZipFile(tmp_path / "old.zip", "w") as old:
             for name in names:
