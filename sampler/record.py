@@ -1,4 +1,4 @@
-"""Read a campaign's export: recipe.json and five CSV tables in one ZIP."""
+"""Read a campaign's export: recipe.json, judges.json and five CSV tables in one ZIP."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ Row = dict[str, str]
 
 _TABLES = ("states", "steps", "votes", "samples")
 _RATINGS = "ratings"
+_JUDGES = "judges.json"
 # Columns with text of unknown origin; the export puts an apostrophe before what a spreadsheet might run.
 _TEXTS = ("content", "code", "question", "endpoint")
 
@@ -31,6 +32,7 @@ class Record:
     votes: list[Row]
     samples: list[Row]
     ratings: list[Row] = field(default_factory=list)
+    judges: list[dict[str, Any]] | None = None
 
 
 def read_record(path: Path) -> Record:
@@ -46,13 +48,16 @@ def read_record(path: Path) -> Record:
             # Exports were once written without it.
             if f"{_RATINGS}.csv" in archive.namelist():
                 tables[_RATINGS] = _table(archive, f"{_RATINGS}.csv")
+            judges = json.loads(archive.read(_JUDGES)) if _JUDGES in archive.namelist() else None
     except KeyError as error:
         raise RecordError(f"{path} is no whole export: {error.args[0]}") from error
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     if not isinstance(recipe, dict):
         raise RecordError(f"{path} cannot be read: recipe.json must hold an object")
-    return Record(recipe, **tables)
+    if judges is not None and not isinstance(judges, list):
+        raise RecordError(f"{path} cannot be read: {_JUDGES} must hold a list")
+    return Record(recipe, **tables, judges=judges)
 
 
 def _table(archive: zipfile.ZipFile, name: str) -> list[Row]:

@@ -15,6 +15,7 @@ import numpy as np
 from sampler.appraisals import Appraisals
 from sampler.chain import Plan
 from sampler.chronicle import Chronicle, Recorded, Redrawn
+from sampler.judge_record import compare_judges
 from sampler.judges.presentations import draws_of, presentations_of
 from sampler.ledger import CatalogLedger, GeneratedLedger, Ledger
 from sampler.recipe import Recipe, parse_recipe
@@ -59,8 +60,9 @@ def replay(
     votes: Iterable[Row],
     samples: Iterable[Row],
     ratings: Iterable[Row] = (),
+    judges: Sequence[Mapping[str, Any]] | None = None,
 ) -> Replay:
-    """Recompute every decision of an export; the arguments are recipe.json and the rows of its CSV files.
+    """Recompute every decision of an export; the arguments are recipe.json, the rows of its CSV files, and judges.json.
 
     Exports were once written without ratings; only a rule that rates needs them.
 
@@ -82,6 +84,7 @@ def replay(
             *_compare_chains(parsed, tables, votes_of),
             *_compare_votes(parsed, tables.votes),
             *_compare_contents(tables.states, tables.samples),
+            *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
         ]
     except (KeyError, ValueError) as error:
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, Protocol
 
 from django.db import Error, connection
 from django.db.models import Q
@@ -46,16 +46,24 @@ def held(purpose: Purpose, chains: Iterable[Chain]) -> Iterator[list[int]]:
 
     What is to be done for them is read once they are claimed: somebody may have done it just before.
     """
-    until = _claim_end()
+    until = claim_end()
     claim = _Claim(purpose, [chain.pk for chain in chains if _take(chain, purpose, until)], until)
     if not claim.chains:
         yield []
         return
     try:
-        with _renewed(claim):
+        with renewed(claim):
             yield claim.chains
     finally:
         claim.free()
+
+
+class Renewable(Protocol):
+    """What somebody holds while they work, and has to be renewed."""
+
+    def renew(self) -> None:
+        """Hold it for another while."""
+        ...
 
 
 class _Claim:
@@ -63,8 +71,11 @@ class _Claim:
         self.chains = chains
         self._purpose, self._until = purpose, until
 
+    def __str__(self) -> str:
+        return f"{len(self.chains)} chains"
+
     def renew(self) -> None:
-        until = _claim_end()
+        until = claim_end()
         self._mine().update(**{self._purpose: until})
         self._until = until
 
@@ -77,7 +88,8 @@ class _Claim:
 
 
 @contextmanager
-def _renewed(claim: _Claim) -> Iterator[None]:
+def renewed(claim: Renewable) -> Iterator[None]:
+    """Renew a claim from another thread, since work here holds its own."""
     over = threading.Event()
 
     def renew() -> None:
@@ -85,7 +97,7 @@ def _renewed(claim: _Claim) -> Iterator[None]:
             try:
                 claim.renew()
             except Error:
-                logger.warning("claims on %d chains could not be renewed now", len(claim.chains), exc_info=True)
+                logger.warning("the claim on %s could not be renewed now", claim, exc_info=True)
             finally:
                 # Of this thread's own; it is seldom needed.
                 connection.close()
@@ -109,5 +121,6 @@ def _is_past(moment: str) -> Q:
     return Q(**{f"{moment}__isnull": True}) | Q(**{f"{moment}__lte": timezone.now()})
 
 
-def _claim_end() -> datetime:
+def claim_end() -> datetime:
+    """Return until when a claim holds that is taken or renewed now."""
     return timezone.now() + timedelta(seconds=CLAIM_S)

@@ -1,4 +1,4 @@
-"""The record as files: recipe.json and five CSV files, streamed row by row, one by one or as one ZIP.
+"""The record as files: recipe.json, judges.json and five CSV files, streamed row by row, one by one or as one ZIP.
 
 All files of one export speak of one moment. That moment is a `Cut`, taken in one query each: how many steps each
 chain had decided, and how many votes its open comparison had. Whatever is older never changes, so the files can
@@ -18,7 +18,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import plans
 from prefmh_web.campaigns.cells import harmless
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, State, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, State, Vote
 
 Row = list[object]
 _ROWS_PER_CHUNK = 500
@@ -115,20 +115,20 @@ def steps(cut: Cut) -> Iterator[Row]:
 def votes(cut: Cut) -> Iterator[Row]:
     """Every vote in the order it was counted; one that came too late has no number.
 
-    A model's has no annotator but an endpoint, how many replies it took and, if it was drawn from one, the
-    probability of a vote for the proposal.
+    A model's has no annotator but an endpoint, how many replies it took, which of the identities in judges.json the
+    reply had and, if it was drawn from one, the probability of a vote for the proposal.
     """
     yield [
         "chain", "step", "number", "judge", "question", "annotator", "proposal_side", "chosen_side",
-        "for_proposal", "elapsed_ms", "cast_at", "endpoint", "slot", "preference", "asks",
+        "for_proposal", "elapsed_ms", "cast_at", "endpoint", "slot", "preference", "asks", "identity",
     ]  # fmt: skip
     for vote in _votes(cut):
         yield [
             vote.comparison.chain.place, vote.comparison.step, vote.number or "", vote.judge.place,
             harmless(vote.judge.question), vote.annotator_id or "", vote.proposal_side, vote.chosen_side,
             int(vote.for_proposal), _known(vote.elapsed_ms), _time(vote.cast_at),
-            harmless(vote.judge.endpoint.name) if vote.judge.is_model else "",
-            _known(vote.slot), "" if vote.preference is None else repr(vote.preference), _known(vote.asks),
+            harmless(vote.judge.answered_by), _known(vote.slot),
+            "" if vote.preference is None else repr(vote.preference), _known(vote.asks), _known(vote.identity_id),
         ]  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def ratings(cut: Cut) -> Iterator[Row]:
 
     How many replies one took is not known where another of the same turn could not be read.
     """
-    yield ["state", "judge", "slot", "rating", "asks", "endpoint", "rated_at"]
+    yield ["state", "judge", "slot", "rating", "asks", "endpoint", "rated_at", "identity"]
     found = Rating.objects.filter(judge__campaign=cut.campaign, pk__lte=cut.last_rating)
     found = found.select_related("state", "judge__endpoint").defer("state__code")
     found = found.order_by("state__place", "judge__place", "slot")
@@ -157,7 +157,7 @@ def ratings(cut: Cut) -> Iterator[Row]:
         if cut.has_state(rating.state):
             yield [
                 rating.state.place, rating.judge.place, rating.slot, rating.value, _known(rating.asks),
-                harmless(rating.judge.endpoint.name), _time(rating.rated_at),
+                harmless(rating.judge.answered_by), _time(rating.rated_at), _known(rating.identity_id),
             ]  # fmt: skip
 
 
@@ -168,12 +168,40 @@ TABLES: dict[str, Callable[[Cut], Iterator[Row]]] = {
     "samples.csv": samples,
     "ratings.csv": ratings,
 }
-RECIPE = "recipe.json"
+RECIPE, JUDGES = "recipe.json", "judges.json"
 
 
 def recipe(campaign: Campaign) -> str:
     """Return the recipe as JSON."""
     return json.dumps(campaign.recipe, indent=2, ensure_ascii=False) + "\n"
+
+
+def judges(campaign: Campaign) -> str:
+    """Return what answers each question, as JSON: for a model, all that was fixed when the campaign started.
+
+    `identities` are what its replies said they were from; `votes` and `ratings` name them by their numbers. One that
+    is not accepted gave none.
+    """
+    found = campaign.judges.select_related("endpoint").prefetch_related("identities")
+    return json.dumps([_judge(judge) for judge in found], indent=2, ensure_ascii=False) + "\n"
+
+
+def _judge(judge: Judge) -> dict[str, object]:
+    about = {"judge": judge.place, "question": judge.question, "source": "model" if judge.is_model else "people"}
+    if not judge.is_model:
+        return about
+    identities = [
+        {
+            "identity": identity.pk,
+            "model": identity.model,
+            "system_fingerprint": identity.system_fingerprint,
+            "first_seen_at": _time(identity.first_seen_at),
+            "accepted_at": _time(identity.accepted_at) if identity.accepted_at else None,
+        }
+        for identity in judge.identities.all()
+    ]
+    frozen = judge.frozen or {"frozen": "never: it was asked by versions only that did not do so"}
+    return about | {"stopped_because": judge.stopped_because, **frozen, "identities": identities}
 
 
 def csv_text(cut: Cut, name: str) -> Iterator[str]:
@@ -199,6 +227,7 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     pipe = _Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry(RECIPE, written_at), recipe(campaign))
+        archive.writestr(_entry(JUDGES, written_at), judges(campaign))
         for name in TABLES:
             with archive.open(_entry(name, written_at), "w") as entry:
                 for text in csv_text(cut, name):

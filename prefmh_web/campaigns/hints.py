@@ -27,8 +27,9 @@ def write(campaign: Campaign) -> None:
 
 
 def start(campaign: Campaign) -> None:
-    """Hint that a campaign is to be started where its model runs."""
-    _after_commit("prefmh_web.campaigns.tasks.start", campaign.pk, queue=GPU)
+    """Hint that a campaign is to be started where its models are run or asked."""
+    queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
+    _after_commit("prefmh_web.campaigns.tasks.start", campaign.pk, queue=queue)
 
 
 def judge(comparison: Comparison) -> None:

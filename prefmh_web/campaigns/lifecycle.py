@@ -12,7 +12,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import files, hints, live, paintings, plans, states, writers
+from prefmh_web.campaigns import files, hints, live, model_start, paintings, plans, states
+from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -20,25 +21,14 @@ from prefmh_web.endpoints.models import Endpoint
 logger = logging.getLogger(__name__)
 
 
-class NotPossible(Exception):  # noqa: N818 - reads as the sentence it starts
-    """The change is not possible now; the message says why and what would make it so."""
-
-
-class Deleted(NotPossible):
-    """Somebody deleted the campaign, perhaps in this very moment: there is nothing left to change."""
-
-    def __init__(self) -> None:
-        super().__init__("The campaign was deleted, perhaps in another window.")
-
-
 def request_start(campaign: Campaign) -> None:
-    """Start a campaign, or have it started where its model runs: that may take minutes, and the page tells the outcome.
+    """Start a campaign; out of the request where models are asked first, and the page tells how far that is.
 
     Raises:
         NotPossible: as `start` does.
     """
-    if campaign.is_draft and writers.is_run_here(campaign):
-        note_trouble(campaign, "")
+    if campaign.is_draft and model_start.is_needed(campaign):
+        model_start.begin(campaign)
         hints.start(campaign)
     else:
         start(campaign)
@@ -46,7 +36,9 @@ def request_start(campaign: Campaign) -> None:
 
 def note_trouble(campaign: Campaign, reason: str) -> None:
     """Show on a draft's page why it could not be started."""
-    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(start_trouble=reason[:500])
+    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
+        start_trouble=reason[:500], starting_since=None, start_progress=""
+    )
     live.nudge(live.watchers(campaign.pk))
 
 
@@ -62,23 +54,33 @@ def start(campaign: Campaign) -> None:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     recipe = campaign.recipe
+    models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
+    model_start.check_prompts(campaign, plan)
     starts = _drawn_starts(campaign, plan)
+    model_start.check_questions(campaign, models, starts)
     try:
-        _begin(campaign, recipe, revision, starts)
+        _begin(campaign, recipe, revision, starts, models)
     except IntegrityError as error:
         # A row that this one names was removed between the look and the commit: an endpoint, say.
         logger.exception("campaign %s could not be started", campaign.pk)
         raise _overtaken(campaign) from error
 
 
-def _begin(campaign: Campaign, recipe: dict, revision: int | None, starts: list[sampler.Position]) -> None:
+def _begin(
+    campaign: Campaign,
+    recipe: dict,
+    revision: int | None,
+    starts: list[sampler.Position],
+    models: model_start.Models,
+) -> None:
     """Write what starting means, if the setup is still the one that was looked at."""
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
         _create_judges(campaign)
+        model_start.freeze(campaign, models)
         for chain in _create_chains(campaign, starts):
             hints.propose(chain)
         paintings.remove_unnamed(campaign)

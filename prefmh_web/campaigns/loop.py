@@ -20,7 +20,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import hints, live, plans, states
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, Side, Vote
 
 
 def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | None:
@@ -78,6 +78,7 @@ def cast_vote(
     slot: int | None = None,
     preference: float | None = None,
     asks: int | None = None,
+    identity: ReplyIdentity | None = None,
     may_count: bool = True,
 ) -> Vote:
     """Store one vote, of an annotator or of a model, on a `locked` comparison and decide its step if that settles it.
@@ -108,6 +109,7 @@ def cast_vote(
         slot=slot,
         preference=preference,
         asks=asks,
+        identity=identity,
     )
     vote.save(force_insert=True)
     if vote.counted:

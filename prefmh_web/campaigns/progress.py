@@ -8,7 +8,7 @@ from django.db.models import Avg, Count, F, Q
 from django.utils import timezone
 
 from prefmh_web.campaigns import properties
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, State, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, State, Turn, Vote
 
 RECENT_STEPS = 10
 WAITING_SHOWN = 20
@@ -83,6 +83,10 @@ class ModelStanding:
     """Votes or ratings that took more than one reply, or may have."""
     settled_alone: int
     """Pairs that were settled before any person was asked, though people judge as well."""
+    sampled_instead: int
+    """Votes of judges by log-probabilities that were sampled, because the server did not tell p."""
+    new_models: list[ReplyIdentity]
+    """What the servers of stopped judges answer as now."""
     votes_a_pair: float | None
     """People's votes on a pair that they were asked about, on average."""
 
@@ -199,8 +203,20 @@ def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
         waiting=list(waiting[:WAITING_SHOWN]),
         asked_again=(rated_again if campaign.is_rated else cast.filter(asks__gt=1)).count(),
         settled_alone=alone,
+        sampled_instead=_sampled_instead(campaign, models),
+        new_models=list(ReplyIdentity.objects.filter(judge__in=_stopped(models), accepted_at__isnull=True)),
         votes_a_pair=by_people.count() / pairs_of_people if pairs_of_people else None,
     )
+
+
+def _stopped(models: list[Judge]) -> list[Judge]:
+    return [judge for judge in models if judge.stopped_because]
+
+
+def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
+    sources = [judge.get("source", {}) for judge in campaign.recipe["judges"]]
+    by_p = [judge for judge in models if sources[judge.place].get("votes") == "log-probabilities"]
+    return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
 
 
 def _chains(campaign: Campaign) -> list[ChainProgress]:

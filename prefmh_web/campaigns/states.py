@@ -21,14 +21,13 @@ def proposed(chain: Chain, drawn: sampler.Comparison) -> State:
     return chain.head if drawn.is_identity else _row(chain.campaign, chain.place, drawn.step, drawn.proposal)
 
 
-def _row(campaign: Campaign, chain: int, step: int, state: Hashable) -> State:
-    if campaign.has_catalog:
-        return State.objects.get(campaign=campaign, place=state)
+def unsaved(campaign: Campaign, chain: int, step: int, state: Hashable) -> State:
+    """Return the row of a state that a chain made, not stored yet."""
     space = plans.plan_of(campaign).space
     code = space.encode(state)
     # Painted before the step is opened: see `paintings.py`.
     picture = files.painted_name(campaign.pk, code) if campaign.is_painted_by_a_model else ""
-    return State.objects.create(
+    return State(
         campaign=campaign,
         place=sampler.state_number(chain, step, campaign.recipe["chains"]),
         content=space.content(state),
@@ -36,3 +35,11 @@ def _row(campaign: Campaign, chain: int, step: int, state: Hashable) -> State:
         picture=picture,
         media_type="image/png" if picture else "",
     )
+
+
+def _row(campaign: Campaign, chain: int, step: int, state: Hashable) -> State:
+    if campaign.has_catalog:
+        return State.objects.get(campaign=campaign, place=state)
+    row = unsaved(campaign, chain, step, state)
+    row.save(force_insert=True)
+    return row

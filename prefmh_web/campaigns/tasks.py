@@ -32,7 +32,7 @@ def write(campaign_id: int) -> None:
 
 @shared_task
 def start(campaign_id: int) -> None:
-    """Start a campaign whose model runs in this worker; a reason why that is not possible shows on its page."""
+    """Start a campaign whose models are run or asked by this worker; why that is not possible shows on its page."""
     campaign = Campaign.objects.filter(pk=campaign_id).first()
     if campaign is None:
         # Deleted meanwhile.

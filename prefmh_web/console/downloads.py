@@ -25,6 +25,8 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         raise Http404("A draft has no record yet.")
     if filename == export.RECIPE:
         response = HttpResponse(export.recipe(campaign), content_type="application/json")
+    elif filename == export.JUDGES:
+        response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
     elif filename in export.TABLES:
         response = _stream(lambda: export.csv_text(export.Cut.now(campaign), filename), "text/csv; charset=utf-8")
     elif filename == properties.NAME:

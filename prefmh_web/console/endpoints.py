@@ -1,5 +1,6 @@
 """The researcher's model endpoints: register, test with one click, see how they are doing."""
 
+import dataclasses
 from typing import ClassVar
 
 from django import forms
@@ -8,15 +9,19 @@ from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_safe, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.campaigns.frozen_judges import using
 from prefmh_web.console.views import posts_by_user
+from prefmh_web.endpoints import examination
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import Report, probe
 
 _WHERE = ("base_url", "model", "api_key_variable")
+# What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
+_IDENTITY = ("name", "base_url", "model")
 
 
 class EndpointForm(forms.ModelForm):
@@ -39,6 +44,17 @@ class EndpointForm(forms.ModelForm):
             "concurrency": "",
             "api_key_variable": "Its name, never the key itself. Empty: no key is sent.",
         }
+
+    def clean(self):
+        """Refuse to make another judge of one that a campaign is asking."""
+        cleaned = super().clean()
+        changed = [name for name in _IDENTITY if name in self.changed_data]
+        if self.instance.pk and changed and (campaigns := using(self.instance, self.initial.get("name", ""))):
+            names = ", ".join(f"“{campaign}”" for campaign in campaigns)
+            message = f"Not while {names} uses it: it was started with this value, and its record says so. Register "
+            for name in changed:
+                self.add_error(name, message + "another endpoint, or wait until the campaign is finished.")
+        return cleaned
 
     def clean_name(self):
         name = self.cleaned_data["name"]
@@ -82,6 +98,9 @@ def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     """Try an endpoint and say what it can do."""
     endpoint = _mine(request, endpoint_id)
     report = probe(endpoint)
+    if not report.failure:
+        # What a campaign needs to know besides, at its start; a failure here is one that the test did not meet.
+        report = dataclasses.replace(report, failure=examination.look_closer(endpoint).failure)
     if report.failure:
         messages.error(request, f"{endpoint.name} did not pass: {report.failure.reason}")
     else:

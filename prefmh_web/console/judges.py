@@ -16,11 +16,22 @@ from prefmh_web.console.views import campaign_for, posts_by_user
 @require_POST
 @posts_by_user
 def try_again(request: HttpRequest, campaign_id: int) -> HttpResponse:
-    """Take up the turns that waited for somebody to see to what was wrong."""
+    """Take up the turns, and the judges, that waited for somebody to see to what was wrong."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
     if not campaign.is_under_way:
         messages.error(request, f"Nothing is asked again: the campaign is {campaign.get_status_display().lower()}.")
         return redirect(campaign)
     taken = judging.try_again(campaign)
     messages.info(request, f"{taken} question{pluralize(taken)} asked again.")
+    return redirect(campaign)
+
+
+@login_required
+@require_POST
+@posts_by_user
+def accept(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Let the model that a judge's server has turned to count as that judge from now on."""
+    campaign = campaign_for(request, campaign_id, Right.RUN)
+    judging.try_again(campaign, accepting=True)
+    messages.info(request, "The model that answers now is asked from now on. The record says which votes it gave.")
     return redirect(campaign)

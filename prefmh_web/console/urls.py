@@ -20,6 +20,7 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/annotators/remove/", invitations.remove_annotator, name="remove-annotator"),
     path("campaigns/<int:campaign_id>/files/<str:filename>", downloads.download, name="download"),
     path("campaigns/<int:campaign_id>/judges/try-again/", judges.try_again, name="try-again"),
+    path("campaigns/<int:campaign_id>/judges/accept/", judges.accept, name="accept-model"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.edit, name="new-endpoint"),
     path("endpoints/<int:endpoint_id>/", endpoints.edit, name="edit-endpoint"),

@@ -11,9 +11,12 @@
     slots.py           the limit on requests at a time, over all processes
     accounting.py      requests, errors, tokens, time and cost, by the hour
     calls.py           requests side by side through all of the above; the one way to call an endpoint
+    identity.py        which model a reply says that it is from
     judging.py         votes and ratings
+    mixed_votes.py     votes drawn from log-probabilities, sampled where those do not tell
     language_model.py  texts, token by token
     probe.py           what an endpoint can do
+    examination.py     whether its votes can have the law that they should have
 
 Nothing here knows of campaigns: `campaigns` asks, and stores what comes back. No call is made inside a transaction.
 """

@@ -34,9 +34,13 @@ class Called(Generic[Result]):
     @property
     def failure(self) -> EndpointError | None:
         """The error that matters most: one that needs attention before one that passes; None if all went well."""
+        return self.errors[0] if self.errors else None
+
+    @property
+    def errors(self) -> tuple[EndpointError, ...]:
+        """All errors that jobs ended with, those that need attention first."""
         errors = [outcome for outcome in self.outcomes if isinstance(outcome, EndpointError)]
-        errors.sort(key=lambda error: not isinstance(error, NeedsAttention))
-        return errors[0] if errors else None
+        return tuple(sorted(errors, key=lambda error: not isinstance(error, NeedsAttention)))
 
     @property
     def tokens(self) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from prefmh_web.endpoints.errors import (
     TimedOut,
     Unable,
 )
+from prefmh_web.endpoints.identity import Identity, identity_of
 from prefmh_web.endpoints.keys import KeyFromEnvironment, without_key
 
 LONGEST_REPLY = 8 * 2**20
@@ -108,10 +109,23 @@ class Client:
         Raises:
             EndpointError: there is none.
         """
+        return self.signed_chat(messages, temperature=temperature, seed=seed, choices=choices, max_tokens=max_tokens)[0]
+
+    def signed_chat(
+        self,
+        messages: list[dict[str, Any]],
+        *,
+        temperature: float,
+        seed: int,
+        choices: Sequence[str] = (),
+        max_tokens: int = LABEL_TOKENS,
+    ) -> tuple[str | None, Identity]:
+        """Do as `chat` does, and return as well what the reply says it is from."""
         fields = dialects.sampling(self.target.dialect, temperature, seed)
         if choices:
             fields |= dialects.confined(self.target.dialect, choices)
-        return self.post("/chat/completions", self._chat_body(messages, max_tokens, fields), replies.chat_text)
+        body = self._chat_body(messages, max_tokens, fields)
+        return self.post("/chat/completions", body, lambda reply: (replies.chat_text(reply), self._signature(reply)))
 
     def first_token(self, messages: list[dict[str, Any]]) -> list[tuple[str, float]]:
         """Return the most probable first tokens of a reply with their log-probabilities at temperature 1.
@@ -122,8 +136,13 @@ class Client:
         Raises:
             EndpointError: there are none.
         """
+        return self.signed_first_token(messages)[0]
+
+    def signed_first_token(self, messages: list[dict[str, Any]]) -> tuple[list[tuple[str, float]], Identity]:
+        """Do as `first_token` does, and return as well what the reply says it is from."""
         fields = dialects.sampling(self.target.dialect, 1.0, 0) | dialects.log_probabilities()
-        return self.post("/chat/completions", self._chat_body(messages, 1, fields), replies.first_token)
+        body = self._chat_body(messages, 1, fields)
+        return self.post("/chat/completions", body, lambda reply: (replies.first_token(reply), self._signature(reply)))
 
     def complete(self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int) -> replies.Continuation:
         """Return the tokens that follow a prompt of token ids: at most `limit`.
@@ -158,6 +177,14 @@ class Client:
         """Do the same with a path beside /v1."""
         return self._send("POST", self._root + path, read, body)
 
+    def get(self, path: str) -> dict[str, Any]:
+        """Return the JSON at a path below the base URL.
+
+        Raises:
+            EndpointError: there is none.
+        """
+        return self._send("GET", self._api + path, lambda reply: reply, None)
+
     def get_beside(self, path: str) -> dict[str, Any]:
         """Return the JSON at a path beside /v1.
 
@@ -169,6 +196,10 @@ class Client:
     def without_key(self, text: str) -> str:
         """Return a text that came from the server with the key, should it repeat it, struck out."""
         return without_key(text, self.target.api_key_variable)
+
+    def _signature(self, reply: dict[str, Any]) -> Identity:
+        found = identity_of(reply)
+        return Identity(self.without_key(found.model), self.without_key(found.system_fingerprint))
 
     def _chat_body(self, messages: list[dict[str, Any]], max_tokens: int, fields: dict[str, Any]) -> dict[str, Any]:
         return dialects.chat(self.target.dialect, self.target.model, messages, max_tokens=max_tokens, fields=fields)

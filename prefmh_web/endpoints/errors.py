@@ -3,7 +3,7 @@
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
         Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy
     NeedsAttention      asking again changes nothing until somebody changes something: park, and show the reason
-        Unparsable, Refused, Unable, KeyMissing, AddressRefused
+        Unparsable, Refused, Unable, NotTold, KeyMissing, AddressRefused, identity.Changed
 
 No message holds a key or what was asked.
 """
@@ -103,6 +103,11 @@ class Unable(NeedsAttention):
     """The server, or the model, cannot do what is asked of it."""
 
     kind = "unable"
+
+
+class NotTold(Unable):
+    """The log-probabilities of this reply do not tell p: a label is not among them, or other replies
+    are too likely."""
 
 
 class KeyMissing(NeedsAttention):

@@ -11,6 +11,9 @@ seconds, a `NeedsAttention` when somebody has seen to it.
 
 An unparsable reply is asked again, with another seed and under the same presentation, up to `MOST_ASKS` times in all.
 That makes a vote one given that the reply is a label; `ModelVote.asks` counts, for the page that shows how often.
+
+Whoever asks may say whose replies count (`identity.Admitted`). A reply of another model is dropped before it is read,
+so whether it counts cannot depend on its answer, and nothing more is asked.
 """
 
 import time
@@ -23,7 +26,8 @@ import numpy as np
 from prefmh_web.endpoints.calls import Called, call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import BadReply, EndpointError, Unable, Unparsable
+from prefmh_web.endpoints.errors import BadReply, EndpointError, NotTold, Unable, Unparsable
+from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.endpoints.models import Endpoint
 from sampler import model_judges as judges
 
@@ -31,6 +35,14 @@ MOST_ASKS = 3
 _LARGEST_SEED = 2**31
 
 Answer = TypeVar("Answer")
+
+
+class _Anybody(Admitted):
+    def check(self, identity: Identity | None = None) -> None:
+        """Admit every reply."""
+
+
+_ANYBODY = _Anybody()
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,7 @@ class Pair:
         criterion: the judge's one question.
         current, proposal: x and x'.
         temperature: of the votes.
+        prompt: the words around the objects; None for those that this version of the program has.
 
     Raises:
         ValueError: the temperature is too low.
@@ -52,6 +65,7 @@ class Pair:
     current: judges.Exhibit
     proposal: judges.Exhibit
     temperature: float = 1.0
+    prompt: judges.Prompt | None = None
 
     def __post_init__(self) -> None:
         judges.checked_temperature(self.temperature)
@@ -59,7 +73,8 @@ class Pair:
     def messages(self, proposal_first: bool) -> judges.Messages:
         """Return what the judge is shown under one presentation."""
         first, second = judges.in_order(self.current, self.proposal, proposal_first)
-        return judges.pairwise_messages(self.kind, self.criterion, first, second)
+        prompt = self.prompt or judges.pairwise_prompt(self.kind, self.criterion)
+        return prompt.messages(first, second)
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,7 @@ class ModelVote:
         asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
         preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
         seconds: from the first ask to the answer; None if it was drawn from p.
+        identity: what the reply said it is from; None if p was known before.
     """
 
     place: int
@@ -81,6 +97,7 @@ class ModelVote:
     asks: int
     preference: float | None = None
     seconds: float | None = None
+    identity: Identity | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,7 @@ class Votes:
         preferences: by presentation (proposal first or not), what log-probabilities said; empty for sampled votes.
         requests, tokens_in, tokens_out: what it took, failed requests included.
         unparsable: replies that were no label; for `ratings`, no rating.
+        untold: presentations whose p the log-probabilities do not tell.
     """
 
     cast: tuple[ModelVote, ...]
@@ -102,6 +120,7 @@ class Votes:
     tokens_in: int = 0
     tokens_out: int = 0
     unparsable: int = 0
+    untold: frozenset[bool] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -115,6 +134,7 @@ class Ratings:
     tokens_in: int = 0
     tokens_out: int = 0
     unparsable: int = 0
+    identities: tuple[Identity, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,28 +150,39 @@ class Rated:
     exhibit: judges.Exhibit
     scale: judges.RatingScale
     temperature: float = 1.0
+    prompt: judges.Prompt | None = None
 
     def __post_init__(self) -> None:
         judges.checked_temperature(self.temperature)
 
+    def messages(self) -> judges.Messages:
+        """Return what the judge is shown."""
+        prompt = self.prompt or judges.rating_prompt(self.kind, self.criterion, self.scale)
+        return prompt.messages(self.exhibit)
+
 
 def votes_by_sampling(
-    endpoint: Endpoint, pair: Pair, proposal_first: Sequence[bool], rng: np.random.Generator
+    endpoint: Endpoint,
+    pair: Pair,
+    proposal_first: Sequence[bool],
+    rng: np.random.Generator,
+    admitted: Admitted | None = None,
 ) -> Votes:
     """Ask for one vote under each of these presentations; each an independent sample.
 
     Args:
         proposal_first: one entry a vote: whether it shows the proposal as A; from `sampler.ORDERS`.
         rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
+        admitted: whose replies count; anybody's if None.
     """
-    choices = judges.LABELS if _confines(endpoint) else ()
+    choices = judges.LABELS if confines(endpoint) else ()
 
     def job(place: int, first: bool) -> Callable[[Client], ModelVote]:
-        question = _Question(pair.messages(first), pair.temperature, choices, _seeds(rng))
+        question = _Question(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted)
 
         def cast(client: Client) -> ModelVote:
-            label, asks, seconds = question.ask(client, judges.parse_label)
-            return ModelVote(place, first, judges.label_is_for_proposal(label, first), asks, None, seconds)
+            label, asks, seconds, identity = question.ask(client, judges.parse_label)
+            return ModelVote(place, first, judges.label_is_for_proposal(label, first), asks, None, seconds, identity)
 
         return cast
 
@@ -167,11 +198,13 @@ def votes_by_log_probabilities(
     uniforms: Sequence[float],
     known: Mapping[bool, float] | None = None,
     most_shortfall: float = 0.5,
+    admitted: Admitted | None = None,
 ) -> Votes:
     """Ask for p once under each presentation that occurs, and draw the votes from it.
 
     The votes have the law of `votes_by_sampling` (`sampler.model_judges.log_probabilities` says under which
     assumptions), so a caller may turn to that when p cannot be had: whether it can depends on the pair alone.
+    `untold` says for which presentations that is so.
 
     Args:
         proposal_first: one entry a vote.
@@ -179,39 +212,57 @@ def votes_by_log_probabilities(
         known: the probability of a vote for the proposal that an earlier call found for this very pair, by
             presentation; not asked again.
         most_shortfall: the most probability of other replies than the two labels.
+        admitted: whose replies count; anybody's if None.
     """
     known = known or {}
     wanted = sorted({bool(first) for first in proposal_first} - set(known))
-    jobs = [_preference_job(pair, first, _confines(endpoint), most_shortfall) for first in wanted]
+    jobs = [_preference_job(pair, first, confines(endpoint), most_shortfall, admitted) for first in wanted]
     called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
-    preferences = {
-        first: outcome
-        for first, outcome in zip(wanted, called.outcomes, strict=True)
-        if isinstance(outcome, judges.LabelPreference)
-    }
+    by_order = dict(zip(wanted, called.outcomes, strict=True))
+    told = {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
+    untold = frozenset(first for first, outcome in by_order.items() if isinstance(outcome, NotTold))
     chances = {**known} | {
-        first: judges.preference_for_proposal(preference.first, first) for first, preference in preferences.items()
+        first: judges.preference_for_proposal(preference.first, first) for first, (preference, _) in told.items()
     }
+    identities = {first: identity for first, (_, identity) in told.items()}
     cast = tuple(
-        ModelVote(place, bool(first), judges.drawn_vote(uniform, chances[first]), 0, chances[first])
+        ModelVote(
+            place,
+            bool(first),
+            judges.drawn_vote(uniform, chances[first]),
+            asks=0,
+            preference=chances[first],
+            identity=identities.get(first),
+        )
         for place, (first, uniform) in enumerate(zip(proposal_first, uniforms, strict=True))
         if first in chances
     )
-    return Votes(cast, called.failure, preferences, *_spent(called))
+    preferences = {first: preference for first, (preference, _) in told.items()}
+    # What p cannot tell, sampling can: an error that it cannot help with comes first.
+    others = [outcome for outcome in called.errors if not isinstance(outcome, NotTold)]
+    failure = others[0] if others else called.failure
+    return Votes(cast, failure, preferences, *_spent(called), untold=untold)
 
 
-def ratings(endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator) -> Ratings:
+def ratings(
+    endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
+) -> Ratings:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
-    choices = rated.scale.answers if _confines(endpoint) else ()
-    messages = judges.rating_messages(rated.kind, rated.criterion, rated.scale, rated.exhibit)
+    choices = rated.scale.answers if confines(endpoint) else ()
+    messages = rated.messages()
 
-    def job() -> Callable[[Client], tuple[int, int]]:
-        question = _Question(messages, rated.temperature, choices, _seeds(rng))
-        return lambda client: question.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))[:2]
+    def job() -> Callable[[Client], tuple[int, int, Identity]]:
+        question = _Question(messages, rated.temperature, choices, _seeds(rng), admitted)
+
+        def rate(client: Client) -> tuple[int, int, Identity]:
+            value, asks, _, identity = question.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
+            return value, asks, identity
+
+        return rate
 
     called = _called(endpoint, [job() for _ in range(count)], (rated.exhibit,), sampled=True)
-    given, asks = zip(*called.results, strict=True) if called.results else ((), ())
-    return Ratings(given, asks, called.failure, *_spent(called))
+    given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
+    return Ratings(given, asks, called.failure, *_spent(called), identities)
 
 
 @dataclass(frozen=True)
@@ -220,14 +271,20 @@ class _Question:
     temperature: float
     choices: Sequence[str]
     seeds: Sequence[int]
+    admitted: Admitted | None = None
 
-    def ask(self, client: Client, parse: Callable[[str | None], Answer]) -> tuple[Answer, int, float]:
-        """Return the answer, the number of replies it took, and the seconds."""
+    def ask(self, client: Client, parse: Callable[[str | None], Answer]) -> tuple[Answer, int, float, Identity]:
+        """Return the answer, the number of replies it took, the seconds, and what the reply says it is from."""
+        admitted = self.admitted or _ANYBODY
         began = time.monotonic()
         for asks, seed in enumerate(self.seeds, start=1):
-            reply = client.chat(self.messages, temperature=self.temperature, seed=seed, choices=self.choices)
+            admitted.check()
+            reply, identity = client.signed_chat(
+                self.messages, temperature=self.temperature, seed=seed, choices=self.choices
+            )
+            admitted.check(identity)
             try:
-                return parse(reply), asks, time.monotonic() - began
+                return parse(reply), asks, time.monotonic() - began, identity
             except judges.UnparsableReplyError as error:
                 reason = client.without_key(str(error))
                 client.unparsable_replies.append(reason)
@@ -235,18 +292,21 @@ class _Question:
 
 
 def _preference_job(
-    pair: Pair, first: bool, confined: bool, most_shortfall: float
-) -> Callable[[Client], judges.LabelPreference]:
-    messages = pair.messages(first)
+    pair: Pair, first: bool, confined: bool, most_shortfall: float, admitted: Admitted | None
+) -> Callable[[Client], tuple[judges.LabelPreference, Identity]]:
+    messages, admitted = pair.messages(first), admitted or _ANYBODY
 
-    def ask(client: Client) -> judges.LabelPreference:
-        tokens = client.first_token(messages)
+    def ask(client: Client) -> tuple[judges.LabelPreference, Identity]:
+        admitted.check()
+        tokens, identity = client.signed_first_token(messages)
+        admitted.check(identity)
         try:
-            return judges.label_preference(tokens, pair.temperature, confined=confined, most_shortfall=most_shortfall)
+            told = judges.label_preference(tokens, pair.temperature, confined=confined, most_shortfall=most_shortfall)
         except judges.NoPreferenceError as error:
-            raise Unable(str(error)) from None
+            raise NotTold(str(error)) from None
         except ValueError as error:
             raise BadReply(str(error)) from None
+        return told, identity
 
     return ask
 
@@ -265,7 +325,7 @@ def _called(
     return Called((Unable(reason),) * len(jobs)) if reason else call(endpoint, jobs)
 
 
-def _confines(endpoint: Endpoint) -> bool:
+def confines(endpoint: Endpoint) -> bool:
     """Say whether replies are confined: where the server knows how, unless it was seen not to."""
     return Dialect(endpoint.dialect).has_confinement and endpoint.can_confine is not False
 

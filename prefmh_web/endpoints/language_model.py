@@ -103,15 +103,43 @@ class ServedModel:
             ValueError: there is no token, or there are more than `limit`.
             EndpointError: the server does not say.
         """
-        if not 1 <= len(tokens) <= self._limit:
-            raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
-        if len(tokens) < self._limit or tokens[-1] == self._end_of_sequence():
-            tokens = tokens[:-1]
-        return self._all([lambda client: _said(client, tokens)])[0] if tokens else ""
+        return self.texts([prompt], [tokens])[0]
+
+    def texts(self, prompts: Sequence[str], sequences: Sequence[Tokens]) -> list[str]:
+        """Return what `text` gives for each row, as many requests at a time as the endpoint may have.
+
+        Raises:
+            ValueError: the lengths differ, or as `text` does.
+            EndpointError: the server does not say; none is returned then.
+        """
+        if len(prompts) != len(sequences):
+            raise ValueError(f"{len(prompts)} prompts and {len(sequences)} sequences do not match")
+        whole = [self._without_end(tokens) for tokens in sequences]
+        # The empty text needs no request.
+        said = iter(self._all([lambda client, tokens=tokens: _said(client, tokens) for tokens in whole if tokens]))
+        return [next(said) if tokens else "" for tokens in whole]
+
+    def longest_prompt(self) -> tuple[int, int]:
+        """Return which of its prompts has the most tokens, and how many; the system message and template included.
+
+        Raises:
+            EndpointError: the server does not say.
+        """
+        self._endpoint.refresh_from_db()
+        self._read_prompts(sorted(set(self._prompts) - set(self._ids)))
+        lengths = [len(self._ids[prompt]) for prompt in self._prompts]
+        longest = max(range(len(lengths)), key=lengths.__getitem__)
+        return longest, lengths[longest]
 
     def score(self, prompt: str, tokens: Tokens) -> float:
         """Raise `CannotScoreError`: servers give log-probabilities of what they sample, not of what they are given."""
         raise CannotScoreError(f"{self._endpoint.name} does not tell the probability of a given sequence")
+
+    def _without_end(self, tokens: Tokens) -> Tokens:
+        if not 1 <= len(tokens) <= self._limit:
+            raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
+        has_ended = len(tokens) < self._limit or tokens[-1] == self._end_of_sequence()
+        return tokens[:-1] if has_ended else tokens
 
     def _end_of_sequence(self) -> int | None:
         """Return the end-of-sequence token where the server names it, which tells whether a longest text ended."""

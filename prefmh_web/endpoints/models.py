@@ -1,7 +1,7 @@
 """Endpoints, how they are doing, and what they have cost.
 
-What is written by whom: an endpoint's own fields by its owner's form and by `probe.py`, its circuit by `breaker.py`,
-slots by `slots.py`, usage by `accounting.py`. No key and nothing that was asked or answered is stored here.
+What is written by whom: an endpoint's own fields by its owner's form, `probe.py` and `examination.py`; its circuit by
+`breaker.py`, slots by `slots.py`, usage by `accounting.py`. No key, no prompt and no reply is stored.
 """
 
 import httpx
@@ -46,6 +46,10 @@ class Endpoint(models.Model):
     can_token_ids = models.BooleanField(null=True, editable=False)
     can_images = models.BooleanField(null=True, editable=False)
     can_vary = models.BooleanField(null=True, editable=False)
+    # What `examination.py` saw: whether it samples without truncation, why that is known, and its context's size.
+    samples_plainly = models.BooleanField(null=True, editable=False)
+    sampling_words = models.CharField(max_length=300, blank=True, editable=False)
+    context_tokens = models.PositiveIntegerField(null=True, editable=False)
 
     # The circuit: closed while `open_until` is null; see `breaker.py`.
     failures = models.PositiveIntegerField(default=0, editable=False)
@@ -84,7 +88,8 @@ class Endpoint(models.Model):
         """Take back what was seen of it, and close its circuit: it is another server or model now. Not saved yet."""
         self.tested_at = self.can_confine = self.can_log_probabilities = self.can_token_ids = None
         self.can_images = self.can_vary = self.open_until = self.last_error_at = None
-        self.failures, self.last_error = 0, ""
+        self.samples_plainly = self.context_tokens = None
+        self.failures, self.last_error, self.sampling_words = 0, "", ""
 
     def totals(self, since=None) -> dict[str, float]:
         """Return the sums of its usage, since a time or since ever; 0 where there is none."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import claims
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge, Turn
 from prefmh_web.campaigns.proposing import unopened_chains, waiting_chains
 from prefmh_web.operations import queues, readiness
 
@@ -118,6 +118,29 @@ def _without_question(chains: QuerySet[Chain], patience: timedelta) -> Iterator[
         )
 
 
+def _models() -> Iterator[Finding]:
+    """Find the judges that are asked no more, and the questions that wait for somebody."""
+    running = Campaign.Status.RUNNING
+    for judge in Judge.objects.exclude(stopped_because="").filter(campaign__status=running).select_related("campaign"):
+        yield Finding(
+            f"“{judge.campaign}”: the model is asked no more about “{judge}”. {judge.stopped_because}.",
+            "The campaign's page offers to ask again, and to go on with the model that answers now.",
+        )
+    parked = Turn.objects.filter(asked=0, until__isnull=True, comparison__chain__campaign__status=running)
+    reasons = parked.values_list("comparison__chain__campaign__name", "reason").annotate(count=Count("pk"))
+    for campaign, reason, count in reasons.order_by("comparison__chain__campaign", "reason"):
+        yield Finding(
+            f"“{campaign}”: {count} {'question waits' if count == 1 else 'questions wait'} for you. {reason}.",
+            "Mend what the reason names, then press “Ask again” on the campaign's page.",
+        )
+    overdue = timezone.now() - _MUCH_PATIENCE
+    for campaign in Campaign.objects.filter(status=Campaign.Status.DRAFT, starting_since__lt=overdue):
+        yield Finding(
+            f"“{campaign}” has been starting for {_minutes(campaign.starting_since)}: {campaign.start_progress}.",
+            "A worker must take from the queues “endpoints” and “gpu”; press Start again if one was restarted.",
+        )
+
+
 def _people() -> Iterator[Finding]:
     """Find the open comparisons that nobody who has joined may answer."""
     running = Comparison.objects.filter(verdict__isnull=True, chain__campaign__status=Campaign.Status.RUNNING)
@@ -192,5 +215,5 @@ def _minutes(since) -> str:
 
 
 _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    _queues, _chains, _people, _leases, _catalogs, _finishing, _disk
+    _queues, _chains, _models, _people, _leases, _catalogs, _finishing, _disk
 )  # fmt: skip

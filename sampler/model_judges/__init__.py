@@ -7,6 +7,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
     parsing             a reply to a label or a rating, or the reason why it is neither
     log_probabilities   log-probabilities of the labels to p, and votes drawn from p
     pointwise           integer ratings and their mean
+    truncation          seeing from replies that a server truncates
 """
 
 from sampler.model_judges.log_probabilities import (
@@ -20,7 +21,17 @@ from sampler.model_judges.log_probabilities import (
 from sampler.model_judges.parsing import LABELS, UnparsableReplyError, parse_label, parse_rating
 from sampler.model_judges.pointwise import RatingScale, mean_rating
 from sampler.model_judges.presentation import in_order, label_is_for_proposal, preference_for_proposal
-from sampler.model_judges.prompts import Exhibit, Messages, Picture, pairwise_messages, rating_messages
+from sampler.model_judges.prompts import (
+    Exhibit,
+    Messages,
+    Picture,
+    Prompt,
+    pairwise_messages,
+    pairwise_prompt,
+    rating_messages,
+    rating_prompt,
+)
+from sampler.model_judges.truncation import Truncation, truncation_in
 
 __all__ = [
     "LABELS",
@@ -30,7 +41,9 @@ __all__ = [
     "Messages",
     "NoPreferenceError",
     "Picture",
+    "Prompt",
     "RatingScale",
+    "Truncation",
     "UnparsableReplyError",
     "checked_temperature",
     "drawn_vote",
@@ -39,8 +52,11 @@ __all__ = [
     "label_preference",
     "mean_rating",
     "pairwise_messages",
+    "pairwise_prompt",
     "parse_label",
     "parse_rating",
     "preference_for_proposal",
     "rating_messages",
+    "rating_prompt",
+    "truncation_in",
 ]

@@ -10,7 +10,16 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, T
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import KnownJudge, chat_reply, raw, returns, scripted_server, status
+from tests.support.scripted_server import (
+    KnownJudge,
+    chat_reply,
+    is_vote,
+    raw,
+    returns,
+    scripted_server,
+    status,
+    votes_asked,
+)
 from tests.support.stack import TEXTS, make_draft, make_recipe
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
@@ -21,6 +30,7 @@ QUESTION = "Which is darker?"
 @pytest.fixture
 def script():
     with scripted_server(KnownJudge(SCORES)) as script:
+        script.strikes = is_vote
         yield script
 
 
@@ -76,7 +86,7 @@ def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoin
     budget = 9
     make(researcher, [by_model(budget=budget)], idle_tasks)
     judged = Comparison.objects.filter(votes__isnull=False).distinct().count()
-    assert Vote.objects.count() == len(script.requests) < budget * judged
+    assert Vote.objects.count() == len(votes_asked(script)) < budget * judged
 
 
 @pytest.mark.parametrize(("order", "orders"), [("proposal-first", 1), ("balanced", 2)])
@@ -87,7 +97,7 @@ def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_show
     make(researcher, [by_model("log-probabilities", budget=8) | {"order": order}], idle_tasks)
     shown = {(vote.comparison_id, vote.proposal_side) for vote in Vote.objects.all()}
     assert {side for _, side in shown} == set(list(Side)[:orders])
-    assert len(script.requests) == len(shown) < Vote.objects.count() / 2
+    assert len(votes_asked(script)) == len(shown) < Vote.objects.count() / 2
 
 
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
@@ -166,9 +176,9 @@ def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_
     judge = campaign.judges.get()
     claimed = judging._claim(comparison.pk, judge.pk)
     assert claimed is not None
-    before = len(script.requests)
+    before = len(votes_asked(script))
     judging.take_turn(comparison.pk, judge.pk)
-    assert len(script.requests) == before
+    assert len(votes_asked(script)) == before
     # The process that had claimed it died: once its time is over, somebody else takes the turn.
     assert (comparison.pk, judge.pk) not in set(judging.waiting())
     Turn.objects.update(until=Turn.objects.first().since)

@@ -12,12 +12,23 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import export, judging, lifecycle, loop, plans, setup, tasks
+from prefmh_web.campaigns import export, judging, lifecycle, loop, plans, rating, setup, tasks
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
 from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import Script, chat_reply, raw, returns, scripted_server, status
+from tests.support.scripted_server import (
+    Script,
+    anything_else,
+    chat_reply,
+    is_vote,
+    raw,
+    returns,
+    scripted_server,
+    status,
+    votes_asked,
+)
 from tests.support.stack import make_draft, make_recipe
 
 TWO = [("How dark is it?", 3), ("How good is it?", 1)]
@@ -31,6 +42,8 @@ class NoisyRater:
     words: tuple[str, ...] = ("red", "dog", "the", "and")
 
     def __call__(self, body: dict) -> dict:
+        if not is_vote(body):
+            return anything_else(body)
         prompt = "".join(part["text"] for part in parts_of(body)).lower()
         noise = np.random.default_rng(body["seed"]).integers(-1, 2)
         rating = 4 + sum(prompt.count(word) for word in self.words) % 4 + noise
@@ -45,6 +58,7 @@ def parts_of(body: dict) -> list[dict]:
 @pytest.fixture
 def script() -> Iterator[Script]:
     with scripted_server(NoisyRater()) as script:
+        script.strikes = is_vote
         yield script
 
 
@@ -121,7 +135,7 @@ def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, en
     moves = sum(not step.is_identity for step in Comparison.objects.all())
     assert Comparison.objects.filter(verdict="reject").exists()
     # Each chain's start, and each proposal, three times.
-    assert len(script.requests) == Rating.objects.count() == 3 * (2 + moves)
+    assert len(votes_asked(script)) == Rating.objects.count() == 3 * (2 + moves)
 
 
 def test_an_object_of_a_catalog_is_rated_once_for_all_visits(researcher, endpoint, script, idle_tasks):
@@ -130,7 +144,7 @@ def test_an_object_of_a_catalog_is_rated_once_for_all_visits(researcher, endpoin
         pk for step in Comparison.objects.all() if not step.is_identity for pk in (step.current_id, step.proposal_id)
     }
     assert len(seen) < 20
-    assert len(script.requests) == Rating.objects.count() == 4 * len(seen)
+    assert len(votes_asked(script)) == Rating.objects.count() == 4 * len(seen)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +217,18 @@ def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     assert script.requests == []
     # Both come back, the one that was thought lost as well.
     Turn.objects.all().delete()
-    comparison, judge, state, slots = claimed
-    judging._rate(comparison, judge, state, slots)
+    state = claimed.state
+    rate(claimed)
     first = dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value"))
-    judging._rate(comparison, judge, state, slots)
+    rate(claimed)
     assert len(first) == judge.budget
     assert dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value")) == first
+
+
+def rate(taken) -> None:
+    admitted = Admitted()
+    asked = rating.ask(taken.comparison, taken.judge, taken.state, taken.slots, admitted)
+    judging._rate(taken, *asked, admitted)
 
 
 def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(waiting, idle_tasks, script):
@@ -304,7 +324,9 @@ def test_a_vote_among_ratings_is_found(exported):
 def test_other_campaigns_export_no_rating_and_replay_without_the_file(campaign, tmp_path):
     path = export_to(campaign, tmp_path)
     with zipfile.ZipFile(path) as archive:
-        assert archive.read("ratings.csv").decode().splitlines() == ["state,judge,slot,rating,asks,endpoint,rated_at"]
+        assert archive.read("ratings.csv").decode().splitlines() == [
+            "state,judge,slot,rating,asks,endpoint,rated_at,identity"
+        ]
         names = [name for name in archive.namelist() if name != "ratings.csv"]
         with zipfile.ZipFile(tmp_path / "old.zip", "w") as old:
             for name in names:

@@ -34,6 +34,8 @@ class Script:
     pages: dict[str, Fault] = field(default_factory=dict)
     requests: list[dict] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    # Which requests faults are for; `is_vote` spares the test of the endpoint when a campaign starts.
+    strikes: Callable[[dict], bool] = lambda body: True
     # Set at the end: what a slow fault waits for.
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -82,8 +84,12 @@ class _Handler(BaseHTTPRequestHandler):
         script.requests.append(body)
         script.headers.append(dict(self.headers.items()))
         try:
-            script.faults.popleft()(self)
+            fault = script.faults.popleft() if script.strikes(body) else None
         except IndexError:
+            fault = None
+        if fault:
+            fault(self)
+        else:
             reply(self, script.answer(body))
 
     def handle(self) -> None:
@@ -207,6 +213,8 @@ class KnownJudge:
     confines: bool = True
 
     def __call__(self, body: dict) -> dict:
+        if not self.is_asked_about_two(body):
+            return anything_else(body)
         logits = self.logits(body["messages"][-1]["content"])
         top = None
         if body.get("logprobs"):
@@ -218,6 +226,11 @@ class KnownJudge:
         drawn = np.random.default_rng(body["seed"]).choice(len(weights), p=weights / weights.sum())
         text = list(logits)[drawn]
         return chat_reply(text, logprobs=top and {"content": [{"token": text, "top_logprobs": top}]})
+
+    def is_asked_about_two(self, body: dict) -> bool:
+        """Say whether a request shows two of the texts."""
+        prompt = body["messages"][-1]["content"] if "messages" in body else ""
+        return isinstance(prompt, str) and sum(text in prompt for text in self.scores) == 2
 
     def logits(self, prompt: str) -> dict[str, float]:
         """Return the logit of every reply to a prompt."""
@@ -248,6 +261,30 @@ class Writer:
         self.pause()
         drawn = np.random.default_rng(body["seed"]).integers(0, 50, body["max_tokens"])
         return {"choices": [{"token_ids": drawn.tolist(), "finish_reason": "length"}]}
+
+
+def anything_else(body: dict) -> dict:
+    """Answer what the test of an endpoint asks, as a model of fifty words, each as likely, does; by its seed."""
+    if "messages" not in body:
+        drawn = np.random.default_rng(body["seed"]).integers(0, 50, body["max_tokens"])
+        return {"choices": [{"token_ids": drawn.tolist(), "finish_reason": "length"}]}
+    words = [f"word{number}" for number in range(50)]
+    if confined := body.get("structured_outputs"):
+        words = confined["choice"]
+    said = str(np.random.default_rng(body["seed"]).choice(words))
+    top = [{"token": word, "logprob": -math.log(50)} for word in words[:20]] if body.get("logprobs") else None
+    return chat_reply(said, logprobs=top and {"content": [{"token": said, "top_logprobs": top}]})
+
+
+def is_vote(body: dict) -> bool:
+    """Say whether a request asks for a vote or a rating, and does not test the endpoint or the longest prompt."""
+    said = json.dumps(body.get("messages", ""))
+    return "Question: " in said and "Which is redder?" not in said and body["seed"] != 1
+
+
+def votes_asked(script: Script) -> list[dict]:
+    """Return the requests for votes or ratings."""
+    return [body for body in list(script.requests) if is_vote(body)]
 
 
 def texts_written(script: Script) -> int:

@@ -6,7 +6,7 @@ their objects, `states.py` for the objects that chains make; annotators are writ
 never happen stands as a constraint here, whatever the code above does.
 """
 
-from prefmh_web.campaigns.models.campaign import Campaign, Judge
+from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
@@ -23,6 +23,7 @@ __all__ = [
     "Judge",
     "Membership",
     "Rating",
+    "ReplyIdentity",
     "Side",
     "State",
     "Turn",

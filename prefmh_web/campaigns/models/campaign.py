@@ -29,6 +29,9 @@ class Campaign(models.Model):
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
     # Why a draft could not be started where its model runs.
     start_trouble = models.CharField(max_length=500, blank=True)
+    # While a draft is being started out of the request: since when, and what is being done.
+    starting_since = models.DateTimeField(null=True)
+    start_progress = models.CharField(max_length=200, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -115,6 +118,10 @@ class Judge(models.Model):
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
     # People are asked about a pair only once this judge's votes are in.
     is_asked_first = models.BooleanField(default=False)
+    # Of a model: what it is asked, where and how, as the campaign started with it; see `frozen_judges.py`.
+    frozen = models.JSONField(null=True)
+    # Why it is asked no more, until somebody has seen to it; empty while it is asked.
+    stopped_because = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
         ordering = ("place",)
@@ -126,3 +133,32 @@ class Judge(models.Model):
     @property
     def is_model(self) -> bool:
         return self.endpoint_id is not None
+
+    @property
+    def answered_by(self) -> str:
+        """The name of its endpoint when the campaign started; nothing where people answer."""
+        if not self.is_model:
+            return ""
+        return self.frozen["endpoint"] if self.frozen else self.endpoint.name
+
+
+class ReplyIdentity(models.Model):
+    """Which model the replies to a judge said that they are from. Votes and ratings name the one of theirs.
+
+    Replies of an identity that is not accepted are dropped.
+    """
+
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="identities")
+    model = models.CharField(max_length=200, blank=True)
+    system_fingerprint = models.CharField(max_length=200, blank=True)
+    first_seen_at = models.DateTimeField(auto_now_add=True)
+    accepted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("judge", "model", "system_fingerprint"), name="reply_identity_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.system_fingerprint}".strip()

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 import sampler
-from prefmh_web.campaigns.models.campaign import Campaign, Judge
+from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity
 from prefmh_web.campaigns.models.objects import State
 from prefmh_web.campaigns.models.people import Annotator
 
@@ -114,7 +114,8 @@ class Vote(models.Model):
     """One answer to one judge's question, of an annotator or of a model. `number` is null for one that came too late.
 
     Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
-    was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read.
+    was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read; `identity`
+    what the reply said it is from.
     """
 
     key = models.UUIDField(unique=True)
@@ -128,6 +129,8 @@ class Vote(models.Model):
     slot = models.PositiveIntegerField(null=True)
     preference = models.FloatField(null=True)
     asks = models.PositiveSmallIntegerField(null=True)
+    # Without an index: nobody looks for votes by it, and each index costs every vote.
+    identity = models.ForeignKey(ReplyIdentity, models.PROTECT, null=True, related_name="+", db_index=False)
     cast_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -178,6 +181,7 @@ class Rating(models.Model):
     slot = models.PositiveIntegerField()
     value = models.PositiveSmallIntegerField()
     asks = models.PositiveSmallIntegerField(null=True)
+    identity = models.ForeignKey(ReplyIdentity, models.PROTECT, null=True, related_name="+", db_index=False)
     rated_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

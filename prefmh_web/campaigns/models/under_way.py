@@ -12,13 +12,15 @@ from prefmh_web.campaigns.models.steps import Chain, Comparison
 class Turn(models.Model):
     """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `judging.py`.
 
-    While `asked` is above 0, so many votes are on their way, until `until` at the latest. Otherwise `reason` says why
+    While `asked` is above 0, so many votes are on their way; whoever asks for them moves `until` ahead while they work
+    (`turn_claims.py`), and `state` is the object being rated, where the rule rates. Otherwise `reason` says why
     there are none: they are asked for again at `until`, or, where that is null, once somebody has seen to it.
     """
 
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="turns")
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="turns")
     asked = models.PositiveIntegerField(default=0)
+    state = models.ForeignKey(State, models.CASCADE, null=True, related_name="+")
     until = models.DateTimeField(null=True)
     reason = models.CharField(max_length=300, blank=True)
     since = models.DateTimeField(auto_now=True)

@@ -12,7 +12,7 @@ model, is given when it is made, and must be the same for every call, or the cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -67,3 +67,27 @@ class LanguageModel(Protocol):
             CannotScoreError: the model cannot tell.
         """
         ...
+
+
+@runtime_checkable
+class SaysMany(Protocol):
+    """A language model for which what many sequences say costs less than one after another: a server, say."""
+
+    def texts(self, prompts: Sequence[str], sequences: Sequence[Tokens]) -> list[str]:
+        """Return what `LanguageModel.text` gives for each row.
+
+        Raises:
+            ValueError: the lengths differ, or as `LanguageModel.text` does.
+        """
+        ...
+
+
+def texts_of(model: LanguageModel, prompts: Sequence[str], sequences: Sequence[Tokens]) -> list[str]:
+    """Return what some sequences say, all at once if the model can.
+
+    Raises:
+        ValueError: the lengths differ, or a sequence is no whole one of this model.
+    """
+    if isinstance(model, SaysMany):
+        return model.texts(prompts, sequences)
+    return [model.text(prompt, tokens) for prompt, tokens in zip(prompts, sequences, strict=True)]

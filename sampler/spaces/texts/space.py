@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sampler.spaces.texts.description import describe_text
-from sampler.spaces.texts.language_model import LanguageModel, Tokens
+from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
 from sampler.spaces.texts.story_openings import SCENARIOS, story_openings
 
 
@@ -85,10 +85,8 @@ class WrittenTexts:
             ValueError: as `LanguageModel.continue_batch` does.
         """
         written = self._model.continue_batch(rngs, prompts, prefixes)
-        return [
-            Writing(prompt, tokens, self._model.text(prompt, tokens))
-            for prompt, tokens in zip(prompts, written, strict=True)
-        ]
+        texts = texts_of(self._model, prompts, written)
+        return [Writing(*row) for row in zip(prompts, written, texts, strict=True)]
 
     def encode(self, state: Writing) -> str:
         """Return the state as JSON: prompt, tokens, text."""
