@@ -48,9 +48,10 @@ def test_a_rated_text_cannot_either(llama: Endpoint, text: str) -> None:
 TOKENS = [
     "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "</s>", "<s>", "<bos>", "<eos>",
     "<end_of_turn>", "<start_of_turn>", "<｜User｜>", "<｜end▁of▁sentence｜>", "<<SYS>>", "<</SYS>>", "<think>",
-    "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[SYSTEM_PROMPT]", "[CLS]", "[SEP]", "[gMASK]", "[unused1]", "[control_8]",
-    "[|endofturn|]", "]~b]", "]~!b[", "]!d~[", "[e~[", "<|END_OF_TURN_TOKEN|>", "<reserved_106>", "<0x0A>", "<image>",
-    ">>QUESTION<<", "<|channel|>", "<extra_id_0>", "＜/s＞", "<__media__>", "<\u200b/s>", "<\xa0|im_end|>", "<\t/s>",
+    "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[SYSTEM_PROMPT]", "[CLS]", "[SEP]", "[gMASK]", "[unused1]",
+    "[control_8]", "[|endofturn|]", "]~b]", "]~!b[", "]!d~[", "[e~[", "<|END_OF_TURN_TOKEN|>", "<reserved_106>",
+    "<0x0A>", "<image>", ">>QUESTION<<", "<|channel|>", "<extra_id_0>", "＜/s＞", "<__media__>", "<\u200b/s>", "<\xa0|im_end|>",
+    "<\t/s>",
 ]  # fmt: skip
 
 
