@@ -3,6 +3,7 @@
 Everything here is a function of its arguments. The call itself, and so the network, is the caller's.
 
     prompts             chat messages as plain data, for one pair or one object
+    special_tokens      what a text must not say to a model that judges it
     presentation        which object is A and which is B, and what a label then says about the proposal
     parsing             a reply to a label or a rating, or the reason why it is neither
     log_probabilities   log-probabilities of the labels to p, and votes drawn from p

@@ -1,17 +1,19 @@
 """What a model judge is shown: chat messages as plain data, in the form that OpenAI-compatible servers take.
 
 One criterion a judge, and nothing about what the chain does: not which object is the proposal, not the tally, not
-what other judges are asked. The two objects get the same words, so that only the objects and their order differ.
+what other judges are asked. The two objects get the same words, so that only the objects and their order differ. No
+text can end its own quotation, nor, by a special token of the model's, the turn that it is quoted in.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sampler.model_judges.pointwise import RatingScale
+from sampler.model_judges.special_tokens import without_special_tokens
 
 Messages = list[dict[str, Any]]
 
@@ -37,12 +39,16 @@ class Picture:
 class Exhibit:
     """One object as a judge sees it: words (a text, a SMILES), a picture, or both (a molecule, drawn).
 
+    Args:
+        is_smiles: whether the text is a SMILES, whose square brackets hold atoms.
+
     Raises:
-        ValueError: it has neither.
+        ValueError: it has neither text nor picture.
     """
 
     text: str = ""
     picture: Picture | None = None
+    is_smiles: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip() and self.picture is None:
@@ -100,9 +106,10 @@ class Prompt:
         """
         if len(exhibits) != len(self.headings):
             raise ValueError(f"this prompt shows {len(self.headings)} objects, not {len(exhibits)}")
-        fence = _fence(*exhibits)
+        harmless = tuple(map(_harmless, exhibits))
+        fence = _fence(*harmless)
         parts = [_words(self.opening)]
-        for heading, exhibit in zip(self.headings, exhibits, strict=True):
+        for heading, exhibit in zip(self.headings, harmless, strict=True):
             parts += _shown(heading, exhibit, fence)
         return _chat(self.system, [*parts, _words(self.closing)])
 
@@ -150,7 +157,7 @@ def pairwise_messages(kind: str, criterion: str, first: Exhibit, second: Exhibit
     Raises:
         ValueError: the kind is unknown, or the criterion is empty.
     """
-    return pairwise_prompt(kind, criterion).messages(first, second)
+    return pairwise_prompt(kind, criterion).messages(_of_kind(kind, first), _of_kind(kind, second))
 
 
 def rating_messages(kind: str, criterion: str, scale: RatingScale, exhibit: Exhibit) -> Messages:
@@ -165,7 +172,7 @@ def rating_messages(kind: str, criterion: str, scale: RatingScale, exhibit: Exhi
     Raises:
         ValueError: the kind is unknown, or the criterion is empty.
     """
-    return rating_prompt(kind, criterion, scale).messages(exhibit)
+    return rating_prompt(kind, criterion, scale).messages(_of_kind(kind, exhibit))
 
 
 def _noun(kind: str) -> str:
@@ -183,6 +190,14 @@ def _one_line(criterion: str) -> str:
     if not words:
         raise ValueError("criterion must not be empty")
     return words
+
+
+def _of_kind(kind: str, exhibit: Exhibit) -> Exhibit:
+    return replace(exhibit, is_smiles=kind == "molecules")
+
+
+def _harmless(exhibit: Exhibit) -> Exhibit:
+    return replace(exhibit, text=without_special_tokens(exhibit.text, is_smiles=exhibit.is_smiles))
 
 
 def _fence(*exhibits: Exhibit) -> str:

@@ -2,12 +2,13 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, Comparison, Turn
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
-from tests.support.scripted_server import KnownJudge, scripted_server
+from tests.support.scripted_server import KnownJudge, chat_reply, raw, scripted_server, status
 
 
 @pytest.fixture
@@ -74,6 +75,42 @@ def test_endpoints_are_their_owners_alone(signed_in, endpoint, client, django_us
     for name in ("edit-endpoint", "test-endpoint", "remove-endpoint"):
         assert client.post(reverse(f"console:{name}", args=[endpoint.pk]), {}).status_code in (403, 404)
     assert Endpoint.objects.filter(pk=endpoint.pk).exists()
+
+
+def test_a_test_says_on_the_page_what_each_attempt_saw(signed_in, endpoint, script):
+    script.pages |= {"/props": raw(b"<html>Welcome to the gateway"), "/get_server_info": status(503, b"warming up")}
+    script.answer = lambda body: chat_reply("The sea is wide.")
+    page = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True).content.decode()
+    assert "did not pass" not in page
+    for words in ("/props", "Welcome to the gateway", "/get_server_info", "warming up", "/version", "it is vLLM"):
+        assert words in page
+    # Why there is no tick, too.
+    assert "gave the same reply" in page
+
+
+def test_a_test_that_fails_says_so_and_takes_the_ticks_back(signed_in, endpoint, script):
+    Endpoint.objects.update(tested_at=timezone.now(), can_vary=True, can_images=True)
+    assert 'class="yes"' in signed_in.get(reverse("console:endpoints")).content.decode()
+    script.faults.append(status(500, b"out of memory"))
+    page = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True).content.decode()
+    assert "out of memory" in page
+    assert 'class="yes"' not in page
+    assert "not tested" in page
+
+
+def test_nothing_is_asked_again_once_a_campaign_is_finished(signed_in, endpoint, campaign):
+    # A model's question that waits for somebody, in a campaign that has come to its end since.
+    judge = campaign.judges.first()
+    campaign.judges.filter(pk=judge.pk).update(endpoint=endpoint)
+    comparison = Comparison.objects.first()
+    Turn.objects.create(comparison=comparison, judge=judge, asked=0, until=None, reason="A model: no")
+    assert "Ask again" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    Campaign.objects.update(status=Campaign.Status.FINISHED)
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "Ask again" not in page
+    answer = signed_in.post(reverse("console:try-again", args=[campaign.pk]), follow=True).content.decode()
+    assert Turn.objects.filter(until__isnull=True).count() == 1
+    assert "the campaign is finished" in answer
 
 
 def question(**changes) -> dict:

@@ -1,13 +1,15 @@
 """The one-click test: what a real server can do, and what a scripted one pretends."""
 
+import json
+
 import pytest
 
-from prefmh_web.endpoints import breaker
+from prefmh_web.endpoints import breaker, slots
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import RateLimited, Refused, Unreachable
+from prefmh_web.endpoints.errors import Busy, RateLimited, Refused, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from tests.support.scripted_server import Script, chat_reply, status
+from tests.support.scripted_server import Script, chat_reply, cut, raw, returns, status
 
 
 def seen(report) -> dict[str, bool]:
@@ -60,3 +62,116 @@ def test_a_resting_circuit_is_no_obstacle(llama: Endpoint) -> None:
     assert probe(llama).failure is None
     llama.refresh_from_db()
     assert not llama.is_resting
+
+
+OTHER_PAGES = {
+    "a page of HTML": raw(b"<!doctype html><title>Welcome</title>"),
+    "an error of the server": status(500, b"Traceback"),
+    "a bad gateway": status(502),
+    "not allowed": status(405),
+    "too many": status(429),
+    "another JSON": returns({"detail": "hello"}),
+    "a list": raw(b"[1, 2]"),
+    "a redirect": status(302, Location="http://127.0.0.1/login"),
+    "a cut": cut,
+    "deep JSON": raw(b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PAGES)
+def test_what_is_no_answer_at_one_place_is_no_end(scripted: Endpoint, script: Script, name: str) -> None:
+    # A gateway that answers everything it does not know in its own way, before a vLLM.
+    script.pages.update(dict.fromkeys(("/props", "/get_server_info"), OTHER_PAGES[name]))
+    script.answer = writer
+    scripted.dialect = Dialect.OPENAI
+    report = probe(scripted)
+    assert report.failure is None
+    assert report.dialect == Dialect.VLLM
+
+
+def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, script: Script) -> None:
+    script.pages.update(dict.fromkeys(("/props", "/get_server_info", "/version"), OTHER_PAGES["a page of HTML"]))
+    script.answer = writer
+    report = probe(scripted)
+    assert (report.failure, report.dialect) == (None, Dialect.OPENAI)
+    assert [attempt.path for attempt in report.attempts] == ["/props", "/get_server_info", "/version"]
+    assert all("Welcome" in attempt.words for attempt in report.attempts)
+
+
+def writer(body: dict, tokenises: bool = True, reads_files: bool = False) -> dict:
+    """Answer as a vLLM that can do everything, or all but one thing."""
+    if "messages" in body and "max_tokens" not in body:
+        return {"tokens": [5, 6, 7]} if tokenises else {"detail": "Not Found"}
+    if "tokens" in body:
+        return {"prompt": "the sea"} if tokenises else {"detail": "Not Found"}
+    if "prompt" in body:
+        choice = {"token_ids": [7, 2], "prompt_token_ids": body["prompt"], "finish_reason": "stop"}
+        return {"choices": [choice], "usage": {"prompt_tokens": len(body["prompt"]), "completion_tokens": 2}}
+    choice = {}
+    if body.get("logprobs"):
+        top = [{"token": token, "logprob": -1.0} for token in ("A", "B")]
+        choice = {"logprobs": {"content": [{"token": "A", "top_logprobs": top}]}}
+    said = body.get("structured_outputs", {"choice": [f"The sea, {body['seed']}"]})["choice"][0]
+    content = body["messages"][-1]["content"]
+    pictures = sum(part["type"] == "image_url" for part in content) if isinstance(content, list) else 0
+    read = len(json.dumps(body["messages"])) // 4 if reads_files else 60 + 100 * pictures
+    return chat_reply(said, **choice) | {"usage": {"prompt_tokens": read, "completion_tokens": 2}}
+
+
+ALL = dict.fromkeys(("vary", "confine", "log-probabilities", "token ids", "images"), True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        (writer, {}),
+        # Token ids go in and come out, and neither a prompt nor a text can be made of them.
+        (lambda body: writer(body, tokenises=False), {"token ids": False}),
+        # A picture is a long word to it.
+        (lambda body: writer(body, reads_files=True), {"images": False}),
+    ],
+    ids=["all", "no tokeniser", "files as words"],
+)
+def test_a_tick_is_for_what_was_tried(scripted: Endpoint, script: Script, answer, missing: dict) -> None:
+    script.answer = answer
+    report = probe(scripted)
+    assert report.failure is None
+    assert seen(report) == ALL | missing
+    scripted.refresh_from_db()
+    assert scripted.can_token_ids == seen(report)["token ids"]
+
+
+def test_a_check_that_breaks_the_connection_is_not_known(scripted: Endpoint, script: Script) -> None:
+    def answer(body: dict) -> dict:
+        if isinstance(body.get("messages", [{}])[-1].get("content"), list):
+            raise ConnectionError("no pictures, please")
+        return writer(body)
+
+    script.answer = answer
+    report = probe(scripted)
+    assert report.failure is None
+    assert seen(report) == ALL | {"images": None}
+    scripted.refresh_from_db()
+    assert (scripted.can_vary, scripted.can_images) == (True, None)
+
+
+@pytest.mark.parametrize("fault", [status(401), status(500), cut, raw(b"<html>")])
+def test_a_test_that_fails_leaves_no_tick_of_an_earlier_one(scripted, script: Script, fault) -> None:
+    script.answer = writer
+    probe(scripted)
+    script.faults.append(fault)
+    assert probe(scripted).failure is not None
+    scripted.refresh_from_db()
+    kept = {name for name in ("vary", "confine", "images", "token_ids") if getattr(scripted, f"can_{name}")}
+    assert kept == set()
+    assert scripted.tested_at is None
+
+
+def test_a_test_that_never_began_takes_nothing_back(scripted, script: Script) -> None:
+    script.answer = writer
+    probe(scripted)
+    scripted.concurrency = 1
+    with slots.held(scripted, 1):
+        assert isinstance(probe(scripted).failure, Busy)
+    scripted.refresh_from_db()
+    assert scripted.can_vary is True

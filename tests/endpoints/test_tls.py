@@ -30,7 +30,7 @@ def it_is_known(trusted: Authority, monkeypatch) -> Iterator[None]:
 
 def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
     """Return what a server's reply comes to: its text, or the reason why there is none."""
-    with scripted_server(dict, tls) as script:
+    with scripted_server(dict, tls=tls) as script:
         script.faults.append(says("A"))
         with Client(Target(change(script.url), "tiny", "vllm", timeout_s=5)) as client:
             try:

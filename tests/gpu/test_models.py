@@ -67,6 +67,19 @@ def test_weights_that_could_hold_code_are_not_read(offered):
         local_model("small", limit=6)
 
 
+def test_a_folder_of_one_variant_is_loaded_as_that(offered):
+    (offered / "model.safetensors").rename(offered / "model.fp16.safetensors")
+    saved = TransformersModel(Weights(llama(1 + len(WORDS)), tokenizer_of(WORDS)), limit=6)
+    assert drawn(local_model("small", limit=6)) == drawn(saved)
+
+
+@pytest.mark.parametrize("content", ["version https://git-lfs.github.com/spec/v1\n", ""])
+def test_weights_that_are_damaged_are_refused_with_their_setting_and_what_to_do(offered, content):
+    (offered / "model.safetensors").write_text(content)
+    with pytest.raises(ValueError, match=r"LOCAL_MODELS names .*cannot be loaded: .*Download the model again"):
+        local_model("small", limit=6)
+
+
 @pytest.mark.parametrize("text", ["small", "small=", "=folder", "a=x,a=y"])
 def test_settings_that_cannot_be_read_are_refused(settings, text):
     settings.LOCAL_MODELS = text

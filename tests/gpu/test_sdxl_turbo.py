@@ -1,5 +1,7 @@
 """Pictures of a small random pipeline built as SDXL-Turbo is: the same latent, the same pixels."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,47 @@ def test_a_site_offers_the_pipeline_in_a_folder(folder):
     expected = SdxlTurbo(settle(pipeline()), PROMPT).pixels(latent(1))
     assert np.array_equal(local_decoder("turbo", PROMPT).pixels(latent(1)), expected)
     assert latent_dimension("turbo") == 256
+
+
+def halved(folder):
+    """Make a folder what one gets who downloads the fp16 variant alone, and return it."""
+    shutil.rmtree(folder)
+    pipeline().save_pretrained(folder, variant="fp16")
+    assert not list(folder.glob("*/*model.safetensors"))
+    return folder
+
+
+def test_a_folder_of_one_variant_is_loaded_as_that(folder):
+    expected = SdxlTurbo(settle(pipeline()), PROMPT).pixels(latent(1))
+    halved(folder)
+    assert np.array_equal(local_decoder("turbo", PROMPT).pixels(latent(1)), expected)
+
+
+def test_plain_weights_in_one_part_and_a_variant_in_the_others_are_loaded(folder):
+    expected = SdxlTurbo(settle(pipeline()), PROMPT).pixels(latent(1))
+    halved(folder)
+    (folder / "vae" / "diffusion_pytorch_model.fp16.safetensors").rename(
+        folder / "vae" / "diffusion_pytorch_model.safetensors"
+    )
+    assert np.array_equal(local_decoder("turbo", PROMPT).pixels(latent(1)), expected)
+
+
+def test_a_folder_that_is_not_whole_is_refused_with_its_setting_and_what_to_do(folder):
+    halved(folder)
+    weights = folder / "text_encoder" / "model.fp16.safetensors"
+    weights.rename(weights.with_name("model.other.safetensors"))
+    with pytest.raises(ValueError, match=r"LOCAL_IMAGE_MODELS names .*it holds fp16 or other\. Download"):
+        local_decoder("turbo", PROMPT)
+    weights.with_name("model.other.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"must hold text_encoder/\*.safetensors"):
+        local_decoder("turbo", PROMPT)
+
+
+def test_a_file_that_only_points_to_the_weights_is_refused_with_its_setting_and_what_to_do(folder):
+    # What a clone without Git LFS holds.
+    (folder / "unet" / "diffusion_pytorch_model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(ValueError, match=r"LOCAL_IMAGE_MODELS names .*cannot be loaded: .*Download the model again"):
+        local_decoder("turbo", PROMPT)
 
 
 def test_what_is_no_pipeline_of_its_kind_is_refused(settings, folder):

@@ -179,3 +179,18 @@ class TestRefusals:
     def test_numbers_are_in_range(self, options):
         with pytest.raises(ValueError, match=next(iter(options))):
             model_of(**options)
+
+
+class TestSpecialTokens:
+    @pytest.mark.parametrize(("part", "prompt", "system"), [("prompt", "w1</s> w2", ""), ("system", "w1", "w2 </s>")])
+    def test_a_part_of_a_chat_that_holds_one_is_refused(self, part, prompt, system):
+        with pytest.raises(ValueError, match=f"{part} must not hold '</s>': .* Take it out"):
+            model_of(weights=weights_of(template=TEMPLATE), system=system, prompts=(prompt,))
+
+    def test_without_a_template_there_is_no_turn_to_end(self):
+        model_of(prompts=("w1 </s> w2",))
+
+    def test_a_text_that_no_database_takes_is_told_without_it(self):
+        words = ("w1", "w\0", "w3")
+        model = TransformersModel(Weights(llama(1 + len(words)), tokenizer_of(words)), limit=3)
+        assert model.text("w1", (1, 2, 3)) == "w1 w\N{REPLACEMENT CHARACTER} w3"

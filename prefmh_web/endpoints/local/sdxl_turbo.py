@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from prefmh_web.endpoints.local.extra import needs
-from prefmh_web.endpoints.local.weights import check_folder, place_of
+from prefmh_web.endpoints.local.weights import check_folder, place_of, unreadable_files, variant_in
 
 torch = needs("torch")
 
 _MOST_STEPS = 4
+_PARTS = ("unet", "vae", "text_encoder", "text_encoder_2")
 # Of a pipeline, since its scheduler keeps the step it is at.
 _lock = threading.Lock()
 
@@ -87,26 +88,31 @@ def load_pipeline(folder: Path, device: str | None = None) -> Any:
     """Return the pipeline in a folder: float16 on a GPU but for the VAE, float32 on the CPU. Nothing is downloaded.
 
     Args:
-        folder: as the model is published for `diffusers`: model_index.json and a folder for each part.
+        folder: as the model is published for `diffusers`: model_index.json and a folder for each part, with its plain
+            weights or one variant of them, such as fp16.
         device: of PyTorch; CUDA if there is any, else the CPU.
 
     Raises:
         ImportError: the extra is missing.
-        FileNotFoundError: the folder, or safetensors in it, are missing.
-        ValueError: what lies in it is no pipeline of Stable Diffusion XL, or the device is not there.
+        FileNotFoundError: the folder, or safetensors of one of its parts, are missing.
+        ValueError: what lies in it is no pipeline of Stable Diffusion XL, or not a whole one; or the device is not
+            there.
     """
     diffusers = needs("diffusers")
-    check_folder(folder, "unet/*.safetensors")
+    for part in _PARTS:
+        check_folder(folder, f"{part}/*.safetensors")
     _check_kind(folder)
     place = place_of(device)
-    pipeline = diffusers.StableDiffusionXLPipeline.from_pretrained(
-        folder,
-        # SDXL's VAE overflows in float16.
-        dtype={"default": torch.float32 if place.type == "cpu" else torch.float16, "vae": torch.float32},
-        use_safetensors=True,
-        local_files_only=True,
-        add_watermarker=False,
-    )
+    with unreadable_files("LOCAL_IMAGE_MODELS", folder):
+        pipeline = diffusers.StableDiffusionXLPipeline.from_pretrained(
+            folder,
+            # SDXL's VAE overflows in float16.
+            dtype={"default": torch.float32 if place.type == "cpu" else torch.float16, "vae": torch.float32},
+            variant=variant_in("LOCAL_IMAGE_MODELS", folder, [folder / part for part in _PARTS]),
+            use_safetensors=True,
+            local_files_only=True,
+            add_watermarker=False,
+        )
     return settle(pipeline.to(place))
 
 

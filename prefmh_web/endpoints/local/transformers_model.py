@@ -14,6 +14,7 @@ from prefmh_web.endpoints.local.conf import DEFAULT_MAX_ROWS, DEFAULT_MAX_TOKENS
 from prefmh_web.endpoints.local.extra import needs
 from prefmh_web.endpoints.local.generation import Row, draw, parts
 from prefmh_web.endpoints.local.weights import Weights
+from prefmh_web.endpoints.replies import storable
 from sampler import Tokens
 
 torch = needs("torch")
@@ -95,14 +96,15 @@ class TransformersModel:
         return [(*prefix, *row.drawn) for prefix, row in zip(prefixes, rows, strict=True)]
 
     def text(self, prompt: str, tokens: Tokens) -> str:
-        """Return what the tokens say; special tokens, the end of the sequence among them, say nothing.
+        """Return what the tokens say, as it can be stored; special tokens, such as the end of a sequence, say nothing.
 
         Raises:
             ValueError: they are no whole sequence of this model.
         """
         self._check_whole(tokens)
         said = tokens[:-1] if tokens[-1] in self.ends else tokens
-        return self._weights.tokenizer.decode(list(said), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        words = self._weights.tokenizer
+        return storable(words.decode(list(said), skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def score(self, prompt: str, tokens: Tokens) -> float:
         """Return log p0 of a whole sequence, in nats, by one pass over it.

@@ -1,6 +1,8 @@
 """A language model and its tokeniser, from a folder of safetensors and nowhere else."""
 
+import contextlib
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +43,23 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
     Raises:
         ImportError: the extra is missing.
         FileNotFoundError: the folder, or safetensors in it, are missing.
-        ValueError: the model has no end-of-sequence token, minds padding, or needs code of its own; or the device is
-            not there.
+        ValueError: files are missing or damaged; the model has no end-of-sequence token, minds padding, or needs code
+            of its own; or the device is not there.
     """
     transformers = needs("transformers")
     check_folder(folder, "*.safetensors")
     place = place_of(device)
     strict = {"local_files_only": True, "trust_remote_code": False}
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32 if place.type == "cpu" else torch.bfloat16, use_safetensors=True, **strict
-    )
-    weights = Weights(
-        model.to(place).requires_grad_(False), transformers.AutoTokenizer.from_pretrained(folder, **strict)
-    )
+    with unreadable_files("LOCAL_MODELS", folder):
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=torch.float32 if place.type == "cpu" else torch.bfloat16,
+            use_safetensors=True,
+            variant=variant_in("LOCAL_MODELS", folder, [folder]),
+            **strict,
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **strict)
+    weights = Weights(model.to(place).requires_grad_(False), tokenizer)
     check_padding(weights.network)
     return weights
 
@@ -67,6 +73,56 @@ def check_folder(folder: Path, weights: str) -> None:
         raise FileNotFoundError(f"the model's folder {folder} is missing; models are not downloaded")
     if not any(folder.glob(weights)):
         raise FileNotFoundError(f"the model's folder {folder} must hold {weights}; other formats are not read")
+
+
+def variant_in(setting: str, folder: Path, parts: Iterable[Path]) -> str | None:
+    """Return which variant of its weights a model is to be loaded from: None where the plain ones are there.
+
+    Models are published with variants beside the plain weights, as in model.fp16.safetensors, and people download one
+    of the two.
+
+    Args:
+        setting: which names the folder, for the error's words.
+        parts: the folders of the model's parts, each with its weights.
+
+    Raises:
+        ValueError: there are several variants, and nothing says which; or no variant that all parts have.
+    """
+    lacking = [names for names in map(_variants_in, parts) if None not in names]
+    if not lacking:
+        return None
+    shared = sorted(set.intersection(*lacking))
+    if len(shared) != 1:
+        found = " or ".join(sorted(set().union(*lacking))) or "none"
+        raise ValueError(
+            f"{setting} names {folder}, which must hold the model's plain weights, or one variant of them in every "
+            f"part; it holds {found}. Download the plain weights as well"
+        )
+    return shared[0]
+
+
+def _variants_in(part: Path) -> set[str | None]:
+    """Return the variants among the weights in a folder: fp16 for model.fp16-00001-of-00002.safetensors."""
+    middles = [path.name.split(".")[1:-1] for path in part.glob("*.safetensors")]
+    return {middle[0].partition("-")[0] if middle else None for middle in middles}
+
+
+@contextlib.contextmanager
+def unreadable_files(setting: str, folder: Path) -> Iterator[None]:
+    """Say which setting names the folder whose files cannot be loaded, and what to do, where a library says less.
+
+    Raises:
+        ValueError: instead of what the library raises.
+    """
+    damaged = needs("safetensors").SafetensorError
+    try:
+        yield
+    except (OSError, damaged) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"{setting} names {folder}, which cannot be loaded: {why}. Download the model again, with every file of "
+            "it, or correct the setting"
+        ) from error
 
 
 def default_device() -> str:
