@@ -26,7 +26,11 @@ of_each_release = pytest.mark.parametrize(
     ("folder", "name"), WANTED, ids=[f"{folder.name if folder else 'now'}-{name}" for folder, name in WANTED]
 )
 NEEDS_GPU = "pictures are made with the extra [gpu]"
-pytestmark = pytest.mark.skipif(not settings.EMBEDDED, reason="the databases that are kept are SQLite's")
+pytestmark = [
+    pytest.mark.skipif(not settings.EMBEDDED, reason="the databases that are kept are SQLite's"),
+    # NumPy about PyTorch, in the making of a scheduler.
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
