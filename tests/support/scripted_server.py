@@ -32,6 +32,8 @@ class Script:
     headers: list[dict[str, str]] = field(default_factory=list)
     # Which requests faults are for; `is_vote` spares the test of the endpoint when a campaign starts.
     strikes: Callable[[dict], bool] = lambda body: True
+    # What is answered to a GET, by its path; without it, as vLLM does.
+    pages: dict[str, Fault] = field(default_factory=dict)
     # Set at the end: what a slow fault waits for.
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -60,6 +62,9 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
+        if page := self.server.script.pages.get(self.path):
+            page(self)
+            return
         reply(self, {"version": "0.0"} if self.path == "/version" else {"error": "not found"}, self.path == "/version")
 
     def do_POST(self) -> None:
