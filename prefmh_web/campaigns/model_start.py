@@ -57,17 +57,12 @@ def examined(campaign: Campaign) -> Models:
         NotPossible: there is no such endpoint, it does not answer, or its votes could not have the law of a judge's.
     """
     models = Models()
-    writer = _writer(campaign)
+    _check_writer(campaign)
     for place, judge in _asked(campaign):
         name = judge.source.endpoint
         if name not in models.endpoints:
             models.endpoints[name], models.identities[name] = _examined(campaign, name)
         _check_judge(campaign, place, judge, models.endpoints[name])
-    # One that is not there is named where the plan is built.
-    if writer and writer not in models.endpoints and (endpoint := _endpoint(campaign, writer)):
-        _tell(campaign, f"testing the endpoint “{writer}”")
-        if failure := examine_writer(endpoint).failure:
-            raise NotPossible(f"The model does not write: the endpoint “{writer}”: {failure.reason}.")
     return models
 
 
@@ -147,6 +142,15 @@ def _writer(campaign: Campaign) -> str:
     """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
     is_served = campaign.is_written_by_a_model and not writers.is_run_here(campaign)
     return campaign.recipe["space"]["model"] if is_served else ""
+
+
+def _check_writer(campaign: Campaign) -> None:
+    name = _writer(campaign)
+    # One that is not there is named where the plan is built.
+    if name and (endpoint := _endpoint(campaign, name)):
+        _tell(campaign, f"testing the endpoint “{name}”")
+        if failure := examine_writer(endpoint).failure:
+            raise NotPossible(f"The model does not write: the endpoint “{name}”: {failure.reason}.")
 
 
 def _endpoint(campaign: Campaign, name: str) -> Endpoint | None:

@@ -65,11 +65,8 @@ class Examination:
 def examine(endpoint: Endpoint) -> Examination:
     """Examine an endpoint, and store with it what was seen. Takes some eighty short requests and no transaction."""
     report = _unless_busy(lambda: probe(endpoint), lambda report: report.failure)
-    return look_closer(endpoint) if report.failure is None else Examination(report.failure)
-
-
-def look_closer(endpoint: Endpoint) -> Examination:
-    """Examine an endpoint that has just passed its test: steps 2 to 4."""
+    if report.failure is not None:
+        return Examination(report.failure)
     looked = patiently(endpoint, [_look])
     if looked.failure is not None:
         return Examination(looked.failure)
@@ -93,6 +90,10 @@ def examine_writer(endpoint: Endpoint) -> Examination:
 
     That it takes and returns token ids, and samples as it is told, each text shows again (`replies.py`).
     """
+    if endpoint.can_token_ids is False:
+        return Examination(
+            Unable("its last test saw that it does not take and return token ids; if it does now, test it")
+        )
     if endpoint.can_token_ids is None and not Dialect(endpoint.dialect).has_token_ids:
         report = _unless_busy(lambda: probe(endpoint), lambda report: report.failure)
         if report.failure is not None:

@@ -1,0 +1,387 @@
+"""A model judge stays the model that its campaign was started with, is asked once for each vote, and is recorded."""
+
+import io
+import json
+import math
+import threading
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns import claims, judging, lifecycle, tasks
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Turn, Vote
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.operations import doctor
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.scripted_server import KnownJudge, Script, chat_reply, is_vote, scripted_server, votes_asked
+from tests.support.stack import TEXTS, make_draft, make_recipe
+
+LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+SCORES = {line: (place - 6) / 4 for place, line in enumerate(LINES)}
+PLAIN = KnownJudge(SCORES)
+QUESTION = "Which is darker?"
+
+
+@pytest.fixture
+def script():
+    with scripted_server(PLAIN) as script:
+        yield script
+
+
+@pytest.fixture
+def endpoint(client, researcher, script, settings) -> Endpoint:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    client.force_login(researcher)
+    return Endpoint.objects.create(
+        owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM, timeout_s=20
+    )
+
+
+def by_model(votes: str = "sampled", budget: int = 3) -> dict:
+    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes}
+    return {"question": QUESTION, "budget": budget, "source": source}
+
+
+def started(owner, idle_tasks, judge: dict | None = None, **changes) -> Campaign:
+    recipe = make_recipe(judges=[judge or by_model()], chains=2, steps=10) | changes
+    campaign = make_draft(owner, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    lifecycle.start(campaign)
+    idle_tasks()
+    campaign.refresh_from_db()
+    return campaign
+
+
+def sweep(campaign: Campaign, idle_tasks, times: int = 15) -> None:
+    for _ in range(times):
+        tasks.sweep()
+        idle_tasks()
+    campaign.refresh_from_db()
+
+
+def page_of(client, campaign: Campaign) -> str:
+    return client.get(campaign.get_absolute_url()).content.decode()
+
+
+def signed(name: str, answer=PLAIN) -> Callable[[dict], dict]:
+    """Answer as a judge whose replies say which model they are from."""
+    return lambda body: answer(body) | {"model": name, "system_fingerprint": f"fp-{name}"}
+
+
+def hiding(body: dict) -> dict:
+    """Answer as a server whose list of log-probabilities leaves out a label of probability below 0.3."""
+    found = PLAIN(body)
+    told = found["choices"][0].get("logprobs")
+    if told and PLAIN.is_asked_about_two(body):
+        entry = told["content"][0]
+        entry["top_logprobs"] = [one for one in entry["top_logprobs"] if one["logprob"] > math.log(0.3)]
+    return found
+
+
+def test_a_pair_whose_label_is_not_listed_is_voted_on_by_sampling(
+    client, researcher, endpoint, script, idle_tasks, tmp_path
+):
+    script.answer = hiding
+    campaign = started(researcher, idle_tasks, by_model("log-probabilities", budget=4))
+    assert campaign.status == Campaign.Status.FINISHED
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    rows = table(path, "votes.csv")
+    ways = Counter((bool(row["preference"]), row["asks"] != "0") for row in rows)
+    # Drawn from p without a reply of their own, or sampled by one and without a preference; both occur.
+    assert set(ways) == {(True, False), (False, True)}
+    by_order = {}
+    for row in rows:
+        order = row["chain"], row["step"], row["proposal_side"]
+        by_order.setdefault(order, set()).add(row["preference"])
+    assert all(len(preferences) == 1 for preferences in by_order.values())
+    assert "sampled and not drawn from log-probabilities" in page_of(client, campaign)
+
+
+def form_of(endpoint: Endpoint, **changes) -> dict:
+    fields = {"name": endpoint.name, "base_url": endpoint.base_url, "model": endpoint.model, "concurrency": "4"}
+    return fields | {"timeout_s": "20", "api_key_variable": "", "input_price": "", "output_price": ""} | changes
+
+
+@pytest.mark.parametrize("change", [{"base_url": "http://127.0.0.1:9/v1"}, {"model": "other"}, {"name": "Another"}])
+def test_an_endpoint_that_a_campaign_asks_stays_what_it_is(client, researcher, endpoint, script, idle_tasks, change):
+    script.answer = signed("tiny-1")
+    campaign = started(researcher, idle_tasks, steps=10)
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.PAUSED)
+    address = reverse("console:edit-endpoint", args=[endpoint.pk])
+    page = client.post(address, form_of(endpoint, **change), follow=True).content.decode()
+    endpoint.refresh_from_db()
+    assert {name: getattr(endpoint, name) for name in change} != change
+    assert "Not while “Twelve texts” uses it" in page
+    # Prices and limits are nobody's law.
+    client.post(address, form_of(endpoint, input_price="2.5", concurrency="7"))
+    endpoint.refresh_from_db()
+    assert (endpoint.input_price, endpoint.concurrency) == (2.5, 7)
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.FINISHED)
+    client.post(address, form_of(endpoint, **change))
+    endpoint.refresh_from_db()
+    assert {name: getattr(endpoint, name) for name in change} == change
+
+
+def turned(script: Script, after: int) -> None:
+    """Let the server answer as another model after so many votes."""
+
+    def answer(body: dict) -> dict:
+        return signed("tiny-1" if len(votes_asked(script)) <= after else "tiny-2")(body)
+
+    script.answer = answer
+
+
+def test_a_judge_whose_server_answers_as_another_model_is_asked_no_more(
+    client, researcher, endpoint, script, idle_tasks, tmp_path
+):
+    turned(script, after=10)
+    campaign = started(researcher, idle_tasks)
+    sweep(campaign, idle_tasks, times=3)
+    page = page_of(client, campaign)
+    assert "now answers as “tiny-2”" in page
+    assert campaign.status == Campaign.Status.RUNNING
+    assert any("tiny-2" in str(finding) for finding in doctor.findings())
+    # Nothing is asked any more, and no reply of the other model counts.
+    asked, cast = len(script.requests), Vote.objects.count()
+    sweep(campaign, idle_tasks, times=3)
+    assert len(script.requests) == asked
+    assert cast <= 10
+    # Ask again asks, and sees that it is another one still.
+    client.post(reverse("console:try-again", args=[campaign.pk]))
+    sweep(campaign, idle_tasks, times=2)
+    assert asked < len(script.requests) <= asked + 10
+    assert Vote.objects.count() == cast
+    # To go on with it is the researcher's to say, and the record tells the votes of the two apart.
+    client.post(reverse("console:accept-model", args=[campaign.pk]))
+    sweep(campaign, idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    (judge,) = judges_of(path)
+    names = {str(found["identity"]): found["model"] for found in judge["identities"]}
+    assert Counter(names[row["identity"]] for row in table(path, "votes.csv"))["tiny-1"] == cast
+    assert set(names.values()) == {"tiny-1", "tiny-2"}
+
+
+def test_a_rater_that_becomes_another_model_is_asked_no_more(client, researcher, endpoint, script, idle_tasks):
+    def answer(body: dict) -> dict:
+        name = "tiny-1" if len(votes_asked(script)) <= 12 else "tiny-2"
+        return signed(name, (lambda body: chat_reply("7")) if is_vote(body) else PLAIN)(body)
+
+    script.answer = answer
+    campaign = started(researcher, idle_tasks, rule={"kind": "pointwise", "form": "joint"})
+    sweep(campaign, idle_tasks, times=2)
+    assert "now answers as “tiny-2”" in page_of(client, campaign)
+    assert 0 < Rating.objects.count() <= 12
+
+
+def judges_of(path) -> list[dict]:
+    with zipfile.ZipFile(path) as archive:
+        assert "judges.json" in archive.namelist()
+        return json.loads(archive.read("judges.json"))
+
+
+def test_the_record_says_what_the_judge_is(researcher, endpoint, script, idle_tasks, tmp_path):
+    script.answer = signed("tiny-1")
+    campaign = started(researcher, idle_tasks)
+    path = export_to(campaign, tmp_path)
+    (judge,) = judges_of(path)
+    assert (judge["endpoint"], judge["base_url"], judge["model"]) == ("A model", script.url, "tiny")
+    assert (judge["dialect"], judge["question"], judge["frozen"]) == ("vllm", QUESTION, "when the campaign started")
+    # What stands there is what was sent.
+    sent = votes_asked(script)[0]
+    assert {name: value for name, value in sent.items() if name not in ("messages", "seed")} == judge["request"]
+    system, user = (message["content"] for message in sent["messages"])
+    assert system == judge["prompt"]["system"]
+    assert user.startswith(judge["prompt"]["opening"])
+    assert user.endswith(judge["prompt"]["closing"])
+    (identity,) = judge["identities"]
+    assert (identity["model"], identity["system_fingerprint"]) == ("tiny-1", "fp-tiny-1")
+    assert {row["identity"] for row in table(path, "votes.csv")} == {str(identity["identity"])}
+
+
+TAMPERINGS = {
+    "question": lambda judge: judge.update(question="Which is lighter?"),
+    "temperature": lambda judge: judge["request"].update(temperature=0.1),
+    "endpoint": lambda judge: judge.update(endpoint="Another"),
+    "prompt": lambda judge: judge["prompt"].update(opening="Question: Which is lighter?"),
+    "reply": lambda judge: judge["identities"].clear(),
+}
+
+
+def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_tasks, tmp_path):
+    path = export_to(started(researcher, idle_tasks), tmp_path)
+    for what, change in TAMPERINGS.items():
+        judges = judges_of(path)
+        change(judges[0])
+        copy = tmp_path / "changed.zip"
+        with zipfile.ZipFile(path) as before, zipfile.ZipFile(copy, "w") as after:
+            for name in before.namelist():
+                after.writestr(name, json.dumps(judges) if name == "judges.json" else before.read(name))
+        with pytest.raises(CommandError, match="difference"):
+            call_command("replay", str(copy), stdout=(out := io.StringIO()))
+        assert what in out.getvalue()
+
+
+def test_a_campaign_of_an_older_version_goes_on_and_says_since_when_it_is_frozen(
+    researcher, endpoint, script, idle_tasks, tmp_path
+):
+    campaign = started(researcher, idle_tasks)
+    # As an older version left it: no frozen judge, no identities.
+    lifecycle_state = {"status": Campaign.Status.PAUSED, "finished_at": None}
+    Campaign.objects.update(**lifecycle_state)
+    Vote.objects.update(identity=None)
+    judge = Judge.objects.get()
+    judge.identities.all().delete()
+    Judge.objects.update(frozen=None)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    campaign.chains.update(length=14)
+    recipe = Campaign.objects.get().recipe | {"steps": 14}
+    Campaign.objects.update(recipe=recipe)
+    campaign.refresh_from_db()
+    lifecycle.resume(campaign)
+    sweep(campaign, idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    (found,) = judges_of(path)
+    assert "after an upgrade" in found["frozen"]
+    assert found["base_url"] == script.url
+
+
+def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, script, idle_tasks):
+    recipe = sampler.parse_recipe(make_recipe(judges=[by_model()], chains=2, steps=4)).model_dump(mode="json")
+    campaign = make_draft(researcher, recipe=recipe)
+    script.faults.extend([lambda handler: handler.connection.close()] * 100)
+    script.strikes = is_vote
+    lifecycle.start(campaign)
+    idle_tasks()
+    judge = Judge.objects.get()
+    judge.frozen["prompt"]["closing"] = "One letter, as it was asked for in those days:"
+    judge.save()
+    script.faults.clear()
+    script.requests.clear()
+    Turn.objects.all().delete()
+    Endpoint.objects.update(open_until=None, failures=0)
+    sweep(campaign, idle_tasks, times=4)
+    ends = {body["messages"][-1]["content"].splitlines()[-1] for body in votes_asked(script)}
+    assert ends == {"One letter, as it was asked for in those days:"}
+
+
+def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
+    script.faults.extend([lambda handler: handler.connection.close()] * 100)
+    script.strikes = is_vote
+    campaign = started(researcher, idle_tasks)
+    Endpoint.objects.update(model="other", open_until=None, failures=0)
+    Turn.objects.all().delete()
+    script.faults.clear()
+    script.requests.clear()
+    sweep(campaign, idle_tasks, times=2)
+    assert script.requests == []
+    assert "has another model now, other" in page_of(client, campaign)
+    Endpoint.objects.update(model="tiny")
+    client.post(reverse("console:try-again", args=[campaign.pk]))
+    sweep(campaign, idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+
+
+@pytest.fixture
+def short_claims(monkeypatch) -> None:
+    """Turns that run out quickly and are renewed more quickly: time passes faster."""
+    monkeypatch.setattr(claims, "CLAIM_S", 3.0)
+    monkeypatch.setattr(claims, "RENEW_EVERY_S", 0.5)
+
+
+def test_a_slow_endpoint_is_asked_once_for_each_vote(
+    researcher, endpoint, script, idle_tasks, monkeypatch, short_claims
+):
+    monkeypatch.setattr(judging, "_GRACE", timedelta(0), raising=False)
+    Endpoint.objects.update(concurrency=1, timeout_s=2)
+
+    def answer(body: dict) -> dict:
+        if is_vote(body):
+            time.sleep(0.8)
+        return PLAIN(body)
+
+    script.answer = answer
+    recipe = make_recipe(judges=[by_model(budget=14)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
+    campaign = make_draft(researcher, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    over = threading.Event()
+    sweeping = threading.Thread(target=sweep_until, args=(over,))
+    lifecycle.start(campaign)
+    sweeping.start()
+    idle_tasks()
+    over.set()
+    sweeping.join()
+    idle_tasks()
+    asked = votes_asked(script)
+    # Longer than a turn lasts unless it is renewed.
+    assert len(asked) > 9
+    assert len(asked) == Vote.objects.count(), f"{len(asked)} requests for {Vote.objects.count()} votes"
+
+
+def sweep_until(over: threading.Event) -> None:
+    from django.db import connection
+
+    while not over.wait(0.5):
+        tasks.sweep()
+    connection.close()
+
+
+def test_a_turn_of_a_worker_that_died_is_taken_again_after_its_deadline(
+    researcher, endpoint, script, idle_tasks, monkeypatch
+):
+    script.faults.extend([lambda handler: handler.connection.close()] * 100)
+    script.strikes = is_vote
+    campaign = started(researcher, idle_tasks)
+    script.faults.clear()
+    Turn.objects.all().delete()
+    Endpoint.objects.update(open_until=None, failures=0)
+    comparison = Comparison.objects.filter(verdict=None).first()
+    judge = campaign.judges.get()
+    monkeypatch.setattr(claims, "CLAIM_S", 2.0)
+    assert judging._claim(comparison.pk, judge.pk)
+    assert (comparison.pk, judge.pk) not in set(judging.waiting())
+    threading.Event().wait(2.1)
+    assert (comparison.pk, judge.pk) in set(judging.waiting())
+    sweep(campaign, idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+
+
+def test_two_chains_at_one_object_have_it_rated_once(researcher, endpoint, script, idle_tasks):
+    gate = threading.Event()
+
+    def answer(body: dict) -> dict:
+        if is_vote(body):
+            gate.wait(5)
+            return chat_reply("7")
+        return PLAIN(body)
+
+    script.answer = answer
+    # Of two objects, eight chains are at the same ones all the time.
+    recipe = make_recipe(
+        judges=[by_model(budget=4)], rule={"kind": "pointwise", "form": "joint"}, chains=8, steps=6,
+        space={"kind": "catalog", "objects": "texts"}, kernel={"kind": "independent"},
+    )  # fmt: skip
+    file = "text\n" + "\n".join(LINES[:2]) + "\n"
+    campaign = make_draft(researcher, file=file, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    lifecycle.start(campaign)
+    for _ in range(5):
+        tasks.sweep()
+        time.sleep(0.2)
+    gate.set()
+    idle_tasks()
+    sweep(campaign, idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+    asked = len(votes_asked(script))
+    assert asked == Rating.objects.count() == 8, f"{asked} requests for {Rating.objects.count()} ratings"
