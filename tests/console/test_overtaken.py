@@ -81,7 +81,9 @@ def every_order(make: Callable[[], Campaign], first: Callable, second: Callable)
 
 @pytest.mark.parametrize("recipe", [make_recipe(chains=1), GENERATED | {"chains": 1}], ids=["file", "generated"])
 @pytest.mark.parametrize("action", ["start", "setup", "members", "delete"])
-def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(owner, idle_tasks, django_user_model, action, recipe):
+def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
+    owner, idle_tasks, django_user_model, action, recipe
+):
     django_user_model.objects.create_user("friend")
     fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**MOLECULES)}.get(action)
 

@@ -55,9 +55,7 @@ def test_a_site_whose_disk_takes_no_data_is_not_ready(tmp_path):
     environment, port = {**os.environ, "PREFMH_DATA": str(tmp_path)}, port_from(24_000)
     manage(tmp_path, "migrate", "--verbosity", "0")
     command = [sys.executable, "manage.py", "serve", "--port", str(port)]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: readiness(port)[0] == 200, "the server is ready")
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))

@@ -82,7 +82,9 @@ def test_pictures_of_any_shape_show_on_the_page_and_in_the_table(researcher, idl
 
 
 def test_salts_radicals_and_dummies_show_on_the_page_and_in_the_table(researcher, idle_tasks):
-    campaign = odd_campaign(researcher, "molecules", files.table([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES))
+    campaign = odd_campaign(
+        researcher, "molecules", files.table([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES)
+    )
     page = page_for(researcher, campaign.get_absolute_url())
     assert page.status_code == 200
     found = properties_of(campaign)
