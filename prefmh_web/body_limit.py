@@ -2,6 +2,7 @@
 at who sends it, only once it is all there."""
 
 import asyncio
+import logging
 import re
 from tempfile import SpooledTemporaryFile
 
@@ -10,7 +11,10 @@ from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpResponse, parse_cookie
 
+from prefmh_web import legible
 from prefmh_web.accounts import sessions
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_BYTES = 2**20
 # Room for the largest catalog file and the form around it; for people who are signed in.
@@ -44,9 +48,21 @@ class BoundedHandler(ASGIHandler):
                 await self.send_response(_refusal("The request is too large.", 413), send)
             except _TooSlow:
                 await self.send_response(_refusal("The request did not come to its end.", 408), send)
+            except OSError as error:
+                if not legible.is_no_room(error):
+                    raise
+                logger.exception("no room for a request")
+                await self.send_response(_closing(legible.no_room()), send)
 
     async def read_body(self, receive):
         return await receive.read()
+
+    def create_request(self, scope, body_file):
+        try:
+            return super().create_request(scope, body_file)
+        except legible.UNREADABLE:
+            logger.warning("a request cannot be read", exc_info=True)
+            return None, legible.plain("The headers of this request cannot be read.", 400)
 
 
 class _TooLarge(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -104,4 +120,9 @@ async def _limit(scope, headers: dict[bytes, bytes]) -> int:
 
 
 def _refusal(reason: str, status: int) -> HttpResponse:
-    return HttpResponse(reason, status=status, content_type="text/plain", headers={"Connection": "close"})
+    return _closing(legible.plain(reason, status))
+
+
+def _closing(answer: HttpResponse) -> HttpResponse:
+    answer["Connection"] = "close"
+    return answer

@@ -15,10 +15,13 @@ from prefmh_web.campaigns.reading import reading_alone
 MAX_REFUSALS_KEPT = 1000
 MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
+_ENDINGS = (".csv", ".zip")
 
 
 def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
     """Take a file for a draft campaign, in place of an earlier one, and queue its reading."""
+    # A name of ours: the sender's may be longer than a file system takes.
+    file.name = f"{campaign.pk}{PurePath(filename).suffix if PurePath(filename).suffix in _ENDINGS else ''}"
     catalog, is_new = Catalog.objects.get_or_create(
         campaign=campaign, defaults={"file": file, "filename": PurePath(filename).name[:255]}
     )
