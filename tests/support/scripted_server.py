@@ -36,8 +36,6 @@ class Script:
     headers: list[dict[str, str]] = field(default_factory=list)
     # Which requests faults are for; `is_vote` spares the test of the endpoint when a campaign starts.
     strikes: Callable[[dict], bool] = lambda body: True
-    # What is answered to a GET, by its path; without it, as vLLM does.
-    pages: dict[str, Fault] = field(default_factory=dict)
     # Set at the end: what a slow fault waits for.
     over: threading.Event = field(default_factory=threading.Event)
 
