@@ -178,10 +178,8 @@ def _basis(lean: SourceLean) -> str:
 
 
 def _too_few(count: int, clusters: str) -> str:
-    return (
-        f"no interval: from {count:,} cluster{'s' * (count != 1)} ({clusters}) it would not be to be trusted, "
-        f"it takes {FEWEST_CLUSTERS}"
-    )
+    found = _many(count, "cluster")
+    return f"no interval: one from {found} ({clusters}) is not to be trusted, it takes {FEWEST_CLUSTERS}"
 
 
 def _heading(population: Population) -> str:

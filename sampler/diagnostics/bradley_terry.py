@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.diagnostics.choices import Choices
-from sampler.diagnostics.clusters import cluster_weights, interval
+from sampler.diagnostics.clusters import interval
 from sampler.diagnostics.comparisons import Comparisons
-from sampler.diagnostics.joint_fit import JointFit, NoFit
+from sampler.diagnostics.joint_fit import JointFit, NoFit, resampled_fits
 from sampler.diagnostics.separation import lean_refusal
 
 __all__ = ["Difference", "NoFit", "Scores", "bradley_terry_intervals", "bradley_terry_scores"]
@@ -44,7 +44,7 @@ class Scores:
     """To the left side, in nats, fitted with the scores."""
     clusters: int
     draws: FloatArray
-    """The scores in each resample, shape (resamples, n)."""
+    """The scores in each resample, shape (resamples, n); none where clusters are too few."""
 
     def difference(self, one: Hashable, other: Hashable) -> Difference:
         """Return the score of one item less another's, with its interval.
@@ -89,7 +89,7 @@ def bradley_terry_intervals(
         raise TypeError("votes must be Choices: intervals need to know which votes belong to one cluster")
     model, clusters = fittable(votes), len(votes.clusters)
     fitted = model.solve(np.ones((1, clusters)))[0]
-    drawn = model.solve(cluster_weights(clusters, rng, resamples), fitted)[:, :-1]
+    drawn = resampled_fits(model, fitted, rng, resamples)[:, :-1]
     low, high = interval(drawn, clusters, level)
     return Scores(votes.items, fitted[:-1], low, high, level, float(fitted[-1]), clusters, drawn)
 

@@ -32,6 +32,11 @@ def cluster_weights(clusters: int, rng: np.random.Generator, resamples: int) -> 
 def interval(draws: FloatArray, clusters: int, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the percentile interval of draws along the first axis; NaN where clusters are too few to trust one.
 
+    The plain percentiles are a little too narrow: n clusters spread by a factor of sqrt((n - 1) / (n + 1)) less under
+    these weights than their means do, and n clusters call for Student's t with n - 1 degrees of freedom. So the
+    percentiles are taken as far out as these two say (the expanded percentile interval of Hesterberg, The American
+    Statistician 69, 2015): for 95 % and 40 clusters at 1.9 % and 98.1 %.
+
     Raises:
         ValueError: `level` is not between 0 and 1.
     """
@@ -40,5 +45,9 @@ def interval(draws: FloatArray, clusters: int, level: float) -> tuple[FloatArray
     if clusters < FEWEST_CLUSTERS:
         unknown = np.full(draws.shape[1:], np.nan)
         return unknown, unknown.copy()
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    from scipy.stats import norm, t
+
+    reach = t.isf((1 - level) / 2, clusters - 1) * np.sqrt((clusters + 1) / (clusters - 1))
+    tail = float(norm.sf(reach))
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     return np.asarray(low), np.asarray(high)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.diagnostics.choices import Choices
+from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights
 from sampler.diagnostics.comparisons import Comparisons
 from sampler.logistic import logistic
 
@@ -93,9 +94,10 @@ class JointFit:
         size = len(self.parts) + 1
         block = max(1, _CELLS // max(size * size, len(self.left), 1))
         begin = np.zeros(size) if start is None else start
-        return np.concatenate(
-            [self._solve(weights[at : at + block], begin) for at in range(0, len(weights), block)], axis=0
-        )
+        solved = np.empty((len(weights), size))
+        for at in range(0, len(weights), block):
+            solved[at : at + block] = self._solve(weights[at : at + block], begin)
+        return solved
 
     @property
     def clusters(self) -> int:
@@ -221,3 +223,16 @@ def joined(groups: Sequence[Choices]) -> Choices:
             strict=True,
         )
     )  # fmt: skip
+
+
+def resampled_fits(model: JointFit, fitted: FloatArray, rng: np.random.Generator, resamples: int) -> FloatArray:
+    """Return the fit under each resample's weights of clusters, shape (resamples, n + 1); none for too few clusters.
+
+    Args:
+        fitted: the fit under equal weights, shape (n + 1,).
+
+    Raises:
+        ValueError: there is no resample.
+    """
+    weights = cluster_weights(model.clusters, rng, resamples)
+    return model.solve(weights if model.clusters >= FEWEST_CLUSTERS else weights[:0], fitted)

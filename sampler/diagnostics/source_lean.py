@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.clusters import cluster_weights, interval
-from sampler.diagnostics.joint_fit import JointFit, NoFit, joined
+from sampler.diagnostics.joint_fit import JointFit, NoFit, joined, resampled_fits
 from sampler.diagnostics.separation import lean_refusal
 
 FloatArray = npt.NDArray[np.float64]
@@ -88,7 +88,7 @@ def _from_fit(votes: Choices, parts: IntArray, rng: np.random.Generator, resampl
         raise NoFit(reason)
     model, clusters = JointFit.of_choices(votes, parts), len(votes.clusters)
     fitted = model.solve(np.ones((1, clusters)))[0]
-    drawn = model.solve(cluster_weights(clusters, rng, resamples), fitted)[:, -1]
+    drawn = resampled_fits(model, fitted, rng, resamples)[:, -1]
     bias = model.bias_of_lean(fitted)
     low, high = interval(drawn - bias, clusters, level)
     return SourceLean(
@@ -128,6 +128,6 @@ def _odds_by_cluster(votes: Choices) -> tuple[FloatArray, FloatArray, int]:
     total = counts.sum(axis=1)
     towards, against = left_won * right_lost / total, left_lost * right_won / total
     cluster, told = strata // size**2, total[(towards > 0) | (against > 0)].sum()
-    sums = np.zeros((2, len(votes.clusters)))
-    np.add.at(sums, (slice(None), cluster), np.stack([towards, against]))
+    size = len(votes.clusters)
+    sums = [np.asarray(np.bincount(cluster, each, size), dtype=np.float64) for each in (towards, against)]
     return sums[0], sums[1], int(told)
