@@ -78,12 +78,14 @@ def diagnose(
     except (IndexError, ValueError) as error:
         raise RecordError(f"the record cannot be read: {error}") from error
     yield from opening
-    yield from _leans(voters, f"{clusters}s", rng, resamples)
+    if not voters:
+        yield "Lean to the left side: there is no vote"
+    report = _Voters(voters, f"{clusters}s", rng, resamples)
+    yield from report.leans()
     for population in voters:
         yield ""
         yield _heading(population)
-        lines = _population(population, voters, f"{clusters}s", rng, resamples)
-        yield from (f"  {line}" for line in lines)
+        yield from (f"  {line}" for line in report.of(population))
 
 
 def _chains(record: Record) -> Iterator[str]:
@@ -146,23 +148,56 @@ def _converged(column: Column, prompts: dict[str, str]) -> str:
     )
 
 
-def _leans(voters: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> Iterator[str]:
-    if not voters:
-        yield "Lean to the left side: there is no vote"
-    for source in dict.fromkeys(each.source for each in voters):
-        asked = [each for each in voters if each.source == source]
-        yield f"Lean to the left side ({source}): {_lean(asked, clusters, rng, resamples)}"
+class _Voters:
+    """What the votes say: the leans of all sources, and each population's scores and agreement."""
 
+    def __init__(self, voters: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> None:
+        self._voters, self._clusters, self._rng, self._resamples = voters, clusters, rng, resamples
+        self._fits = [self._fit(each) for each in voters]
 
-def _lean(asked: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> str:
-    answers = [answer for each in asked for answer in each.answers]
-    left = f"left chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
-    by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
-    try:
-        lean = source_lean([each.choices() for each in asked], rng, resamples, random_sides=by_chance)
-    except NoFit as reason:
-        return f"cannot be estimated; {reason}; {left}"
-    return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, clusters)}; {_basis(lean)}; {left}"
+    def leans(self) -> Iterator[str]:
+        """Yield each source's lean over all questions that it answers."""
+        for source in dict.fromkeys(each.source for each in self._voters):
+            asked = [each for each in self._voters if each.source == source]
+            yield f"Lean to the left side ({source}): {self._lean(asked)}"
+
+    def of(self, population: Population) -> Iterator[str]:
+        """Yield a population's scores and agreement, and its own lean where its source answers other questions too."""
+        if sum(each.source == population.source for each in self._voters) > 1:
+            yield f"Lean to the left side on this question: {self._lean([population])}"
+        choices, scores = population.choices_apart(), self._fit_of(population)
+        if isinstance(scores, NoFit):
+            yield f"Bradley-Terry scores cannot be fitted: {scores}"
+        else:
+            yield from _scores(scores, choices.votes, self._clusters)
+            yield _cycles(choices, self._rng)
+        yield from _agreement(population.answers, self._rng)
+
+    def _fit(self, population: Population) -> Scores | NoFit:
+        try:
+            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
+        except NoFit as reason:
+            return reason
+
+    def _fit_of(self, population: Population) -> Scores | NoFit:
+        return next(fit for each, fit in zip(self._voters, self._fits, strict=True) if each is population)
+
+    def _lean(self, asked: list[Population]) -> str:
+        answers = [answer for each in asked for answer in each.answers]
+        left = f"left chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
+        try:
+            lean = self._lean_of(asked)
+        except NoFit as reason:
+            return f"cannot be estimated; {reason}; {left}"
+        return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, self._clusters)}; {_basis(lean)}; {left}"
+
+    def _lean_of(self, asked: list[Population]) -> SourceLean:
+        if len(asked) == 1:
+            fit = self._fit_of(asked[0])
+            if isinstance(fit, Scores) and fit.lean is not None:
+                return fit.lean
+        by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
+        return source_lean([each.choices() for each in asked], self._rng, self._resamples, random_sides=by_chance)
 
 
 def _interval_of(lean: SourceLean, clusters: str) -> str:
@@ -187,26 +222,6 @@ def _heading(population: Population) -> str:
     judges = f"Judge {numbers[0]}" if len(numbers) == 1 else f"Judges {', '.join(numbers[:-1])} and {numbers[-1]}"
     source = "" if population.source == "people" else f" ({population.source})"
     return f"{judges}{source}: {population.question}"
-
-
-def _population(
-    population: Population,
-    voters: list[Population],
-    clusters: str,
-    rng: np.random.Generator,
-    resamples: int,
-) -> Iterator[str]:
-    if sum(each.source == population.source for each in voters) > 1:
-        yield f"Lean to the left side on this question: {_lean([population], clusters, rng, resamples)}"
-    choices = population.choices_apart()
-    try:
-        scores = bradley_terry_intervals(choices, rng, resamples)
-    except NoFit as reason:
-        yield f"Bradley-Terry scores cannot be fitted: {reason}"
-    else:
-        yield from _scores(scores, choices.votes, clusters)
-        yield _cycles(choices, rng)
-    yield from _agreement(population.answers, rng)
 
 
 def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.clusters import interval
 from sampler.diagnostics.comparisons import Comparisons
-from sampler.diagnostics.joint_fit import JointFit, NoFit, resampled_fits
+from sampler.diagnostics.joint_fit import JointFit, NoFit
 from sampler.diagnostics.separation import lean_refusal
+from sampler.diagnostics.source_lean import SourceLean, is_enough, lean_of_fit
 
 __all__ = ["Difference", "NoFit", "Scores", "bradley_terry_intervals", "bradley_terry_scores"]
 
@@ -40,11 +41,11 @@ class Scores:
     low: FloatArray
     high: FloatArray
     level: float
-    lean: float
-    """To the left side, in nats, fitted with the scores."""
     clusters: int
     draws: FloatArray
     """The scores in each resample, shape (resamples, n); none where clusters are too few."""
+    lean: SourceLean | None
+    """To the left side, fitted with the scores; None where votes are too few to tell it without a bias."""
 
     def difference(self, one: Hashable, other: Hashable) -> Difference:
         """Return the score of one item less another's, with its interval.
@@ -66,9 +67,7 @@ def bradley_terry_scores(votes: Comparisons | Choices) -> FloatArray:
     Raises:
         NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
     """
-    model = fittable(votes)
-    scores: FloatArray = model.solve(np.ones((1, model.clusters)))[0, :-1]
-    return scores
+    return fittable(votes).solve()[:-1]
 
 
 def bradley_terry_intervals(
@@ -87,11 +86,12 @@ def bradley_terry_intervals(
     """
     if not hasattr(votes, "clusters"):
         raise TypeError("votes must be Choices: intervals need to know which votes belong to one cluster")
-    model, clusters = fittable(votes), len(votes.clusters)
-    fitted = model.solve(np.ones((1, clusters)))[0]
-    drawn = resampled_fits(model, fitted, rng, resamples)[:, :-1]
-    low, high = interval(drawn, clusters, level)
-    return Scores(votes.items, fitted[:-1], low, high, level, float(fitted[-1]), clusters, drawn)
+    model = fittable(votes)
+    fitted = model.solve()
+    drawn = model.resampled(fitted, rng, resamples)
+    low, high = interval(drawn[:, :-1], model.clusters, level)
+    lean = lean_of_fit(model, fitted, drawn, level) if is_enough(model) else None
+    return Scores(votes.items, fitted[:-1], low, high, level, model.clusters, drawn[:, :-1], lean)
 
 
 def fittable(votes: Comparisons | Choices) -> JointFit:

@@ -59,7 +59,7 @@ def cycle_test(votes: Comparisons | Choices, rng: np.random.Generator, simulatio
         ValueError: the compared pairs form no cycle.
     """
     model = fittable(votes)
-    wins, asked, p = model.votes_and_chances(model.solve(np.ones((1, model.clusters)))[0])
+    wins, asked, p = model.votes_and_chances(model.solve())
     pair_of = _pair_sums(model.left, model.right)
     cycles = pair_of.shape[0] - len(model.parts) + 1
     if not cycles:
@@ -71,9 +71,9 @@ def cycle_test(votes: Comparisons | Choices, rng: np.random.Generator, simulatio
     reached, block = 0, max(1, _CELLS // len(asked))
     for done in range(0, simulations, block):
         surplus = rng.binomial(asked.astype(np.int64), p, size=(min(block, simulations - done), len(asked))) - asked * p
-        left_over = (pair_of @ project(surplus).T).T
+        left_over = pair_of @ project(surplus.T)
         # Votes on a lattice repeat values; a tie counts as reached whatever the rounding.
-        reached += int(((left_over**2 / of_pairs).sum(axis=1) >= statistic * (1 - 1e-9)).sum())
+        reached += int(((left_over**2 / of_pairs[:, None]).sum(axis=0) >= statistic * (1 - 1e-9)).sum())
     return CycleTest(statistic, cycles, (reached + 1) / (simulations + 1))
 
 
@@ -122,13 +122,13 @@ def _pair_sums(left: IntArray, right: IntArray) -> Any:
 
 
 def _left_over(model: JointFit, variance: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return the map from surpluses, shape (..., k), to what one Newton step of the fit leaves of them."""
-    design = model.design.toarray()
-    step = np.linalg.pinv(design.T @ (variance[:, None] * design), hermitian=True)
+    """Return the map from surpluses, shape (k, simulations), to what one Newton step of the fit leaves of them."""
+    design = model.design
+    step = np.linalg.pinv((design.T @ (design * variance[:, None])).toarray(), hermitian=True)
 
     def project(surplus: FloatArray) -> FloatArray:
-        left: FloatArray = surplus - variance * (surplus @ design @ step @ design.T)
-        return left
+        fitted = step @ (design.T @ surplus)
+        return np.asarray(surplus - variance[:, None] * (design @ fitted))
 
     return project
 

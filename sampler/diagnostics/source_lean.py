@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.clusters import cluster_weights, interval
-from sampler.diagnostics.joint_fit import JointFit, NoFit, joined, resampled_fits
+from sampler.diagnostics.joint_fit import JointFit, NoFit, joined
 from sampler.diagnostics.separation import lean_refusal
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,29 +71,36 @@ def source_lean(
     if not votes.votes:
         raise NoFit("there is no vote")
     votes = votes.within(votes.parts())
-    parts = votes.parts()
-    enough = FEWEST_VOTES_PER_SCORE * (len(parts) - len(set(parts.tolist())))
-    if votes.votes and votes.votes >= enough:
-        return _from_fit(votes, parts, rng, resamples, level)
-    if not random_sides:
-        raise NoFit(
-            f"{votes.votes:,} votes between objects that won as well as lost are too few to tell it from the scores; "
-            f"it takes {FEWEST_VOTES_PER_SCORE} for each score{f', here {enough:,}' if enough else ''}"
-        )
-    return _from_pairs(joined(random_sides), rng, resamples, level)
+    model = JointFit.of_choices(votes, votes.parts())
+    if votes.votes and is_enough(model):
+        if reason := lean_refusal(votes):
+            raise NoFit(reason)
+        fitted = model.solve()
+        return lean_of_fit(model, fitted, model.resampled(fitted, rng, resamples), level)
+    if random_sides:
+        return _from_pairs(joined(random_sides), rng, resamples, level)
+    raise NoFit(
+        f"{votes.votes:,} votes between objects that won as well as lost do not tell it from {model.free_scores:,} "
+        f"scores; it takes {FEWEST_VOTES_PER_SCORE} votes for each"
+    )
 
 
-def _from_fit(votes: Choices, parts: IntArray, rng: np.random.Generator, resamples: int, level: float) -> SourceLean:
-    if reason := lean_refusal(votes):
-        raise NoFit(reason)
-    model, clusters = JointFit.of_choices(votes, parts), len(votes.clusters)
-    fitted = model.solve(np.ones((1, clusters)))[0]
-    drawn = resampled_fits(model, fitted, rng, resamples)[:, -1]
+def is_enough(model: JointFit) -> bool:
+    """True where the fit has votes enough for each score to tell the lean."""
+    return model.votes >= FEWEST_VOTES_PER_SCORE * model.free_scores
+
+
+def lean_of_fit(model: JointFit, fitted: FloatArray, drawn: FloatArray, level: float) -> SourceLean:
+    """Return the lean of a fit, its bias taken away.
+
+    Args:
+        fitted: what `JointFit.solve` returned, shape (n + 1,).
+        drawn: what `JointFit.resampled` returned, shape (resamples, n + 1).
+    """
     bias = model.bias_of_lean(fitted)
-    low, high = interval(drawn - bias, clusters, level)
-    return SourceLean(
-        float(fitted[-1]) - bias, float(low), float(high), level, votes.votes, clusters, "joint fit"
-    )  # fmt: skip
+    low, high = interval(drawn[:, -1] - bias, model.clusters, level)
+    log_odds = float(fitted[-1]) - bias
+    return SourceLean(log_odds, float(low), float(high), level, model.votes, model.clusters, "joint fit")
 
 
 def _from_pairs(votes: Choices, rng: np.random.Generator, resamples: int, level: float) -> SourceLean:
