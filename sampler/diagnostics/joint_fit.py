@@ -115,7 +115,7 @@ class JointFit:
         weights = cluster_weights(self.clusters, rng, resamples)
         if self.clusters < FEWEST_CLUSTERS:
             return np.empty((0, len(fitted)))
-        near: FloatArray = np.linalg.inv(self._information(fitted))
+        near = np.asarray(np.linalg.inv(self._information(fitted)), dtype=np.float64)
         return self._solved(weights, fitted, newton.CLOSE, near)
 
     def votes_and_chances(self, fitted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from sampler.diagnostics.separation import lean_refusal
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+# Numbers held in memory at once.
+_CELLS = 4_000_000
 
 FEWEST_VOTES_PER_SCORE = 10
 """With fewer, the joint fit's lean is too far from 0, whatever the number of votes (Neyman and Scott, Econometrica 16,
@@ -55,7 +58,7 @@ def source_lean(
     votes within the parts of each question that have finite scores (`Comparisons.fittable_parts`): in the limit of
     scores that lie ever farther apart the others say nothing about b. Its bias of first order is taken away. Where
     those parts have less than 10 votes for each score, b comes from `random_sides` alone, as half the log of Mantel
-    and Haenszel's common odds ratio (JNCI 22, 1959) over pairs of objects within clusters.
+    and Haenszel's common odds ratio (JNCI 22, 1959) over pairs of objects.
 
     Args:
         groups: the source's votes, one `Choices` for each question.
@@ -109,32 +112,59 @@ def _from_pairs(votes: Choices, rng: np.random.Generator, resamples: int, level:
     So its strength of preference drops out, and so do the rules by which voting stopped, for these look at votes and
     not at sides.
     """
-    towards, against, told = _odds_by_cluster(votes)
-    if not towards.sum() or not against.sum():
+    pairs = _PairCounts.of(votes)
+    everybody = pairs.log_odds(np.ones((1, pairs.clusters)))
+    if not np.isfinite(everybody[0]):
         raise NoFit("no pair of objects was asked about often enough, in both orders and with both answers, to tell it")
-    clusters = int(np.count_nonzero(towards + against))
-    weights = cluster_weights(len(towards), rng, resamples)
-    with np.errstate(divide="ignore"):
-        drawn = (np.log(weights @ towards) - np.log(weights @ against)) / 2
-    low, high = interval(drawn, clusters, level)
-    estimate = float(np.log(towards.sum() / against.sum()) / 2)
-    return SourceLean(estimate, float(low), float(high), level, told, clusters, "pairs")
+    drawn = pairs.log_odds(cluster_weights(pairs.clusters, rng, resamples))
+    low, high = interval(drawn, pairs.clusters, level)
+    return SourceLean(float(everybody[0]), float(low), float(high), level, pairs.votes, pairs.clusters, "pairs")
 
 
-def _odds_by_cluster(votes: Choices) -> tuple[FloatArray, FloatArray, int]:
-    """Return the two sums of Mantel and Haenszel's odds ratio by cluster, and how many votes are behind them."""
-    first = np.minimum(votes.left, votes.right)
-    size = max(1, len(votes.items))
-    stratum = (votes.cluster * size + first) * size + np.maximum(votes.left, votes.right)
-    strata, at = np.unique(stratum, return_inverse=True)
-    # Four counts a stratum: whether its first item stood on the left, and whether it was chosen.
-    stood = votes.left == first
-    cell = at.reshape(-1) * 4 + 2 * stood + (stood == votes.chose_left)
-    counts = np.bincount(cell, minlength=4 * len(strata)).reshape(-1, 4).astype(np.float64)
-    right_lost, right_won, left_lost, left_won = counts.T
-    total = counts.sum(axis=1)
-    towards, against = left_won * right_lost / total, left_lost * right_won / total
-    cluster, told = strata // size**2, total[(towards > 0) | (against > 0)].sum()
-    size = len(votes.clusters)
-    sums = [np.asarray(np.bincount(cluster, each, size), dtype=np.float64) for each in (towards, against)]
-    return sums[0], sums[1], int(told)
+@dataclass(frozen=True)
+class _PairCounts:
+    """Votes on the pairs that say something of the lean, in four tables by pair and cluster, sparse, shape (q, c).
+
+    They differ by where the pair's first item stood and whether it was chosen: right and not, right and chosen, left
+    and not, left and chosen.
+    """
+
+    tables: tuple[Any, Any, Any, Any]
+
+    @classmethod
+    def of(cls, votes: Choices) -> _PairCounts:
+        from scipy.sparse import coo_array
+
+        first = np.minimum(votes.left, votes.right)
+        _, pair = np.unique(first * len(votes.items) + np.maximum(votes.left, votes.right), return_inverse=True)
+        pair = pair.reshape(-1)
+        stood_left = votes.left == first
+        kind = 2 * stood_left + (stood_left == votes.chose_left)
+        counts = np.bincount(4 * pair + kind, minlength=4 * (pair.max(initial=-1) + 1)).reshape(-1, 4)
+        # Neither an item that met itself nor one that always stood on one side tells anything here.
+        telling = ((counts[:, 3] * counts[:, 0] + counts[:, 2] * counts[:, 1]) > 0)[pair]
+        pair, cluster = (np.unique(each[telling], return_inverse=True)[1].reshape(-1) for each in (pair, votes.cluster))
+        shape = pair.max(initial=-1) + 1, cluster.max(initial=-1) + 1
+        each_kind = (kind[telling] == number for number in range(4))
+        tables = [coo_array((these.astype(float), (pair, cluster)), shape=shape).tocsr() for these in each_kind]
+        return cls((tables[0], tables[1], tables[2], tables[3]))
+
+    @property
+    def clusters(self) -> int:
+        return int(self.tables[0].shape[1])
+
+    @property
+    def votes(self) -> int:
+        return int(sum(table.sum() for table in self.tables))
+
+    def log_odds(self, weights: FloatArray) -> FloatArray:
+        """Return half the log of the common odds ratio under weights of clusters, shape (w, c); shape (w,)."""
+        found = np.empty(len(weights))
+        block = max(1, _CELLS // max(1, self.tables[0].shape[0]))
+        for at in range(0, len(weights), block):
+            right_lost, right_won, left_lost, left_won = (table @ weights[at : at + block].T for table in self.tables)
+            total = right_lost + right_won + left_lost + left_won
+            towards, against = (left_won * right_lost / total).sum(axis=0), (left_lost * right_won / total).sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[at : at + block] = (np.log(towards) - np.log(against)) / 2
+        return found

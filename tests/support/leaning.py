@@ -182,7 +182,8 @@ def renumbered(record: Record, seed: int = 1) -> Record:
     random.Random(seed).shuffle(new)
     number = dict(zip(old, new, strict=True))
     states = [
-        row | {"state": number[row["state"]], "neighbours": " ".join(number[each] for each in row["neighbours"].split())}
+        row
+        | {"state": number[row["state"]], "neighbours": " ".join(number[each] for each in row["neighbours"].split())}
         for row in record.states
     ]
     return replace(
