@@ -6,10 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from sampler.answers import CLUSTERS
 from sampler.diagnostics.extras import MissingExtra, analysis_library
 from sampler.replay import RecordError
 
@@ -87,16 +89,30 @@ def _synthetic(options: argparse.Namespace) -> None:
 def _add_diagnose(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     about = "a report on an exported campaign: convergence, lean, scores, agreement"
     details = (
-        "Print acceptance rate, R-hat and effective sample sizes of one column, lean to one side, and for each judge "
-        "Bradley-Terry scores, a test against cycles, and kappas of shared and repeated questions."
+        "Print acceptance rate, R-hat and effective sample sizes of the objects' properties, each source's lean to one "
+        "side, and for each question Bradley-Terry scores fitted together with the lean, a test against cycles, and "
+        "kappas of shared and repeated questions."
     )
     command = commands.add_parser("diagnose", help=about, description=details)
     command.add_argument("export", type=Path, metavar="EXPORT.zip", help="the ZIP downloaded from a campaign's page")
     command.add_argument(
         "--column",
-        default="state",
         metavar="NAME",
-        help="numbers in samples.csv or states.csv to follow (default: %(default)s)",
+        help="one property to follow, such as words or qed, or a column of numbers in properties.csv, states.csv or "
+        "samples.csv (default: all of them)",
+    )
+    command.add_argument(
+        "--properties",
+        type=Path,
+        metavar="FILE.csv",
+        help="properties.csv from the campaign's page; pictures can only be measured there",
+    )
+    command.add_argument(
+        "--cluster",
+        choices=CLUSTERS,
+        metavar="|".join(CLUSTERS),
+        help="votes that may depend on each other, and share one bootstrap weight (default: prompt where the objects "
+        "answer several prompts, else chain)",
     )
     command.add_argument("--seed", type=_seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
     command.add_argument(
@@ -104,17 +120,20 @@ def _add_diagnose(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         type=_positive,
         default=1_000,
         metavar="N",
-        help="bootstrap resamples of the scores (default: %(default)s)",
+        help="bootstrap resamples behind the intervals (default: %(default)s)",
     )
     command.set_defaults(run=_diagnose)
 
 
 def _diagnose(options: argparse.Namespace) -> None:
     from sampler.diagnose import diagnose
-    from sampler.record import read_record
+    from sampler.record import read_properties, read_record
 
     record = read_record(options.export)
-    for line in diagnose(record, np.random.default_rng(options.seed), options.column, options.resamples):
+    if options.properties is not None:
+        record = replace(record, properties=read_properties(options.properties))
+    rng = np.random.default_rng(options.seed)
+    for line in diagnose(record, rng, options.column, options.resamples, options.cluster):
         print(line)
 
 

@@ -1,18 +1,27 @@
-"""A report on one exported campaign, line by line."""
+"""A report on one exported campaign, line by line.
+
+What it says does not depend on how states are numbered. Votes are read by population (`answers.py`): one question, one
+source, twin judges of opposite orders together. Scores are fitted together with the lean, so that neither is mistaken
+for the other; each question has scores of its own, each source one lean over all questions that it answers.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from sampler.answers import Answer, Objects, Population, cluster_of, populations
 from sampler.diagnostics import (
-    Comparisons,
+    FEWEST_CLUSTERS,
+    Choices,
+    Convergence,
     NoFit,
+    Scores,
+    SourceLean,
     acceptance_rate,
     bradley_terry_intervals,
     cohen_kappa,
@@ -20,8 +29,9 @@ from sampler.diagnostics import (
     cycle_test,
     fleiss_kappa,
     fleiss_kappa_interval,
-    side_lean,
+    source_lean,
 )
+from sampler.properties import Column, Followed, followed
 from sampler.record import Record, Row
 from sampler.replay import RecordError
 
@@ -31,45 +41,51 @@ _SHOWN_PAIRS = 5
 _FEWEST_SHARED = 10
 
 Chain = list[Row]
+Asked = tuple[int, tuple[int, int]]
+"""A question that was put: the judge, which fixes the order, and the two objects."""
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """One vote: which of two objects, told apart by their order in the catalog, this annotator chose."""
-
-    annotator: str
-    pair: tuple[int, int]
-    winner: int
-
-    @property
-    def loser(self) -> int:
-        return self.pair[0] if self.winner == self.pair[1] else self.pair[1]
-
-
-def diagnose(record: Record, rng: np.random.Generator, column: str = "state", resamples: int = 1_000) -> Iterator[str]:
-    """Yield the report: acceptance, convergence of a column, lean, and for each judge scores and agreement.
+def diagnose(
+    record: Record,
+    rng: np.random.Generator,
+    column: str | None = None,
+    resamples: int = 1_000,
+    cluster: str | None = None,
+) -> Iterator[str]:
+    """Yield the report: acceptance, convergence, lean by source, and for each question scores and agreement.
 
     Args:
-        column: a column of numbers in samples.csv or states.csv, followed along the chains.
-        resamples: bootstrap resamples behind the scores' intervals.
+        column: the property of the objects to follow along the chains; without it, all numeric ones (`properties.py`).
+        resamples: bootstrap resamples behind the intervals of scores and leans.
+        cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
+            the objects answer several, else chains.
 
     Raises:
-        RecordError: the record lacks a column, or a cell is not what its column holds.
+        RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
+            asked for is not to be had; the message says why.
         MissingExtra: a library of the extra [analysis] is not installed.
     """
-    values = _column(record, column)
     try:
-        opening = [*_chains(record), _convergence(column, values), _lean(record.votes)]
-        names, by_judge = _names(record), list(_answers(record))
+        opening = [*_chains(record)]
+        objects = Objects(record)
+        clusters = cluster_of(objects, cluster)
+        voters = populations(record, objects, clusters)
+        opening += _convergence(record, objects, followed(record, column))
     except KeyError as error:
         raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
+    except RecordError:
+        raise
     except (IndexError, ValueError) as error:
         raise RecordError(f"the record cannot be read: {error}") from error
     yield from opening
-    for judge, question, answers in by_judge:
+    if not voters:
+        yield "Lean to the left side: there is no vote"
+    report = _Voters(voters, f"{clusters}s", rng, resamples)
+    yield from report.leans()
+    for population in voters:
         yield ""
-        yield f"Judge {judge}: {question}"
-        yield from (f"  {line}" for line in _judge(answers, names, rng, resamples))
+        yield _heading(population)
+        yield from (f"  {line}" for line in report.of(population))
 
 
 def _chains(record: Record) -> Iterator[str]:
@@ -94,67 +110,156 @@ def _chains(record: Record) -> Iterator[str]:
     )
 
 
-def _convergence(column: str, chains: Sequence[Sequence[float]]) -> str:
-    try:
-        found = convergence(chains)
-    except ValueError as reason:
-        return f"Convergence of {column}: cannot be measured; {reason}"
-    r_hat = "needs two chains" if math.isnan(found.r_hat) else f"{found.r_hat:.3f}"
+def _convergence(record: Record, objects: Objects, properties: Followed) -> Iterator[str]:
+    prompts = {row["chain"]: objects.prompt(row["state"]) for row in record.samples}
+    for column in properties.columns:
+        yield f"Convergence of {column.name}: {_converged(column, prompts)}"
+    if properties.missing:
+        yield f"Convergence: {properties.missing}"
+
+
+def _converged(column: Column, prompts: dict[str, str]) -> str:
+    """Compare chains that answer one prompt; those of different prompts differ by design, and only add to the rest."""
+    if column.problem:
+        return f"not measured; {column.problem}"
+    by_prompt: dict[str, list[list[float]]] = defaultdict(list)
+    for chain, draws in column.draws.items():
+        by_prompt[prompts[chain]].append(draws)
+    found: list[Convergence] = []
+    reasons: list[str] = []
+    for chains in by_prompt.values():
+        try:
+            found.append(convergence(chains))
+        except ValueError as reason:
+            reasons.append(str(reason))
+    if not found:
+        return f"cannot be measured; {reasons[0]}"
+    r_hats = [each.r_hat for each in found if not math.isnan(each.r_hat)]
+    several = len(by_prompt) > 1
+    r_hat = f"{max(r_hats):.3f}" if r_hats else f"needs two chains{' of one prompt' if several else ''}"
+    if several and r_hats:
+        r_hat += f" (the largest of {_many(len(r_hats), 'prompt')})"
+    kept = sorted({each.draws for each in found})
+    lengths = _many(kept[0], "draw") if len(kept) == 1 else f"{kept[0]:,} to {kept[-1]:,} draws"
     return (
-        f"Convergence of {column}: R-hat {r_hat}, effective sample size {found.bulk_ess:.0f} (bulk), "
-        f"{found.tail_ess:.0f} (tail), from {_many(found.chains, 'chain')} of {_many(found.draws, 'draw')}"
+        f"R-hat {r_hat}, effective sample size {sum(each.bulk_ess for each in found):.0f} (bulk), "
+        f"{sum(each.tail_ess for each in found):.0f} (tail), "
+        f"from {_many(sum(each.chains for each in found), 'chain')} of {lengths}"
     )
 
 
-def _lean(votes: Sequence[Row]) -> str:
-    if not votes:
-        return "Lean to one side: there is no vote"
-    left = sum(row["chosen_side"] == "left" for row in votes)
-    lean = side_lean(left, len(votes))
-    return (
-        f"Lean to the left side: log-odds {lean.log_odds:+.3f}, 95 % interval {lean.low:+.3f} to {lean.high:+.3f} "
-        f"(Wilson), left chosen in {left} of {_many(lean.votes, 'vote')}"
-    )
+class _Voters:
+    """What the votes say: the leans of all sources, and each population's scores and agreement."""
+
+    def __init__(self, voters: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> None:
+        self._voters, self._clusters, self._rng, self._resamples = voters, clusters, rng, resamples
+        self._fits = [self._fit(each) for each in voters]
+
+    def leans(self) -> Iterator[str]:
+        """Yield each source's lean over all questions that it answers."""
+        for source in dict.fromkeys(each.source for each in self._voters):
+            asked = [each for each in self._voters if each.source == source]
+            yield f"Lean to the left side ({source}): {self._lean(asked)}"
+
+    def of(self, population: Population) -> Iterator[str]:
+        """Yield a population's scores and agreement, and its own lean where its source answers other questions too."""
+        if sum(each.source == population.source for each in self._voters) > 1:
+            yield f"Lean to the left side on this question: {self._lean([population])}"
+        choices, scores = population.choices_apart(), self._fit_of(population)
+        if isinstance(scores, NoFit):
+            yield f"Bradley-Terry scores cannot be fitted: {scores}"
+        else:
+            yield from _scores(scores, choices.votes, self._clusters)
+            yield _cycles(choices, self._rng)
+        yield from _agreement(population.answers, self._rng)
+
+    def _fit(self, population: Population) -> Scores | NoFit:
+        try:
+            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
+        except NoFit as reason:
+            return reason
+
+    def _fit_of(self, population: Population) -> Scores | NoFit:
+        return next(fit for each, fit in zip(self._voters, self._fits, strict=True) if each is population)
+
+    def _lean(self, asked: list[Population]) -> str:
+        answers = [answer for each in asked for answer in each.answers]
+        left = f"left chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
+        try:
+            lean = self._lean_of(asked)
+        except NoFit as reason:
+            return f"cannot be estimated; {reason}; {left}"
+        return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, self._clusters)}; {_basis(lean)}; {left}"
+
+    def _lean_of(self, asked: list[Population]) -> SourceLean:
+        if len(asked) == 1:
+            fit = self._fit_of(asked[0])
+            if isinstance(fit, Scores) and fit.lean is not None:
+                return fit.lean
+        by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
+        return source_lean([each.choices() for each in asked], self._rng, self._resamples, random_sides=by_chance)
 
 
-def _judge(answers: list[_Answer], names: dict[int, str], rng: np.random.Generator, resamples: int) -> Iterator[str]:
-    # Late votes are honest votes: they came too late for the chain, not for the scores.
-    comparisons = Comparisons.of((names[each.winner], names[each.loser]) for each in answers)
-    try:
-        scores = bradley_terry_intervals(comparisons, rng, resamples)
-    except NoFit as reason:
-        yield f"Bradley-Terry scores cannot be fitted: {reason}"
+def _interval_of(lean: SourceLean, clusters: str) -> str:
+    if lean.clusters < FEWEST_CLUSTERS:
+        return _too_few(lean.clusters, clusters)
+    return f"95 % interval {lean.low:+.3f} to {lean.high:+.3f} ({lean.clusters:,} clusters: {clusters})"
+
+
+def _basis(lean: SourceLean) -> str:
+    if lean.method == "joint fit":
+        return f"fitted with the scores to {_many(lean.votes, 'vote')}"
+    return f"from {_many(lean.votes, 'vote')} on pairs that were asked about more than once"
+
+
+def _too_few(count: int, clusters: str) -> str:
+    found = _many(count, "cluster")
+    return f"no interval: one from {found} ({clusters}) is not to be trusted, it takes {FEWEST_CLUSTERS}"
+
+
+def _heading(population: Population) -> str:
+    numbers = [str(number) for number in population.judges]
+    judges = f"Judge {numbers[0]}" if len(numbers) == 1 else f"Judges {', '.join(numbers[:-1])} and {numbers[-1]}"
+    source = "" if population.source == "people" else f" ({population.source})"
+    return f"{judges}{source}: {population.question}"
+
+
+def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
+    about = f"Bradley-Terry scores of {len(scores.items)} objects from {_many(votes, 'vote')}, fitted with the lean"
+    trusted = scores.clusters >= FEWEST_CLUSTERS
+    if trusted:
+        yield f"{about}, with 95 % intervals ({scores.clusters:,} clusters: {clusters})"
     else:
-        order = np.argsort(-scores.estimate)
-        shown = order if len(order) <= 2 * _SHOWN_ITEMS else [*order[:_SHOWN_ITEMS], *order[-_SHOWN_ITEMS:]]
-        yield f"Bradley-Terry scores of {len(order)} objects from {comparisons.votes} votes, with 95 % intervals"
-        for place, i in enumerate(shown):
-            if len(shown) < len(order) and place == _SHOWN_ITEMS:
-                yield f"  … {len(order) - len(shown)} more"
-            interval = f"{scores.low[i]:+.2f} to {scores.high[i]:+.2f}"
-            yield f"  {scores.estimate[i]:+.2f}  ({interval})  {scores.items[i]}"
-        yield _cycles(comparisons, rng)
-    yield from _agreement(answers, rng)
+        yield f"{about}; {_too_few(scores.clusters, clusters)}"
+    order = np.argsort(-scores.estimate, kind="stable")
+    shown = order if len(order) <= 2 * _SHOWN_ITEMS else [*order[:_SHOWN_ITEMS], *order[-_SHOWN_ITEMS:]]
+    for place, i in enumerate(shown):
+        if len(shown) < len(order) and place == _SHOWN_ITEMS:
+            yield f"  … {len(order) - len(shown)} more"
+        interval = f"  ({scores.low[i]:+.2f} to {scores.high[i]:+.2f})" if trusted else ""
+        yield f"  {scores.estimate[i]:+.2f}{interval}  {scores.items[i]}"
 
 
-def _cycles(comparisons: Comparisons, rng: np.random.Generator) -> str:
+def _cycles(choices: Choices, rng: np.random.Generator) -> str:
     try:
-        test = cycle_test(comparisons, rng)
+        test = cycle_test(choices, rng)
     except ValueError as reason:
         return f"Cycles: {reason}"
     return f"Cycles: X² = {test.statistic:.1f} on {_many(test.cycles, 'independent cycle')}, p = {test.p_value:.2g}"
 
 
-def _agreement(answers: list[_Answer], rng: np.random.Generator) -> Iterator[str]:
-    first: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
-    repeats: list[tuple[bool, bool]] = []
+def _agreement(answers: list[Answer], rng: np.random.Generator) -> Iterator[str]:
+    first: dict[Asked, dict[str, bool]] = defaultdict(dict)
+    again: list[tuple[bool, bool]] = []
     for each in answers:
-        if each.annotator:
-            before = first[each.pair].setdefault(each.annotator, each.winner)
-            repeats.append((before == each.pair[0], each.winner == each.pair[0]))
-    shared = {pair: given for pair, given in first.items() if len(given) > 1}
+        if each.annotator and each.left != each.right:
+            given = first[each.judge, each.pair]
+            if each.annotator in given:
+                again.append((given[each.annotator], each.chose_former))
+            given.setdefault(each.annotator, each.chose_former)
+    shared = {asked: given for asked, given in first.items() if len(given) > 1}
     if shared:
-        counts = [[sum(w == side for w in given.values()) for side in pair] for pair, given in shared.items()]
+        counts = [[sum(given.values()), len(given) - sum(given.values())] for given in shared.values()]
         low, high = fleiss_kappa_interval(counts, rng)
         interval = (
             "" if math.isnan(low) else f", 95 % interval {low:.2f} to {high:.2f}; biased where voting stopped early"
@@ -163,17 +268,16 @@ def _agreement(answers: list[_Answer], rng: np.random.Generator) -> Iterator[str
         yield from _pairs_of_people(shared)
     else:
         yield "Shared questions: none was answered by two people"
-    again = len(repeats) - sum(len(given) for given in first.values())
     if again:
-        # First answers met themselves above; what is left are true second answers.
-        yield f"Repeated questions: {_many(again, 'second answer')}, Cohen's kappa {_kappa(_self_kappa(answers))}"
+        kappa = cohen_kappa([before for before, _ in again], [now for _, now in again])
+        yield f"Repeated questions: {_many(len(again), 'second answer')}, Cohen's kappa {_kappa(kappa)}"
 
 
-def _pairs_of_people(shared: dict[tuple[int, int], dict[str, int]]) -> Iterator[str]:
+def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
     both: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    for pair, given in shared.items():
+    for given in shared.values():
         for one, other in combinations(sorted(given), 2):
-            both[one, other].append((given[one] == pair[0], given[other] == pair[0]))
+            both[one, other].append((given[one], given[other]))
     enough = sorted((item for item in both.items() if len(item[1]) >= _FEWEST_SHARED), key=lambda item: -len(item[1]))
     for (one, other), chosen in enough[:_SHOWN_PAIRS]:
         kappa = cohen_kappa([a for a, _ in chosen], [b for _, b in chosen])
@@ -182,70 +286,11 @@ def _pairs_of_people(shared: dict[tuple[int, int], dict[str, int]]) -> Iterator[
         yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of annotators"
 
 
-def _self_kappa(answers: list[_Answer]) -> float:
-    before: dict[tuple[str, tuple[int, int]], int] = {}
-    chosen = []
-    for each in answers:
-        key = (each.annotator, each.pair)
-        if each.annotator and key in before:
-            chosen.append((before[key] == each.pair[0], each.winner == each.pair[0]))
-        before.setdefault(key, each.winner)
-    return cohen_kappa([a for a, _ in chosen], [b for _, b in chosen])
-
-
-def _answers(record: Record) -> Iterator[tuple[int, str, list[_Answer]]]:
-    """Yield each judge's number, question and answers, these in the order in which they were given."""
-    asked = {(row["chain"], row["step"]): (int(row["current"]), int(row["proposal"])) for row in record.steps}
-    by_judge: dict[int, list[_Answer]] = defaultdict(list)
-    # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
-    for row in sorted(record.votes, key=lambda row: row.get("cast_at", "")):
-        current, proposal = asked[row["chain"], row["step"]]
-        winner = proposal if row["for_proposal"] == "1" else current
-        pair = (min(current, proposal), max(current, proposal))
-        by_judge[int(row["judge"])].append(_Answer(row["annotator"], pair, winner))
-    judges = record.recipe["judges"]
-    for judge in sorted(by_judge):
-        yield judge, judges[judge]["question"], by_judge[judge]
-
-
-def _column(record: Record, column: str) -> list[list[float]]:
-    """Return the column's number after each step, one list a chain; the start is no draw."""
-    drawn = [row for row in record.samples if row["step"] != "0"]
-    of_state = {row["state"]: row for row in record.states}
-    in_samples = bool(record.samples) and column in record.samples[0]
-    try:
-        rows = [(row["chain"], float((row if in_samples else of_state[row["state"]])[column])) for row in drawn]
-    except (KeyError, ValueError) as error:
-        columns = sorted(
-            {name for row in (*record.samples[:1], *record.states[:1]) for name in row if _is_number(row[name])}
-        )
-        raise RecordError(f"there is no column of numbers {column!r}; there are {', '.join(columns)}") from error
-    values: dict[str, list[float]] = defaultdict(list)
-    for chain, value in rows:
-        values[chain].append(value)
-    return list(values.values())
-
-
-def _names(record: Record) -> dict[int, str]:
-    """Return what to call each object: the first line of its content, and its number where two read alike."""
-    short = {int(row["state"]): (row["content"].splitlines() or [""])[0][:60] for row in record.states}
-    taken = Counter(short.values())
-    return {state: name if name and taken[name] == 1 else f"{name} #{state}".strip() for state, name in short.items()}
-
-
 def _by_chain(rows: Sequence[Row]) -> dict[str, Chain]:
     chains: dict[str, Chain] = defaultdict(list)
     for row in rows:
         chains[row["chain"]].append(row)
     return chains
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _many(count: int, noun: str) -> str:

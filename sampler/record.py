@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sampler.replay import RecordError
 
@@ -33,6 +33,8 @@ class Record:
     samples: list[Row]
     ratings: list[Row] = field(default_factory=list)
     judges: list[dict[str, Any]] | None = None
+    properties: list[Row] = field(default_factory=list)
+    """What the application measured of the objects; no part of the export, see `read_properties`."""
 
 
 def read_record(path: Path) -> Record:
@@ -60,10 +62,32 @@ def read_record(path: Path) -> Record:
     return Record(recipe, **tables, judges=judges)
 
 
+def read_properties(path: Path) -> list[Row]:
+    """Return the rows of the properties.csv that the application wrote beside an export.
+
+    Raises:
+        RecordError: the file is not there, or is no table with a column `state` and another.
+    """
+    try:
+        with path.open("rb") as file:
+            rows = _rows(file, path.name)
+    except (OSError, ValueError, csv.Error) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+    if not rows or "state" not in rows[0]:
+        raise RecordError(f"{path} is no properties.csv: it has no row, or no column 'state'")
+    if len({row["state"] for row in rows}) < len(rows):
+        raise RecordError(f"{path} cannot be read: it has two rows for one state")
+    return rows
+
+
 def _table(archive: zipfile.ZipFile, name: str) -> list[Row]:
     with archive.open(name) as entry:
-        # A spreadsheet that saves a CSV again puts a byte order mark in front.
-        rows = list(csv.DictReader(io.TextIOWrapper(entry, encoding="utf-8-sig", newline="")))
+        return _rows(entry, name)
+
+
+def _rows(file: IO[bytes], name: str) -> list[Row]:
+    # A spreadsheet that saves a CSV again puts a byte order mark in front.
+    rows = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8-sig", newline="")))
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise ValueError(f"row {number} of {name} has another number of cells than the first")

@@ -7,28 +7,36 @@ is called and raises `MissingExtra` where it is not installed.
 from sampler.diagnostics.acceptance_rate import AcceptanceRate, acceptance_rate
 from sampler.diagnostics.agreement import cohen_kappa, fleiss_kappa, fleiss_kappa_interval
 from sampler.diagnostics.bootstrap import PairedDifference, paired_bootstrap
-from sampler.diagnostics.bradley_terry import NoFit, Scores, bradley_terry_intervals, bradley_terry_scores
+from sampler.diagnostics.bradley_terry import Difference, NoFit, Scores, bradley_terry_intervals, bradley_terry_scores
+from sampler.diagnostics.choices import Choices
+from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights
 from sampler.diagnostics.comparisons import Comparisons
 from sampler.diagnostics.convergence import Convergence, convergence, equal_lengths
 from sampler.diagnostics.cycles import CycleTest, Triangle, cycle_test, triangle_sums
 from sampler.diagnostics.extras import MissingExtra
 from sampler.diagnostics.lean import Lean, side_lean
+from sampler.diagnostics.source_lean import SourceLean, source_lean
 from sampler.diagnostics.total_variation import total_variation, total_variation_curve
 
 __all__ = [
+    "FEWEST_CLUSTERS",
     "AcceptanceRate",
+    "Choices",
     "Comparisons",
     "Convergence",
     "CycleTest",
+    "Difference",
     "Lean",
     "MissingExtra",
     "NoFit",
     "PairedDifference",
     "Scores",
+    "SourceLean",
     "Triangle",
     "acceptance_rate",
     "bradley_terry_intervals",
     "bradley_terry_scores",
+    "cluster_weights",
     "cohen_kappa",
     "convergence",
     "cycle_test",
@@ -37,6 +45,7 @@ __all__ = [
     "fleiss_kappa_interval",
     "paired_bootstrap",
     "side_lean",
+    "source_lean",
     "total_variation",
     "total_variation_curve",
     "triangle_sums",

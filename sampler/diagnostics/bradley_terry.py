@@ -1,4 +1,4 @@
-"""Bradley-Terry scores from votes, with bootstrap intervals; the maximum-likelihood fits are evalica's."""
+"""Bradley-Terry scores, fitted together with the voters' lean where sides are known, and their intervals."""
 
 from __future__ import annotations
 
@@ -8,96 +8,102 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sampler.diagnostics.choices import Choices
+from sampler.diagnostics.clusters import interval
 from sampler.diagnostics.comparisons import Comparisons
-from sampler.diagnostics.extras import analysis_library
-from sampler.logistic import logistic
+from sampler.diagnostics.joint_fit import JointFit, NoFit
+from sampler.diagnostics.separation import lean_refusal
+from sampler.diagnostics.source_lean import SourceLean, is_enough, lean_of_fit
+
+__all__ = ["Difference", "NoFit", "Scores", "bradley_terry_intervals", "bradley_terry_scores"]
 
 FloatArray = npt.NDArray[np.float64]
 
-_TOLERANCE = 1e-9
-_LIMITS = (1_000, 10_000, 100_000)
 
+@dataclass(frozen=True)
+class Difference:
+    """By how much one item's score is above another's, in nats, with its interval."""
 
-class NoFit(ValueError):  # noqa: N818 - the data have no fit; nothing went wrong
-    """These votes have no finite Bradley-Terry fit; the message gives the reason."""
+    estimate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores in nats of log-odds, mean 0, with percentile intervals; all of shape (n,), in the order of `items`."""
+    """Scores in nats of log-odds, mean 0, with percentile intervals; all of shape (n,), in the order of `items`.
+
+    The intervals are NaN where there are fewer than 15 clusters: they would be too narrow.
+    """
 
     items: tuple[Hashable, ...]
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
     level: float
+    clusters: int
+    draws: FloatArray
+    """The scores in each resample, shape (resamples, n); none where clusters are too few."""
+    lean: SourceLean | None
+    """To the left side, fitted with the scores; None where votes are too few to tell it without a bias."""
+
+    def difference(self, one: Hashable, other: Hashable) -> Difference:
+        """Return the score of one item less another's, with its interval.
+
+        Raises:
+            ValueError: there is no such item.
+        """
+        first, second = self.items.index(one), self.items.index(other)
+        low, high = interval(self.draws[:, first] - self.draws[:, second], self.clusters, self.level)
+        return Difference(float(self.estimate[first] - self.estimate[second]), float(low), float(high))
 
 
-def bradley_terry_scores(comparisons: Comparisons) -> FloatArray:
+def bradley_terry_scores(votes: Comparisons | Choices) -> FloatArray:
     """Return the maximum-likelihood scores, nats of log-odds, mean 0, shape (n,).
 
-    Votes may have stopped early: when to stop depends on earlier votes only, so the likelihood is the same.
+    Votes may have stopped early: when to stop depends on earlier votes only, so the likelihood is the same. From
+    `Choices`, which know the sides, the voters' lean is fitted with the scores; without sides it is taken to be 0.
 
     Raises:
-        NoFit: the win graph is not strongly connected.
-        MissingExtra: evalica is not installed.
+        NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
     """
-    # Without this check evalica would return equal scores and say nothing.
-    if reason := comparisons.refusal():
-        raise NoFit(reason)
-    return _fit(comparisons, comparisons.counts.astype(np.float64))
+    return fittable(votes).solve()[:-1]
 
 
 def bradley_terry_intervals(
-    comparisons: Comparisons, rng: np.random.Generator, resamples: int = 1_000, level: float = 0.95
+    votes: Choices, rng: np.random.Generator, resamples: int = 1_000, level: float = 0.95
 ) -> Scores:
-    """Return the scores with percentile intervals from the Bayesian bootstrap over votes.
+    """Return scores, fitted with the lean, and percentile intervals from the Bayesian bootstrap over clusters.
 
-    Each resample gives every vote an independent Exponential(1) weight (Rubin, "The Bayesian bootstrap", Annals of
-    Statistics 9, 1981); an ordered pair with c votes so weighs Gamma(c). No weight is zero, so each resample's win
-    graph is as connected as the data's. Resampling votes with replacement would leave some resamples without a fit.
+    Each resample gives every cluster one Exponential(1) weight, shared by its votes (`cluster_weights`). Votes that
+    depend on each other belong in one cluster: resampled one by one, they give intervals that cover far less than
+    they say. Below 15 clusters no interval can be trusted, and there is none.
 
     Raises:
-        NoFit: the win graph is not strongly connected.
+        NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
         ValueError: `level` is not between 0 and 1, or there is no resample.
-        MissingExtra: evalica is not installed.
+        TypeError: `votes` are `Comparisons`, which do not know what belongs together.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")
-    if resamples < 1:
-        raise ValueError(f"resamples must be 1 or more, not {resamples}")
-    estimate = bradley_terry_scores(comparisons)
-    weights = rng.gamma(comparisons.counts, size=(resamples, len(comparisons.counts)))
-    drawn = np.stack([_fit(comparisons, each) for each in weights])
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Scores(comparisons.items, estimate, low, high, level)
+    if not hasattr(votes, "clusters"):
+        raise TypeError("votes must be Choices: intervals need to know which votes belong to one cluster")
+    model = fittable(votes)
+    fitted = model.solve()
+    drawn = model.resampled(fitted, rng, resamples)
+    low, high = interval(drawn[:, :-1], model.clusters, level)
+    lean = lean_of_fit(model, fitted, drawn, level) if is_enough(model) else None
+    return Scores(votes.items, fitted[:-1], low, high, level, model.clusters, drawn[:, :-1], lean)
 
 
-def _fit(comparisons: Comparisons, weights: FloatArray) -> FloatArray:
-    """Return scores that solve the likelihood equations: every item wins as often as they expect."""
-    evalica = analysis_library("evalica")
-    pandas = analysis_library("pandas")
-    # evalica stops when exp(score) moves by less than a tolerance, which large scores never do, or at its limit, which
-    # it does not tell from success. So the solution is judged here.
-    for limit in _LIMITS:
-        result = evalica.bradley_terry(
-            comparisons.winners.tolist(),
-            comparisons.losers.tolist(),
-            [evalica.Winner.X] * len(weights),
-            index=pandas.RangeIndex(len(comparisons.items)),
-            weights=weights.tolist(),
-            tolerance=_TOLERANCE,
-            limit=limit,
-        )
-        scores = np.log(result.scores.sort_index().to_numpy(dtype=np.float64))
-        if _imbalance(comparisons, weights, scores) <= _TOLERANCE * weights.sum():
-            return np.asarray(scores - scores.mean())
-    raise NoFit(f"the scores lie too far apart: no convergence within {_LIMITS[-1]:,} iterations")
+def fittable(votes: Comparisons | Choices) -> JointFit:
+    """Return the votes counted for a fit, once it is known to have one.
 
-
-def _imbalance(comparisons: Comparisons, weights: FloatArray, scores: FloatArray) -> float:
-    """Return the largest difference between an item's wins and those that the scores expect of it, in votes."""
-    surprise = weights * logistic(scores[comparisons.losers] - scores[comparisons.winners])
-    size = len(scores)
-    gap = np.bincount(comparisons.winners, surprise, size) - np.bincount(comparisons.losers, surprise, size)
-    return float(np.abs(gap).max())
+    Raises:
+        NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
+    """
+    if isinstance(votes, Comparisons):
+        if reason := votes.refusal():
+            raise NoFit(reason)
+        return JointFit.of_comparisons(votes)
+    if reason := votes.comparisons().refusal() or lean_refusal(votes):
+        raise NoFit(reason)
+    return JointFit.of_choices(votes)

@@ -67,9 +67,13 @@ class Comparisons:
         remaining = tuple(item for item in self.items if item in chosen)
         return Comparisons(remaining, place[self.winners[kept]], place[self.losers[kept]], self.counts[kept])
 
+    def parts(self) -> IntArray:
+        """Label the items by the group within which a fit exists, single items included, shape (n,)."""
+        return self._components("strong")
+
     def fittable_parts(self) -> list[tuple[Hashable, ...]]:
         """Return the groups of items within which a fit exists, the largest first; single items are left out."""
-        labels = self._components("strong")
+        labels = self.parts()
         return [part for part in self._parts(labels) if len(part) > 1]
 
     def refusal(self) -> str | None:
@@ -80,7 +84,7 @@ class Comparisons:
         if len(groups) > 1:
             sizes = ", ".join(str(len(group)) for group in groups[:_NAMED]) + (", …" if len(groups) > _NAMED else "")
             return f"{len(groups)} groups, of {sizes} items, were never compared with each other"
-        labels = self._components("strong")
+        labels = self.parts()
         if not labels.any():
             return None
         return self._one_sided(labels)

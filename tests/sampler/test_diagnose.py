@@ -1,0 +1,382 @@
+"""Reports against known truths: voters with planted scores and leans, asked by the real chains; all from the report."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sampler import Record, parse_recipe
+from sampler.diagnose import diagnose
+from tests.support.leaning import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
+
+SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
+LEAN = re.compile(r"^Lean.*: log-odds ([+-]\d+\.\d+)")
+SCORE = re.compile(r"^ +([+-]\d+\.\d+)  (?:\(([+-]\d+\.\d+) to ([+-]\d+\.\d+)\)  )?(.+)$")
+
+
+def report(record, **options):
+    return list(diagnose(record, np.random.default_rng(1), **({"resamples": 200} | options)))
+
+
+def leans_in(lines):
+    """Return what the report says of leans before it comes to the judges."""
+    opening = lines[: lines.index("")] if "" in lines else lines
+    return [float(found[1]) for found in map(LEAN.match, opening) if found]
+
+
+def sections_of(lines):
+    """Return the scores of each judge's section by what they are of."""
+    starts = [place for place, line in enumerate(lines) if line.startswith("Judge")]
+    parts = [lines[one:other] for one, other in zip(starts, [*starts[1:], None], strict=True)]
+    return [{found[4]: float(found[1]) for found in map(SCORE.match, part) if found} for part in parts]
+
+
+def standard_errors(record, voters):
+    """Return the standard errors of scores and of the lean that Fisher's information gives at the planted values."""
+    asked = {(row["chain"], row["step"]): (int(row["current"]), int(row["proposal"])) for row in record.steps}
+    size = len(voters[0].scores)
+    information = np.zeros((size + 1, size + 1))
+    for row in record.votes:
+        judge = voters[int(row["judge"])]
+        if judge not in voters or judge.source != voters[0].source or judge.question != voters[0].question:
+            continue
+        current, proposal = asked[row["chain"], row["step"]]
+        left, right = (proposal, current) if row["proposal_side"] == "left" else (current, proposal)
+        x = np.zeros(size + 1)
+        x[left], x[right], x[-1] = 1, -1, 1
+        chance = 1 / (1 + math.exp(-(judge.scores[left] - judge.scores[right] + judge.lean)))
+        information += chance * (1 - chance) * np.outer(x, x)
+    errors = np.sqrt(np.diag(np.linalg.pinv(information, rcond=1e-10, hermitian=True)))
+    return errors[:-1], errors[-1]
+
+
+# Four standard errors of the fit: one estimate in 16,000 lies further off.
+
+
+def test_under_two_judge_order_nobody_leans_where_nobody_does():
+    voters = twins(SCORES, 0.0)
+    record = exported(voters)
+    left = sum(row["chosen_side"] == "left" for row in record.votes) / len(record.votes)
+    # By design: the proposal's half ends early where the proposal loses. This is no lean.
+    assert math.log(left / (1 - left)) < -0.4
+    (lean,) = leans_in(report(record))
+    assert abs(lean) < 4 * standard_errors(record, voters)[1]
+
+
+@pytest.mark.parametrize("planted", [0.4, -1.0])
+@pytest.mark.parametrize("order", ["two-judge", "random"])
+def test_a_planted_lean_is_found_in_either_order(planted, order):
+    voters = twins(SCORES, planted) if order == "two-judge" else [Voters(SCORES, planted)]
+    record = exported(voters, seed=2)
+    (lean,) = leans_in(report(record))
+    assert abs(lean - planted) < 4 * standard_errors(record, voters)[1]
+
+
+@pytest.mark.parametrize("planted", [0.0, 1.5])
+def test_scores_of_twin_judges_are_the_planted_ones_whatever_the_lean(planted):
+    voters = twins(SCORES, planted)
+    record = exported(voters, seed=3)
+    errors = standard_errors(record, voters)[0]
+    for scores in sections_of(report(record)):
+        for word, truth, error in zip(WORDS, SCORES, errors, strict=False):
+            # The report rounds to two places.
+            assert abs(scores[word] - truth) < 4 * error + 0.005, word
+
+
+def test_scores_are_not_drawn_together_by_a_lean_in_random_order():
+    voters = [Voters(SCORES, 2.0)]
+    record = exported(voters, seed=4)
+    (scores,) = sections_of(report(record))
+    errors = standard_errors(record, voters)[0]
+    assert all(abs(scores[word] - SCORES[at]) < 4 * errors[at] + 0.005 for at, word in enumerate(WORDS[:5]))
+
+
+def test_people_and_models_have_leans_and_scores_of_their_own():
+    people, machine = Voters(SCORES, 0.7), Voters(SCORES[::-1], -1.0, source=model("tiny"))
+    record = exported([people, machine])
+    lines = report(record)
+    assert len(leans_in(lines)) == 2
+    for lean, voters, whose in zip(leans_in(lines), (people, machine), ("people", "model tiny"), strict=True):
+        assert abs(lean - voters.lean) < 4 * standard_errors_of(record, voters)
+        assert any(line.startswith(f"Lean to the left side ({whose}): ") for line in lines)
+    first, second = sections_of(lines)
+    assert max(first, key=first.__getitem__) == WORDS[0]
+    assert max(second, key=second.__getitem__) == WORDS[4]
+
+
+def standard_errors_of(record, voters):
+    """Return the lean's standard error from one judge's votes alone."""
+    own = str(0 if voters.source["kind"] == "people" else 1)
+    alone = replace(record, votes=[row | {"judge": "0"} for row in record.votes if row["judge"] == own])
+    return standard_errors(alone, [voters])[1]
+
+
+def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
+    darker = twins(SCORES, 0.6, question="Which is darker?")
+    kinder = Voters(SCORES[::-1], 0.6, 2, question="Which is kinder?")
+    asked_first = twins([score / 2 for score in SCORES], -1.0, question="Which is darker?", source=model("tiny"))
+    record = exported([*asked_first, *darker, kinder], chains=60)
+    lines = report(record)
+    assert [line for line in lines if line.startswith("Judge")] == [
+        "Judges 0 and 1 (model tiny): Which is darker?",
+        "Judges 2 and 3: Which is darker?",
+        "Judge 4: Which is kinder?",
+    ]
+    machine, people = leans_in(lines)
+    assert (machine, people) == (pytest.approx(-1.0, abs=0.3), pytest.approx(0.6, abs=0.3))
+    of_model, dark, kind = sections_of(lines)
+    assert max(of_model, key=of_model.__getitem__) == max(dark, key=dark.__getitem__) == WORDS[0]
+    assert max(kind, key=kind.__getitem__) == WORDS[4]
+
+
+def texts_of(voters, **run):
+    """Return the export of texts that chains make themselves, under three prompts, and few votes on each."""
+    space = {"kind": "texts", "model": "story-openings", "temperature": 1.0, "scenarios": [0, 1, 2]}
+    judges = [{"question": each.question, "budget": each.budget} for each in voters]
+    recipe = parse_recipe({"space": space, "kernel": {"kind": "suffix"}, "judges": judges, **run})
+    return run_campaign(recipe.build(), space, voters, **run)
+
+
+def test_a_lean_is_found_where_no_scores_can_be_fitted_and_voting_stops_early():
+    record = texts_of([Voters(lambda text: len(text.text) / 40, 1.0)], chains=30, steps=40, seed=5)
+    lines = report(record)
+    assert any("cannot be fitted" in line for line in lines)
+    (lean,) = leans_in(lines)
+    # About 1,250 votes on 750 pairs; a pair with two votes on either side tells b with a variance of about 2.
+    # Left out of account, the preferences would draw it to about 0.7; a score for each pair would drive it up to 1.5.
+    assert abs(lean - 1.0) < 0.25
+
+
+def test_two_judges_on_objects_that_hardly_meet_twice_tell_no_lean():
+    record = texts_of(twins(lambda text: len(text.text) / 40, 1.0), chains=6, steps=20, seed=6)
+    lean = next(line for line in report(record) if line.startswith("Lean"))
+    assert "log-odds" not in lean
+    assert "cannot be estimated; " in lean
+
+
+# Convergence: of what objects are, not of what they are called.
+
+
+def test_another_numbering_of_the_states_gives_the_same_report():
+    voters = [*twins(SCORES, 0.5), Voters(SCORES, 0.2, source=model("tiny"))]
+    # Two that read alike, told apart without their numbers.
+    record = exported(voters, ("ash", "the birch", "ash", "an old elm", "fir"), chains=16, steps=12)
+    told = report(record)
+    assert [report(renumbered(record, seed)) for seed in (1, 2)] == [told, told]
+    assert sum("ash (" in line for line in told) == 4
+
+
+def test_generated_objects_may_be_renumbered_too():
+    record = texts_of([Voters(lambda text: len(text.text) / 40)], chains=3, steps=8, seed=7)
+    assert report(renumbered(record)) == report(record)
+
+
+def converged(lines):
+    """Return what is said of each property by its name."""
+    return {found[1]: found[2] for found in (re.match(r"Convergence of (\w+): (.*)", line) for line in lines) if found}
+
+
+def test_every_numeric_property_is_followed_and_named():
+    record = exported([Voters(SCORES)], chains=4, steps=30)
+    found = converged(report(record))
+    assert list(found) == ["words", "sentences", "readability", "dialogue", "type_token_ratio", "weight"]
+    assert found["words"].startswith("R-hat ")
+    assert found["words"].endswith("from 4 chains of 30 draws")
+    for name, value in (("sentences", "1"), ("dialogue", "0"), ("weight", "1")):
+        assert found[name] == f"not measured; it has one value; every draw is {value}"
+
+
+def test_r_hat_is_that_of_the_property():
+    from arviz_stats.base import array_stats
+
+    record = exported([Voters(SCORES)], chains=4, steps=30)
+    words = {row["state"]: len(row["content"].split()) for row in record.states}
+    draws = [[words[row["state"]] for row in record.samples if row["chain"] == str(c)][1:] for c in range(4)]
+    expected = (
+        f"R-hat {array_stats.rhat(np.array(draws)):.3f}, effective sample size {array_stats.ess(draws):.0f} (bulk)"
+    )
+    assert converged(report(record, column="words"))["words"].startswith(expected)
+
+
+def test_chains_of_different_prompts_are_not_compared():
+    record = texts_of([Voters(lambda text: 0.0)], chains=6, steps=50, seed=8)
+    # Independent draws, each prompt's far above those of the one before.
+    noise = np.random.default_rng(8).normal(size=len(record.samples))
+    samples = [
+        row | {"height": repr(10 * (int(row["chain"]) % 3) + drawn)}
+        for row, drawn in zip(record.samples, noise.tolist(), strict=True)
+    ]
+    found = converged(report(replace(record, samples=samples), column="height"))["height"]
+    # Means of 25 draws have a standard error of 0.2: R-hat 1.1 takes means that lie 0.45 apart, more than three.
+    assert float(re.match(r"R-hat (\S+) \(the largest of 3 prompts\)", found)[1]) < 1.15
+    assert found.endswith("from 6 chains of 50 draws")
+
+
+def test_molecules_and_patterns_are_measured_from_the_export_alone():
+    molecules = {"kind": "molecules"}
+    chains = {"chains": 2, "steps": 12, "seed": 9}
+    judges = [{"question": "Which?", "budget": 2}]
+    recipe = parse_recipe({"space": molecules, "kernel": {"kind": "fragments"}, "judges": judges, **chains})
+    record = run_campaign(recipe.build(), molecules, [Voters(len, budget=2)], **chains)
+    found = converged(report(record))
+    assert {"qed", "synthetic_accessibility", "weight", "log_p", "heavy_atoms"} < set(found)
+    assert found["qed"].startswith("R-hat ")
+
+    patterns = {"kind": "images", "decoder": "patterns", "prior": "standard-normal"}
+    kernel = {"kind": "crank-nicolson", "beta": 0.5}
+    recipe = parse_recipe({"space": patterns, "kernel": kernel, "judges": judges, **chains})
+    record = run_campaign(recipe.build(), patterns, [Voters(lambda z: 0.0, budget=2)], **chains)
+    assert list(converged(report(record))) == ["colourfulness", "contrast", "edge_density", "symmetry"]
+
+
+def pictures():
+    """Return a campaign on uploaded pictures, of which the export holds the names."""
+    record = exported([Voters(SCORES)], chains=2, steps=10)
+    return replace(record, recipe=record.recipe | {"space": CATALOG | {"objects": "images"}})
+
+
+def test_pictures_that_the_export_lacks_are_asked_for():
+    lines = report(pictures())
+    (missing,) = [line for line in lines if line.startswith("Convergence: ")]
+    assert "properties.csv" in missing
+    assert "--properties" in missing
+    assert leans_in(lines)
+
+
+def measured(record, **columns):
+    """Return the rows of a properties.csv with these columns."""
+    rows = [{"state": row["state"], "content": row["content"]} for row in record.states]
+    return [row | {name: str(cells[at]) for name, cells in columns.items()} for at, row in enumerate(rows)]
+
+
+def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
+    record = pictures()
+    table = measured(record, colourfulness=(3.5, 10, 33, 59, 82), mood=("a", "b", "c", "d", "e"), tint=(2,) * 5)
+    lines = report(replace(record, properties=table))
+    found = converged(lines)
+    assert list(found) == ["colourfulness", "tint", "weight"]
+    assert found["colourfulness"].startswith("R-hat ")
+    assert found["tint"].startswith("not measured; it has one value")
+    assert not any(line.startswith("Convergence: ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ("state", "numbers of states, which are arbitrary"),
+        ("chain", "numbers of chains"),
+        ("step", "numbers of steps"),
+        ("neighbours", "numbers of states, which are arbitrary"),
+        ("picture_id", "it holds ids"),
+        ("copied", "it holds ids"),
+        ("tint", "it has one value; every draw is 2"),
+        ("mood", "have no number there"),
+        ("beauty", "no column of numbers 'beauty'; there are colourfulness, "),
+    ],
+)
+def test_what_is_no_property_is_refused_with_the_reason(column, reason):
+    record = pictures()
+    table = measured(
+        record, colourfulness=(3.5, 10, 33, 59, 82), picture_id=(7, 3, 9, 4, 5), copied=range(5), tint=(2,) * 5,
+        mood=("a", "b", "c", "d", "e"),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        report(replace(record, properties=table), column=column)
+
+
+def test_rows_numbered_through_are_ids_whatever_their_name():
+    scores = np.linspace(-1, 1, 10)
+    record = exported([Voters(scores)], chains=2, steps=20)
+    table = measured(record, row=np.random.default_rng(0).permutation(10) + 101, share=np.linspace(0, 1, 10) ** 2)
+    found = converged(report(replace(record, properties=table)))
+    assert found["row"] == "not measured; it numbers the rows, 101 to 110, so it holds ids"
+    assert found["share"].startswith("R-hat ")
+
+
+def test_the_table_of_another_campaign_is_refused():
+    record = pictures()
+    with pytest.raises(ValueError, match=r"properties.csv is of another campaign"):
+        report(replace(record, properties=[row | {"content": "x"} for row in measured(record, red=range(5))]))
+    with pytest.raises(ValueError, match=r"properties.csv has no row for state"):
+        report(replace(record, properties=measured(record, red=(3, 1, 4, 1, 5))[:1]))
+
+
+# Intervals: by clusters.
+
+
+def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
+    """Return an export of two objects; along each chain the log-odds have an effect of their own, of sd `effect`."""
+    judges = [{"question": "Which?", "budget": votes, "order": "random", "source": {"kind": "people"}}]
+    recipe = {"space": CATALOG, "judges": judges, "chains": clusters, "steps": 1, "seed": 0}
+    states = [
+        {"state": str(at), "weight": "1.0", "neighbours": "", "content": WORDS[at], "code": ""} for at in range(2)
+    ]
+    record = Record(recipe, states, [], [], [])
+    chances = 1 / (1 + np.exp(-(difference + effect * rng.normal(size=clusters))))
+    first_won, first_left = rng.random((clusters, votes)) < chances[:, None], rng.random((clusters, votes)) < 0.5
+    for chain in range(clusters):
+        record.steps.append({"chain": str(chain), "step": "1", "current": "0", "proposal": "1", "verdict": ""})
+        for won, left in zip(first_won[chain].tolist(), first_left[chain].tolist(), strict=True):
+            record.votes.append(
+                {
+                    "chain": str(chain), "step": "1", "number": "", "judge": "0", "annotator": "",
+                    "chosen_side": "left" if won == left else "right", "for_proposal": str(int(not won)),
+                }
+            )  # fmt: skip
+    return record
+
+
+def population_difference(effect=1.0, difference=0.5):
+    """Return the log-odds of a vote in a chain that is drawn anew, by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    chance = (weights / (1 + np.exp(-(difference + effect * nodes)))).sum() / weights.sum()
+    return math.log(chance / (1 - chance))
+
+
+def test_intervals_of_the_report_cover_differences_between_objects():
+    rng, truth, covered = np.random.default_rng(10), population_difference(), 0
+    for _ in range(400):
+        lines = report(votes_with_effects(rng, clusters=40), resamples=100)
+        (low, high) = next((found[2], found[3]) for found in map(SCORE.match, lines) if found and found[4] == WORDS[0])
+        # Two scores with mean 0: each is half of their difference. The report rounds to two places.
+        covered += float(low) - 0.005 <= truth / 2 <= float(high) + 0.005
+    assert 0.91 <= covered / 400 <= 0.98
+
+
+def test_the_report_says_which_clusters_and_how_many():
+    lines = report(votes_with_effects(np.random.default_rng(11), clusters=40), resamples=50)
+    assert any(line.endswith("with 95 % intervals (40 clusters: chains)") for line in lines)
+
+
+def test_below_fifteen_clusters_no_interval_is_given():
+    lines = report(votes_with_effects(np.random.default_rng(12), clusters=14), resamples=50)
+    assert "one from 14 clusters (chains) is not to be trusted" in "\n".join(lines)
+    shown = [found for found in map(SCORE.match, lines) if found]
+    assert len(shown) == 2
+    assert not any(found[2] for found in shown)
+    assert not any("95 % interval" in line for line in lines if line.startswith("Lean"))
+
+
+def test_prompts_are_the_clusters_where_there_are_prompts():
+    record = texts_of([Voters(lambda text: 0.0)], chains=20, steps=10, seed=13)
+    lean = {
+        cluster: next(line for line in report(record, cluster=cluster, resamples=50) if line.startswith("Lean"))
+        for cluster in (None, "prompt", "chain", "annotator")
+    }
+    assert lean[None] == lean["prompt"]
+    assert "one from 3 clusters (prompts) is not to be trusted" in lean["prompt"]
+    assert "95 % interval" in lean["chain"]
+    assert "clusters: chains)" in lean["chain"]
+    assert "clusters (annotators)" in lean["annotator"]
+
+
+def test_a_cluster_that_is_not_there_is_refused():
+    record = exported([Voters(SCORES)], chains=2, steps=5)
+    with pytest.raises(ValueError, match="cluster cannot be prompt"):
+        report(record, cluster="prompt")
+    with pytest.raises(ValueError, match="cluster must be one of prompt, chain, step, annotator, not 'vote'"):
+        report(record, cluster="vote")
