@@ -1,8 +1,11 @@
 """Reading an uploaded file into a campaign's states. The one door through which catalogs and states are written."""
 
+import tempfile
 import time
 from pathlib import PurePath
+from typing import BinaryIO
 
+from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.db import transaction
 from django.db.models import F
@@ -12,9 +15,9 @@ from prefmh_web.campaigns import files, hints, live
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.reading import reading_alone
 
-MAX_REFUSALS_KEPT = 1000
 MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
+Graph = tuple[tuple[int, ...], ...]
 _ENDINGS = (".csv", ".zip")
 
 
@@ -77,22 +80,37 @@ def read(catalog_id: int, revision: int) -> None:
 
 
 def _read(catalog: Catalog) -> None:
-    kind = sampler.OBJECT_KINDS[catalog.campaign.objects_kind]
     try:
-        with catalog.file.open("rb") as file:
-            reading = kind.read(file, _Progress(catalog))
+        # Pictures wait on the disk of uploads until all are read: in memory they would be gigabytes.
+        with tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as pictures:
+            _store(catalog, *_objects(catalog, pictures))
     except sampler.CatalogError as error:
         _finish(catalog, Catalog.Status.REFUSED, error=str(error))
-        return
     except FileNotFoundError:
         if Catalog.objects.filter(pk=catalog.pk, revision=catalog.revision).exists():
             raise
         # Deleted, or replaced, between the look and the opening.
-        return
+
+
+def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Graph]:
+    """Return what the file holds, and which of its objects are near each other.
+
+    Raises:
+        CatalogError: the file gives no catalog.
+        FileNotFoundError: it is gone.
+    """
+    kind = sampler.OBJECT_KINDS[catalog.campaign.objects_kind]
+    with catalog.file.open("rb") as file:
+        reading = kind.read(file, _Progress(catalog), pictures)
     count = catalog.campaign.recipe["space"].get("neighbours", 0)
-    graph = kind.neighbours(reading.items, count) if count else ((),) * len(reading.items)
+    return reading, kind.neighbours(reading.items, count) if count else ((),) * len(reading.items)
+
+
+def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
     states = [_state(catalog, place, item, graph[place]) for place, item in enumerate(reading.items)]
-    refusals = [[refusal.source, refusal.reason] for refusal in reading.refusals[:MAX_REFUSALS_KEPT]]
+    refusals = [[refusal.source, refusal.reason] for refusal in reading.refusals]
+    if reading.more_refusals:
+        refusals.append(["and more", f"{reading.more_refusals:,} more gave none of their own"])
     with transaction.atomic():
         # First the campaign, as whoever deletes or changes it does.
         Campaign.objects.select_for_update(no_key=True).filter(pk=catalog.campaign_id).first()
@@ -113,7 +131,7 @@ def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[i
         neighbours=list(neighbours),
         media_type=item.media_type,
     )
-    if item.picture:
+    if item.kept:
         ending = item.media_type.removeprefix("image/")
         name = files.picture_name(catalog.campaign_id, catalog.revision, place, ending)
         state.picture.save(name, ContentFile(item.picture), save=False)

@@ -22,7 +22,8 @@ from pydantic import Field
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 from sampler.spaces.catalogs.images import Images
 from sampler.spaces.catalogs.molecules import Molecules
-from sampler.spaces.catalogs.objects import CatalogError, Item, ObjectKind, Reading, Refusal
+from sampler.spaces.catalogs.objects import Item, ObjectKind, Reading, Refusal
+from sampler.spaces.catalogs.tables import CatalogError
 from sampler.spaces.catalogs.texts import Texts
 from sampler.spaces.images.served import ServedImagesRecipe
 from sampler.spaces.images.space import ImagesRecipe

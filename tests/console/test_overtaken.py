@@ -1,4 +1,4 @@
-"""Two who change one draft at the same moment, in every order: one wins, the other is told, and nothing is half done."""
+"""Two who change one draft at the same moment, in every order: one wins, the other is told, nothing is half done."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -29,10 +29,23 @@ SERVERS = {
     "uvicorn, trace": ([*UVICORN, "trace", "--port"], {}),
 }
 PATHS = [
-    "/join/{}/", "/join/{}", "/join/{}/vote/", "//join/{}/", "/JOIN/{}/", "/jion/{}/", "/join/{}%00/", "/join/%20{}/vote",
-    "/join/{}/nothing/here", "/ws/join/{}/", "/{}", "/accounts/sign-in/?next=/join/{}/", "/nothing/?next=%2Fjoin%2F{}%2F",
-    "/campaigns/1/files/{}", "/static/{}", "/join/{}/?a=" + "b" * 3000,
-]  # fmt: skip
+    "/join/{}/",
+    "/join/{}",
+    "/join/{}/vote/",
+    "//join/{}/",
+    "/JOIN/{}/",
+    "/jion/{}/",
+    "/join/{}%00/",
+    "/join/%20{}/vote",
+    "/join/{}/nothing/here",
+    "/ws/join/{}/",
+    "/{}",
+    "/accounts/sign-in/?next=/join/{}/",
+    "/nothing/?next=%2Fjoin%2F{}%2F",
+    "/campaigns/1/files/{}",
+    "/static/{}",
+    "/join/{}/?a=" + "b" * 3000,
+]
 METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
 
 

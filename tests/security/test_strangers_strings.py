@@ -3,6 +3,8 @@
 Driven through the real server: what a test client would refuse to send, or decode by itself, arrives as it was sent.
 """
 
+import contextlib
+import itertools
 import json
 import logging
 import socket
@@ -93,21 +95,28 @@ def test_no_address_makes_the_server_fail(world, world_site, caplog, string):
     text = STRINGS[string]
     signed_in = {b"Cookie": cookie_of(world.victim)}
     with no_failure(world_site, caplog):
-        for method in ("GET", "HEAD", "POST"):
-            for path in PATHS:
-                for headers in ({}, signed_in):
-                    status = ask(world_site, path.replace("{}", text), method, headers)
-                    assert (path, method, status < 500) == (path, method, True)
+        for method, path in itertools.product(("GET", "POST"), PATHS):
+            status = ask(world_site, path.replace("{}", text), method, signed_in)
+            assert (path, method, status < 500) == (path, method, True)
 
 
 # In an octal escape a cookie may hold any byte at all.
 COOKIES = [
-    rb'prefmh_session="\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', rb'prefmh_session="aaaaaaaaaaaaaaa\000aaaaaaaaaaaaaaaa"',
-    rb'prefmh_session="\000"', rb'prefmh_session="\377\376\001\002\003\004\005\006"', b"prefmh_session=" + b"\xff" * 32,
-    b"prefmh_session=" + b"A" * 4000, rb'prefmh_csrf="\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', rb'messages="\000"',
-    rb'messages="[[\"__json_message\",0,20,\"\000\"]]:abc"', b"prefmh_session", b"=;=;=", b"prefmh_session=" + b"%00" * 12,
-    rb'prefmh_session="\200\300aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', rb"prefmh_session=\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-]  # fmt: skip
+    rb'prefmh_session="\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+    rb'prefmh_session="aaaaaaaaaaaaaaa\000aaaaaaaaaaaaaaaa"',
+    rb'prefmh_session="\000"',
+    rb'prefmh_session="\377\376\001\002\003\004\005\006"',
+    b"prefmh_session=" + b"\xff" * 32,
+    b"prefmh_session=" + b"A" * 4000,
+    rb'prefmh_csrf="\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+    rb'messages="\000"',
+    rb'messages="[[\"__json_message\",0,20,\"\000\"]]:abc"',
+    b"prefmh_session",
+    b"=;=;=",
+    b"prefmh_session=" + b"%00" * 12,
+    rb'prefmh_session="\200\300aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+    rb"prefmh_session=\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+]
 
 
 @pytest.mark.parametrize("cookie", COOKIES, ids=ascii)
@@ -120,7 +129,7 @@ def test_no_cookie_makes_the_server_fail(world, world_site, caplog, cookie):
             world.vote_path,
             "/accounts/sign-in/",
         ):
-            for method in ("GET", "HEAD", "POST"):
+            for method in ("GET", "POST"):
                 assert ask(world_site, path, method, {b"Cookie": cookie}) < 500
         # The largest form is read only for whoever is signed in, which is asked while the body arrives.
         assert ask(world_site, "/campaigns/new/", "POST", {b"Cookie": cookie}, b"x" * 2_000_000) in (400, 413)
@@ -140,10 +149,10 @@ def upgrade(site, path: str, cookie: bytes) -> int:
 @pytest.mark.parametrize("string", STRINGS)
 def test_no_header_makes_the_server_fail(world, world_site, caplog, string):
     with no_failure(world_site, caplog):
+        cookie = {b"Cookie": cookie_of(world.victim)}
         for name in HEADERS:
-            for path in ("/", world.campaign.get_absolute_url(), world.vote_path):
-                sent = {b"Cookie": cookie_of(world.victim)} | {name.encode(): raw(STRINGS[string])}
-                assert (name, ask(world_site, path, headers=sent) < 500) == (name, True)
+            sent = cookie | {name.encode(): raw(STRINGS[string])}
+            assert (name, ask(world_site, "/endpoints/", headers=sent) < 500) == (name, True)
         origin = {b"Origin": b"http://[" + raw(STRINGS[string])}
         assert ask(world_site, f"/ws/join/{world.token}/", headers=origin) < 500
 
@@ -206,12 +215,27 @@ def part(name: str, value: bytes) -> bytes:
 
 
 CONTENT_TYPES = [
-    "text/plain; charset*=utf-8''%00", "text/plain; charset=\"\"", "text/plain; a*=no-such''b", "text/plain; a*=x; a*0=y",
-    "text/plain; charset*=utf-8''%ed%a0%80", "text/plain; charset*0=utf; charset*1=-8", ";", ";;;=", "text/plain; a*9*=x",
-    f"text/plain; a*{'9' * 5000}=x", "multipart/form-data", "multipart/form-data; boundary=", "text/plain; charset=undefined",
-    "multipart/form-data; boundary*=utf-8''xx", "multipart/mixed; boundary=xx", "application/x-www-form-urlencoded; charset=hex",
-    "text/plain; charset=\"a\\", "text/plain; charset*=undefined''a", "text/plain; charset*=hex''a", "text/plain; a*=idna''%ff",
-]  # fmt: skip
+    "text/plain; charset*=utf-8''%00",
+    'text/plain; charset=""',
+    "text/plain; a*=no-such''b",
+    "text/plain; a*=x; a*0=y",
+    "text/plain; charset*=utf-8''%ed%a0%80",
+    "text/plain; charset*0=utf; charset*1=-8",
+    ";",
+    ";;;=",
+    "text/plain; a*9*=x",
+    f"text/plain; a*{'9' * 5000}=x",
+    "multipart/form-data",
+    "multipart/form-data; boundary=",
+    "text/plain; charset=undefined",
+    "multipart/form-data; boundary*=utf-8''xx",
+    "multipart/mixed; boundary=xx",
+    "application/x-www-form-urlencoded; charset=hex",
+    'text/plain; charset="a\\',
+    "text/plain; charset*=undefined''a",
+    "text/plain; charset*=hex''a",
+    "text/plain; a*=idna''%ff",
+]
 
 
 @pytest.mark.parametrize("kind", CONTENT_TYPES, ids=range(len(CONTENT_TYPES)))
@@ -249,7 +273,7 @@ def test_no_file_name_makes_the_server_fail(world, world_site, caplog, size):
     headers[b"Content-Type"] = b"multipart/form-data; boundary=xx"
     fields = {name: value for name, value in form().items() if name != "catalog-file"} | {"csrfmiddlewaretoken": token}
     made = b"".join(part(name, str(value).encode()) for name, value in fields.items())
-    content = b"text\none\ntwo\n" + b"three\n" * (size // 6)
+    content = b"text\none\ntwo\n" + (b"x" * 1000 + b"\n") * (size // 1000)
     for name in FILE_NAMES:
         file = b'--xx\r\nContent-Disposition: form-data; name="catalog-file"; filename="%s"\r\n\r\n' % name.encode()
         with no_failure(world_site, caplog):
@@ -282,7 +306,7 @@ def test_no_message_makes_a_socket_fail(world, world_site, caplog):
             with open_socket(world_site.url, f"/ws/join/{world.token}/", cookie) as connection:
                 connection.recv(timeout=10)
                 connection.send(message)
-                try:
-                    connection.recv(timeout=0.5)
-                except (TimeoutError, ConnectionClosed) as closed:
-                    assert getattr(getattr(closed, "rcvd", None), "code", 1000) != 1011, message
+                with contextlib.suppress(TimeoutError, ConnectionClosed):
+                    connection.recv(timeout=0.2)
+            # On this code a page's own work has failed.
+            assert connection.close_code != 1011

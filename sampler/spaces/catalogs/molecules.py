@@ -9,6 +9,7 @@ import numpy as np
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
 
+from sampler.spaces.catalogs.characters import quoted
 from sampler.spaces.catalogs.objects import Item, Progress, Reading, read_table
 from sampler.spaces.catalogs.proximity import symmetric
 
@@ -22,7 +23,7 @@ class Molecules:
     name = "molecules"
     accepts = ".csv,text/csv"
 
-    def read(self, file: BinaryIO, progress: Progress) -> Reading:
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit."""
         return read_table(file, "smiles", canonical_smiles, progress)
 
@@ -52,11 +53,11 @@ def canonical_smiles(smiles: str) -> str:
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles, sanitize=False)
         if molecule is None:
-            raise ValueError(f"“{smiles[:60]}” is not a SMILES")
+            raise ValueError(f"{quoted(smiles)} is not a SMILES")
         try:
             Chem.SanitizeMol(molecule)
         except Chem.MolSanitizeException as error:
-            raise ValueError(f"“{smiles[:60]}” is no molecule: {error}") from error
+            raise ValueError(f"{quoted(smiles)} is no molecule: {error}") from error
         if not 1 <= molecule.GetNumHeavyAtoms() <= MAX_HEAVY_ATOMS:
             raise ValueError(
                 f"the molecule has {molecule.GetNumHeavyAtoms()} heavy atoms; 1 to {MAX_HEAVY_ATOMS} are allowed"

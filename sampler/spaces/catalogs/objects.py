@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import itertools
 import math
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
 import numpy as np
 
 from sampler.spaces.catalogs.catalog import Catalog
+from sampler.spaces.catalogs.characters import quoted, visible
+from sampler.spaces.catalogs.tables import CatalogError, table_rows
 
 MAX_ITEMS = 20_000
-# Of one cell. Longer than any text that may be in it, unless its lines are very short.
-MAX_CELL_LINES = 1_000
-_OPEN_QUOTE = (
-    "A cell that begins with a quotation mark needs one at its end, right before the separator or the end of the line; "
-    "inside, each mark is written twice."
-)
+# Of all objects together: what a catalog takes of memory while it is read follows from it.
+MAX_CHARACTERS = 50_000_000
+# Of all pictures together, as they are kept: on a disk, where the caller has given a file.
+MAX_PICTURE_BYTES = 2 * 2**30
+# Reasons beyond these are counted and not kept.
+MAX_REFUSALS = 1_000
 _REASONS_SHOWN = 3
-# How ZIP archives begin; an Excel workbook is one.
-_ZIP = b"PK\x03\x04"
-_DECIMAL_COMMA = re.compile(r"\s*\d+,\d+([eE][+-]?\d+)?\s*")
-
-# A reader of rows calls this with the source and the reason of each row that cannot become an item.
-Refuse = Callable[[str, str], None]
 
 # A reader calls this after each row with the number of rows done and, where it knows it, of rows in all.
 Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A picture in a file that holds many, one behind the other."""
+
+    file: BinaryIO
+    at: int
+    size: int
+
+    def read(self) -> bytes:
+        """Return the picture."""
+        self.file.seek(self.at)
+        return self.file.read(self.size)
 
 
 @dataclass(frozen=True)
@@ -42,15 +49,20 @@ class Item:
         source: where it stood in the file: "row 3", or a name in the archive.
         content: what identifies it: the text, the canonical SMILES, or the image's file name.
         weight: positive; p0 is proportional to it.
-        picture: the image, re-encoded; empty for kinds that have none.
-        media_type: of `picture`.
+        kept: where the image is, re-encoded; None for kinds that have none.
+        media_type: of the image.
     """
 
     source: str
     content: str
     weight: float = 1.0
-    picture: bytes = b""
+    kept: Kept | None = None
     media_type: str = ""
+
+    @property
+    def picture(self) -> bytes:
+        """The image; empty for kinds that have none."""
+        return self.kept.read() if self.kept else b""
 
 
 @dataclass(frozen=True)
@@ -63,24 +75,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything one file gave: the items in order, and what was refused or joined."""
+    """What one file gave: the items in order, what was refused or joined, and of how much of that no more is kept."""
 
     items: tuple[Item, ...]
     refusals: tuple[Refusal, ...]
-
-
-class CatalogError(ValueError):
-    """A file that gives no catalog at all; the message says what to change in it."""
-
-
-class _Reader(Protocol):
-    """What `csv.reader` returns; the standard library does not name it."""
-
-    line_num: int
-
-    def __next__(self) -> list[str]: ...
-
-    def __iter__(self) -> Iterator[list[str]]: ...
+    more_refusals: int = 0
 
 
 class ObjectKind(Protocol):
@@ -90,8 +89,13 @@ class ObjectKind(Protocol):
     accepts: str
     """File name endings a browser should offer, as in an HTML `accept` attribute."""
 
-    def read(self, file: BinaryIO, progress: Progress) -> Reading:
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a catalog.
+
+        Args:
+            file: at its beginning, and seekable.
+            pictures: an empty file that is open as long as the reading is used; images are kept in it. In memory
+                without one.
 
         Raises:
             CatalogError: the file gives no catalog.
@@ -101,89 +105,6 @@ class ObjectKind(Protocol):
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Return the symmetric graph that links each item to its `count` nearest others."""
         ...
-
-
-def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[int, str, str | None]]:
-    """Yield (row number as a spreadsheet shows it, cell of `column`, weight cell or None) of a CSV file.
-
-    A row that fills more cells than the first row names was cut where nobody meant it to be; it is refused.
-
-    Raises:
-        CatalogError: not UTF-8, no header row that names `column`, or a row the CSV format does not allow.
-    """
-    text = _decoded(file.read())
-    header, _, _ = text.partition("\n")
-    delimiter = max(",;\t", key=header.count)
-    rows = _rows(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    _, first = next(rows, (1, []))
-    names = [name.strip().lower() for name in first[: _filled(first)]]
-    if column not in names:
-        found = ", ".join(f"“{name[:40]}”" for name in names[:6]) or "nothing"
-        raise CatalogError(
-            f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
-        )
-    at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
-    for row, cells in rows:
-        width = _filled(cells)
-        if width > len(names):
-            shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
-            refuse(
-                f"row {row}",
-                f"the row has {width} cells, the first row names {len(names)}; put a cell that holds {shown} in quotes",
-            )
-        elif width:
-            padded = cells + [""] * (len(names) - len(cells))
-            weight = None if weight_at is None else padded[weight_at]
-            yield row, padded[at].strip(), weight if delimiter == "," else _with_decimal_point(weight)
-
-
-def _rows(reader: _Reader) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with its number, counted here, as a cell may run over several lines of the file.
-
-    A quotation mark that is never closed makes one cell of all that follows, or of what comes before the next mark.
-
-    Raises:
-        CatalogError: the CSV format does not allow the row, or a cell runs over more lines than anybody means.
-    """
-    for row in itertools.count(1):
-        line = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise CatalogError(_why_unreadable(row, line, runs_on=reader.line_num > line, error=error)) from error
-        if cells is None:
-            return
-        if reader.line_num - line >= MAX_CELL_LINES:
-            raise CatalogError(f"A cell of row {row} runs over {reader.line_num - line + 1:,} lines. {_OPEN_QUOTE}")
-        yield row, cells
-
-
-def _why_unreadable(row: int, line: int, *, runs_on: bool, error: csv.Error) -> str:
-    where = f"Row {row} (line {line} of the file)"
-    if runs_on or "field larger" not in str(error):
-        return f"{where} has a quotation mark that does not end its cell. {_OPEN_QUOTE}"
-    return f"{where} has a cell of more than {csv.field_size_limit():,} characters. Shorten it."
-
-
-def _decoded(data: bytes) -> str:
-    if data.startswith(_ZIP):
-        raise CatalogError(
-            "The file looks like an Excel workbook or a ZIP, not like a CSV. Save it as “CSV UTF-8” and upload that."
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CatalogError("The file is not UTF-8 text. Save it as “CSV UTF-8” and upload it again.") from error
-
-
-def _with_decimal_point(weight: str | None) -> str | None:
-    """Return 0.5 for 0,5, as spreadsheets write it in many languages; any other cell as it is."""
-    return weight.replace(",", ".") if weight and _DECIMAL_COMMA.fullmatch(weight) else weight
-
-
-def _filled(cells: Sequence[str]) -> int:
-    """Return how many cells there are up to the last one that is not blank."""
-    return max((place for place, cell in enumerate(cells, start=1) if cell.strip()), default=0)
 
 
 def parse_weight(cell: str | None) -> float:
@@ -201,33 +122,64 @@ def parse_weight(cell: str | None) -> float:
     except ValueError:
         weight = math.nan
     if not (weight > 0 and math.isfinite(weight)):
-        raise ValueError(f"the weight “{cell.strip()[:40]}” is not a positive number")
+        raise ValueError(f"the weight {quoted(cell.strip(), 40)} is not a positive number")
     return weight
 
 
 class Collector:
-    """Gathers items, joining repeated objects: p0 of an object is the sum of its rows' weights."""
+    """Gathers items, joining repeated objects: p0 of an object is the sum of its rows' weights.
 
-    def __init__(self) -> None:
+    Args:
+        pictures: as in `ObjectKind.read`.
+    """
+
+    def __init__(self, pictures: BinaryIO | None = None) -> None:
+        self._pictures: BinaryIO = pictures or io.BytesIO()
         self._items: dict[str, Item] = {}
         self._refusals: list[Refusal] = []
+        self._refused = self._characters = self._picture_bytes = 0
+
+    def keep(self, picture: bytes) -> Kept:
+        """Put a picture with the others.
+
+        Raises:
+            CatalogError: there is more in them than may be.
+        """
+        kept = Kept(self._pictures, self._picture_bytes, len(picture))
+        self._picture_bytes += len(picture)
+        if self._picture_bytes > MAX_PICTURE_BYTES:
+            raise CatalogError(
+                f"The pictures take more than {MAX_PICTURE_BYTES // 2**30} GiB once they are unpacked. Split the file."
+            )
+        self._pictures.seek(kept.at)
+        self._pictures.write(picture)
+        return kept
 
     def add(self, item: Item) -> None:
-        """Take an item, or add its weight to the same object's."""
+        """Take an item, or add its weight to the same object's.
+
+        Raises:
+            CatalogError: there are more, or longer ones, than a catalog may have.
+        """
         first = self._items.get(item.content)
-        if first is None:
-            if len(self._items) == MAX_ITEMS:
-                raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
-            self._items[item.content] = item
+        if first is not None:
+            self._items[item.content] = replace(first, weight=first.weight + item.weight)
+            self.refuse(item.source, f"repeats {first.source}; their weights were added")
             return
-        self._items[item.content] = Item(
-            first.source, first.content, first.weight + item.weight, first.picture, first.media_type
-        )
-        self.refuse(item.source, f"repeats {first.source}; their weights were added")
+        if len(self._items) == MAX_ITEMS:
+            raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
+        self._characters += len(item.content)
+        if self._characters > MAX_CHARACTERS:
+            raise CatalogError(
+                f"The objects have more than {MAX_CHARACTERS:,} characters in all, at {item.source}. Split the file."
+            )
+        self._items[item.content] = item
 
     def refuse(self, source: str, reason: str) -> None:
         """Note that `source` gave no item of its own."""
-        self._refusals.append(Refusal(source, reason))
+        self._refused += 1
+        if self._refused <= MAX_REFUSALS:
+            self._refusals.append(Refusal(visible(source), visible(reason)))
 
     def reading(self) -> Reading:
         """Return what was gathered.
@@ -244,11 +196,11 @@ class Collector:
             Catalog(np.array([item.weight for item in items]))
         except ValueError as error:
             raise CatalogError("The weights are too far apart, or too large to be added. Scale them down.") from error
-        return Reading(items, tuple(self._refusals))
+        return Reading(items, tuple(self._refusals), self._refused - len(self._refusals))
 
     def _reasons(self) -> str:
         shown = "".join(f" {refusal.source}: {refusal.reason}." for refusal in self._refusals[:_REASONS_SHOWN])
-        more = len(self._refusals) - _REASONS_SHOWN
+        more = self._refused - _REASONS_SHOWN
         if more <= 0:
             return shown
         return f"{shown} There is 1 more reason." if more == 1 else f"{shown} There are {more:,} more reasons."

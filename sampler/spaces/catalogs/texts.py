@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -11,7 +12,13 @@ from sampler.spaces.catalogs.objects import Item, Progress, Reading, read_table
 from sampler.spaces.catalogs.proximity import nearest_by_distance
 
 MAX_CHARACTERS = 20_000
+# Different words that are counted one by one. Texts with more have them counted in as many heaps, by a hash.
+MAX_WORDS = 2**17
 _LATENT_DIMENSIONS = 64
+# Single characters count as words too, so that no text, in any script, comes out empty.
+_WORD = r"\w+|[^\w\s]"
+# So many at a time: of a word that a text repeats, the counting holds every place.
+_TEXTS_AT_ONCE = 200
 
 
 class Texts:
@@ -20,19 +27,20 @@ class Texts:
     name = "texts"
     accepts = ".csv,text/csv"
 
-    def read(self, file: BinaryIO, progress: Progress) -> Reading:
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of texts; white space at the ends of a text is dropped."""
         return read_table(file, "text", _checked, progress)
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each text to its nearest by the cosine of tf-idf word counts projected on 64 dimensions."""
+        """Link each text to its nearest by the cosine of tf-idf word counts projected on 64 dimensions.
+
+        The words of texts with more than `MAX_WORDS` different ones are counted by a hash: rare words share a count,
+        and memory does not grow with them.
+        """
         from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.preprocessing import normalize
 
-        # Single characters count as words too, so that no text, in any script, comes out empty.
-        words = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+|[^\w\s]")
-        counts = words.fit_transform([item.content for item in items])
+        counts = _weighted_counts([item.content for item in items])
         dimensions = min(_LATENT_DIMENSIONS, *(side - 1 for side in counts.shape))
         if dimensions >= 2:
             # Texts made of the same words have no variance for scikit-learn to report the share of.
@@ -44,11 +52,30 @@ class Texts:
         return nearest_by_distance(np.asarray(normalize(latent)), count, "euclidean")
 
 
+def _weighted_counts(texts: Sequence[str]) -> Any:
+    """Return tf-idf weights of the words, a sparse matrix of shape (texts, at most `MAX_WORDS`)."""
+    from scipy.sparse import vstack
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
+
+    if _has_few_words(texts):
+        return TfidfVectorizer(sublinear_tf=True, token_pattern=_WORD).fit_transform(texts)
+    hashing = HashingVectorizer(n_features=MAX_WORDS, token_pattern=_WORD, alternate_sign=False, norm=None)
+    parts = [hashing.transform(texts[first : first + _TEXTS_AT_ONCE]) for first in range(0, len(texts), _TEXTS_AT_ONCE)]
+    return TfidfTransformer(sublinear_tf=True).fit_transform(vstack(parts, format="csr"))
+
+
+def _has_few_words(texts: Sequence[str]) -> bool:
+    word, seen = re.compile(_WORD), set[str]()
+    for text in texts:
+        seen.update(word.findall(text.lower()))
+        if len(seen) > MAX_WORDS:
+            return False
+    return True
+
+
 def _checked(text: str) -> str:
     if not text:
         raise ValueError("the text is empty")
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
-    if "\x00" in text:
-        raise ValueError("the text holds a NUL character")
     return text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 # A mark, closing quotes and brackets, then the end or white space and no small letter: “Who is it?” she asked.
-# From the first mark of a run on, and without going back in it: a text of nothing but marks takes no longer than others.
+# From the first mark of a run on, never going back in it: a text of nothing but marks takes no longer than others.
 _SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[”’\"')\]]*+(?=\s+(?P<next>\S)|\s*$))|[。！？]+")
 # Typographic “ ”, „ “ and « », else straight ones in pairs. A quotation left open is none.
 _QUOTED = re.compile(r"“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|\"[^\"]*\"")
