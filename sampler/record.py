@@ -87,7 +87,8 @@ def _table(archive: zipfile.ZipFile, name: str) -> list[Row]:
 
 def _rows(file: IO[bytes], name: str) -> list[Row]:
     # A spreadsheet that saves a CSV again puts a byte order mark in front.
-    rows = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8-sig", newline="")))
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        rows = list(csv.DictReader(text))
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise ValueError(f"row {number} of {name} has another number of cells than the first")

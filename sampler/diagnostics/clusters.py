@@ -45,9 +45,9 @@ def interval(draws: FloatArray, clusters: int, level: float) -> tuple[FloatArray
     if clusters < FEWEST_CLUSTERS:
         unknown = np.full(draws.shape[1:], np.nan)
         return unknown, unknown.copy()
-    from scipy.stats import norm, t
+    from scipy.special import ndtr, stdtrit
 
-    reach = t.isf((1 - level) / 2, clusters - 1) * np.sqrt((clusters + 1) / (clusters - 1))
-    tail = float(norm.sf(reach))
+    quantile = stdtrit(clusters - 1, (1 - level) / 2)
+    tail = float(ndtr(quantile * np.sqrt((clusters + 1) / (clusters - 1))))
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     return np.asarray(low), np.asarray(high)

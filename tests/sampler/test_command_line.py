@@ -128,10 +128,12 @@ def test_diagnose_reports_a_record(export, record, capsys):
     assert moved < accepted
     assert lines[1].startswith(f"Acceptance rate: {accepted / 50:.1%} of steps")
     assert lines[1].endswith(f"{moved / 50:.1%} moved to another object")
-    assert lines[2].startswith("Convergence of state: R-hat ")
+    assert lines[2].startswith("Convergence of words: R-hat ")
     assert lines[2].endswith("from 2 chains of 25 draws")
     left = sum(row["chosen_side"] == "left" for row in record.votes)
-    assert f"left chosen in {left} of {len(record.votes)} votes" in lines[3]
+    (lean,) = [line for line in lines if line.startswith("Lean to the left side (people): log-odds ")]
+    assert f"left chosen in {left} of {len(record.votes)} votes" in lean
+    assert "one from 2 clusters (chains) is not to be trusted, it takes 15" in lean
     assert [line for line in lines if line.startswith("Judge")] == [
         "Judge 0: Which one is more gothic?", "Judge 1: Which is kinder?"
     ]  # fmt: skip
@@ -139,7 +141,56 @@ def test_diagnose_reports_a_record(export, record, capsys):
 
 def test_diagnose_takes_another_column(export, capsys):
     assert main(["diagnose", str(export()), "--column", "weight", "--resamples", "10"]) == 0
-    assert "Convergence of weight: R-hat" in said(capsys)
+    shown = said(capsys)
+    assert "Convergence of weight: R-hat" in shown
+    assert "Convergence of words" not in shown
+
+
+@pytest.mark.parametrize("column", ["state", "chain", "step", "neighbours", "content"])
+def test_a_column_of_ids_is_refused_with_the_reason(column, export, capsys):
+    shown = refused(["diagnose", str(export()), "--column", column], capsys)
+    assert f"error: {column} cannot be followed: it holds " in shown
+
+
+def test_a_column_of_one_value_is_refused_with_the_reason(export, capsys):
+    shown = refused(["diagnose", str(export()), "--column", "sentences"], capsys)
+    assert "sentences cannot be followed: it has one value; every draw is 1" in shown
+
+
+def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_path, capsys):
+    path, rows = tmp_path / "properties.csv", [["state", "content", "colourfulness"]]
+    rows += [[row["state"], CONTENTS[int(row["state"])], 10.5 * int(row["state"]) ** 2] for row in record.states]
+    # A spreadsheet's byte order mark, and row order of its own.
+    path.write_bytes(b"\xef\xbb\xbf" + table([rows[0], *rows[:0:-1]]))
+    assert main(["diagnose", str(export()), "--properties", str(path), "--resamples", "10"]) == 0
+    assert "Convergence of colourfulness: R-hat" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: "),
+        (b"", "is no properties.csv: it has no row, or no column 'state'"),
+        (b"colour\n1\n", "is no properties.csv: it has no row, or no column 'state'"),
+        (b"state,colour\n0,1\n0,2\n", "it has two rows for one state"),
+        (b"state,colour\n0\n", "row 2 of properties.csv has another number of cells"),
+        (b"\xff\xfe", "cannot be read: "),
+        (b"state,content,colour\n0,another,1\n", "properties.csv is of another campaign"),
+        (b"state,colour\n0,1\n", "properties.csv has no row for state"),
+    ],
+)
+def test_a_table_that_is_no_table_of_properties_is_refused(content, message, export, tmp_path, capsys):
+    path = tmp_path / "properties.csv"
+    if content is not None:
+        path.write_bytes(content)
+    assert message in refused(["diagnose", str(export()), "--properties", str(path)], capsys)
+
+
+def test_diagnose_takes_other_clusters(export, capsys):
+    assert main(["diagnose", str(export()), "--cluster", "step", "--resamples", "10"]) == 0
+    assert " clusters: steps)" in said(capsys)
+    assert "cluster cannot be prompt" in refused(["diagnose", str(export()), "--cluster", "prompt"], capsys)
+    assert "--cluster: invalid choice: 'vote'" in refused(["diagnose", str(export()), "--cluster", "vote"], capsys)
 
 
 def test_texts_are_shown_as_they_were_before_the_export_protected_them(export, record, capsys):
@@ -183,7 +234,7 @@ def test_a_broken_export_is_refused(export, changed, message, capsys):
 
 def test_a_column_that_is_not_there_is_told_which_are(export, capsys):
     shown = refused(["diagnose", str(export()), "--column", "beauty"], capsys)
-    assert "no column of numbers 'beauty'; there are chain, " in shown
+    assert "no column of numbers 'beauty'; there are words, " in shown
     assert "weight" in shown
 
 

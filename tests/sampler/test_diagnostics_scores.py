@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 
 from sampler.diagnostics import (
+    Choices,
     Comparisons,
     NoFit,
-    bradley_terry,
     bradley_terry_intervals,
     bradley_terry_scores,
     cycle_test,
+    newton,
     triangle_sums,
 )
 
@@ -46,6 +47,17 @@ def simulated(rng, scores, votes):
     gap = scores[:, None] - scores[None, :]
     wins = np.triu(rng.binomial(votes, 1 / (1 + np.exp(-gap))), 1)
     return from_wins(wins + np.triu(votes - wins, 1).T)
+
+
+def on_both_sides(comparisons):
+    """Return each vote twice, its winner once on either side, and each in a cluster of its own."""
+    each = zip(comparisons.winners.tolist(), comparisons.losers.tolist(), comparisons.counts.tolist(), strict=True)
+    items = comparisons.items
+    votes = [(items[a], items[b]) for a, b, count in each for _ in range(count)]
+    return Choices.of(
+        [(a, b, True, place) for place, (a, b) in enumerate(votes)]
+        + [(b, a, False, len(votes) + place) for place, (a, b) in enumerate(votes)]
+    )
 
 
 def by_item(comparisons, values):
@@ -87,17 +99,19 @@ def test_scores_that_lie_far_apart_are_fitted_all_the_same():
 
 
 def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
-    monkeypatch.setattr(bradley_terry, "_LIMITS", (1, 2))
-    with pytest.raises(NoFit, match="no convergence within 2 iterations"):
+    monkeypatch.setattr(newton, "_MOST_STEPS", 2)
+    with pytest.raises(NoFit, match="no convergence within 2 steps"):
         bradley_terry_scores(from_wins(WINS))
 
 
 def test_intervals_are_as_wide_as_the_information_says():
     scores = np.array([1.0, 0.3, -0.2, -1.1])
-    comparisons = simulated(np.random.default_rng(1), scores, 400)
-    found = bradley_terry_intervals(comparisons, np.random.default_rng(2), resamples=1_000)
-    assert found.items == comparisons.items
-    np.testing.assert_array_equal(found.estimate, bradley_terry_scores(comparisons))
+    comparisons = simulated(np.random.default_rng(1), scores, 200)
+    found = bradley_terry_intervals(on_both_sides(comparisons), np.random.default_rng(2), resamples=1_000)
+    # On both sides alike, votes say nothing of a lean, and scores are those without one.
+    assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
+    once = by_item(comparisons, bradley_terry_scores(comparisons))
+    np.testing.assert_allclose(found.estimate, [once[item] for item in found.items], atol=1e-7)
     ordered = found.estimate[np.argsort(found.items)]
     chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
     information = -400 * chance * (1 - chance)
@@ -106,6 +120,16 @@ def test_intervals_are_as_wide_as_the_information_says():
     error = np.sqrt(np.diag(np.linalg.pinv(information)))[np.array(found.items)]
     # Of 1,000 resamples a 2.5 % quantile has a standard error of 0.084 standard deviations, 4.3 % of a half width.
     np.testing.assert_allclose((found.high - found.low) / 2, 1.96 * error, rtol=0.15)
+
+
+def test_the_fit_is_that_of_another_library():
+    wins = np.random.default_rng(8).integers(1, 30, size=(9, 9)) * ~np.eye(9, dtype=bool)
+    comparisons = from_wins(wins)
+    votes = [(a, b) for a in range(9) for b in range(9) for _ in range(wins[a, b])]
+    theirs = evalica.bradley_terry(*zip(*votes, strict=True), [evalica.Winner.X] * len(votes), tolerance=1e-12)
+    logs = np.log(theirs.scores.sort_index().to_numpy())
+    ours = by_item(comparisons, bradley_terry_scores(comparisons))
+    np.testing.assert_allclose([ours[item] for item in range(9)], logs - logs.mean(), atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +148,7 @@ def test_what_has_no_fit_is_reported_and_not_fitted(votes, reason):
     comparisons = Comparisons.of(votes)
     for attempt in (
         bradley_terry_scores,
-        lambda given: bradley_terry_intervals(given, np.random.default_rng(0)),
+        lambda given: bradley_terry_intervals(on_both_sides(given), np.random.default_rng(0)),
         lambda given: cycle_test(given, np.random.default_rng(0)),
     ):
         with pytest.raises(NoFit, match=reason):
@@ -157,7 +181,12 @@ def test_an_item_against_itself_is_refused():
 @pytest.mark.parametrize(("level", "resamples"), [(0, 10), (1, 10), (0.9, 0)])
 def test_impossible_intervals_are_refused(level, resamples):
     with pytest.raises(ValueError, match=r"level|resamples"):
-        bradley_terry_intervals(from_wins(WINS), np.random.default_rng(0), resamples, level)
+        bradley_terry_intervals(on_both_sides(from_wins(WINS)), np.random.default_rng(0), resamples, level)
+
+
+def test_votes_that_do_not_know_their_clusters_have_no_intervals():
+    with pytest.raises(TypeError, match="must be Choices: intervals need to know which votes belong to one cluster"):
+        bradley_terry_intervals(from_wins(WINS), np.random.default_rng(0))
 
 
 def test_the_textbooks_league_has_no_cycles():
