@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 
 # "Try again later": the page keeps its vote, waits longer each time, connects and sends it again.
 TOO_OFTEN = 1013
-# With these a page says that it goes: closed, left, or loaded again. A lost connection says nothing.
-FAREWELLS = frozenset({1000, 1001, 1005})
+# With these a page says that it goes: closed, left, or loaded again. A lost connection has another code, 1005 or 1006.
+FAREWELLS = frozenset({1000, 1001})
 _LONGEST_MESSAGE = 10_000
 HEARTBEAT_S = 30
 _A_MOMENT_S = 0.1

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from prefmh_web.annotate import leases, questions
 from prefmh_web.annotate.models import Lease
@@ -30,9 +30,9 @@ def lease_in(panel: str) -> str | None:
     return found and found.group(1)
 
 
-def recv_until(socket, is_wanted: Callable[[str], object]) -> str:
+def recv_until(socket, is_wanted: Callable[[str], object], seconds: float = 15) -> str:
     """Read panels until one is as wanted: a nudge may show the one before once more."""
-    while not is_wanted(panel := socket.recv(timeout=15)):
+    while not is_wanted(panel := socket.recv(timeout=seconds)):
         pass
     return panel
 
@@ -117,6 +117,34 @@ def test_a_page_that_goes_away_leaves_its_question_to_others_soon(live_site, pat
         assert lease_in(socket.recv(timeout=10))
         eventually(lambda: Lease.objects.filter(is_orphan=False, ended_at=None).exists())
     assert Lease.objects.count() == 1
+
+
+def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(researcher, live_site, idle_tasks):
+    judges = [{"question": "Which?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+    path, link = f"/ws{invitation_path(campaign)}", live_site.url + invitation_path(campaign)
+    with open_socket(live_site.url, path, cookies_after_joining(link)) as leaving:
+        assert lease_in(leaving.recv(timeout=10))
+        with open_socket(live_site.url, path, cookies_after_joining(link)) as waiting:
+            assert lease_in(waiting.recv(timeout=10)) is None
+            closed_at = timezone.now()
+            leaving.close()
+            panel = recv_until(waiting, lease_in, seconds=40)
+    before, after = Lease.objects.order_by("issued_at")
+    assert str(after.key) == lease_in(panel)
+    assert before.ending == Lease.Ending.EXPIRED
+    # By the record: a lost page's pair would not have been anybody else's yet.
+    assert after.issued_at < closed_at + leases.ORPHAN_GRACE
+
+
+def test_a_page_that_is_lost_keeps_its_pair_for_a_while(live_site, path, cookies, eventually):
+    with open_socket(live_site.url, path, cookies) as socket:
+        key = lease_in(socket.recv(timeout=10))
+        live_site.drop_connections()
+        with pytest.raises(ConnectionClosed):
+            socket.recv(timeout=10)
+    orphan = eventually(lambda: Lease.objects.filter(key=key, is_orphan=True).first())
+    assert orphan.expires_at > timezone.now() + leases.FAREWELL_GRACE
 
 
 def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, cookies, eventually):

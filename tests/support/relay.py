@@ -24,8 +24,8 @@ class Relay:
         self._next_port = itertools.cycle(ports)
         self._ends: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
-        self._flows = asyncio.Event()
-        self._flows.set()
+        self._flows = _open_gate()
+        self._lost: list[asyncio.Event] = []
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
 
     def start(self) -> None:
@@ -44,8 +44,12 @@ class Relay:
         """Hand on what has come meanwhile, and all that follows."""
         self._loop.call_soon_threadsafe(self._flows.set)
 
+    def lose_connections(self) -> None:
+        """Freeze the open connections for good, while new ones are served, as when one of several servers vanishes."""
+        self._loop.call_soon_threadsafe(self._lose)
+
     def stop(self) -> None:
-        self.thaw()
+        self._loop.call_soon_threadsafe(self._thaw_all)
         self._in_loop(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -58,7 +62,8 @@ class Relay:
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", next(self._next_port))
         ends = {writer, server_writer}
         self._ends |= ends
-        await asyncio.gather(self._hand_on(reader, server_writer), self._hand_on(server_reader, writer))
+        gate = self._flows
+        await asyncio.gather(_hand_on(reader, server_writer, gate), _hand_on(server_reader, writer, gate))
         self._ends -= ends
 
     async def _drop(self) -> None:
@@ -71,14 +76,30 @@ class Relay:
         while self._ends:
             await asyncio.sleep(0.01)
 
-    async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(2**16):
-                await self._flows.wait()
-                writer.write(data)
-                await writer.drain()
-        # Whoever has nothing more to say has gone: pages and servers close both directions.
-        await self._flows.wait()
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+    def _lose(self) -> None:
+        self._flows.clear()
+        self._lost.append(self._flows)
+        self._flows = _open_gate()
+
+    def _thaw_all(self) -> None:
+        for gate in (self._flows, *self._lost):
+            gate.set()
+
+
+def _open_gate() -> asyncio.Event:
+    gate = asyncio.Event()
+    gate.set()
+    return gate
+
+
+async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: asyncio.Event) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(2**16):
+            await gate.wait()
+            writer.write(data)
+            await writer.drain()
+    # Whoever has nothing more to say has gone: pages and servers close both directions.
+    await gate.wait()
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
