@@ -20,7 +20,7 @@ from django.db.models import Count, Exists, OuterRef, Q, prefetch_related_object
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import hints, live, loop, plans, rating, room
+from prefmh_web.campaigns import hints, live, loop, plans, rating, recipes, room
 from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Side, State, Turn
 from prefmh_web.endpoints import judging as asking
@@ -107,7 +107,7 @@ def _wanted(comparison: Comparison, judge: Judge) -> tuple[State | None, list[in
 
 def _ask(comparison: Comparison, judge: Judge, slots: list[int]) -> asking.Votes:
     campaign, chain = comparison.chain.campaign, comparison.chain.place
-    source = sampler.parse_recipe(campaign.recipe).judges[judge.place].source
+    source = recipes.recipe_of(campaign).judges[judge.place].source
     step = (campaign.recipe["seed"], chain, comparison.step, plans.budgets_of(campaign), judge.place)
     presentations = sampler.presentations_of(*step, judge.order)
     pair = asking.Pair(

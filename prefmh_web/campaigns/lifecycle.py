@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import files, hints, live, paintings, plans, states, writers
+from prefmh_web.campaigns import files, hints, live, paintings, plans, recipes, states, writers
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -56,6 +56,7 @@ def start(campaign: Campaign) -> None:
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise NotPossible("The setup was changed in this very moment. Look at it again.")
+        recipes.freeze(campaign)
         _create_judges(campaign)
         for chain in _create_chains(campaign, starts):
             hints.propose(chain)
@@ -156,7 +157,7 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 
 
 def _create_judges(campaign: Campaign) -> None:
-    recipe = sampler.parse_recipe(campaign.recipe)
+    recipe = recipes.recipe_of(campaign)
     for place, judge in enumerate(recipe.judges):
         source = judge.source
         is_model = isinstance(source, sampler.ModelSource)
