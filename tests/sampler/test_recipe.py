@@ -19,7 +19,6 @@ MIXTURE = {
     ],
 }
 GOOD = {
-    "version": 2,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
     "judges": [
