@@ -32,8 +32,10 @@ from sampler.exact import (
     votes_per_effective_sample,
     votes_per_step,
 )
+from sampler.first_version import parse_first_version
 from sampler.judges.bradley_terry import BradleyTerry
-from sampler.judges.presentations import draws_of, presentations_of
+from sampler.judges.presentations import draws_of, presentations_of, shows_proposal_first
+from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource, PeopleSource
 from sampler.kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
@@ -50,7 +52,7 @@ from sampler.planning import (
     mean_votes,
 )
 from sampler.rating import mean_ratings, tell_by_ratings
-from sampler.recipe import JudgeRecipe, Recipe, RecipeError, RecipeProblem, parse_recipe
+from sampler.recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
 from sampler.record import Record, read_record
 from sampler.replay import Difference, RecordError, Replay, replay
 from sampler.rules import (
@@ -210,6 +212,7 @@ __all__ = [
     "molecule_png",
     "objects_of",
     "parse_arms",
+    "parse_first_version",
     "parse_recipe",
     "parse_size_log_weights",
     "png",
@@ -218,6 +221,7 @@ __all__ = [
     "preview",
     "read_record",
     "replay",
+    "shows_proposal_first",
     "simulate",
     "spectral_gap",
     "state_number",

@@ -4,24 +4,26 @@ Notation follows "When Metropolis and Hastings Meet Bradley and Terry" (the pape
 K_i of them for the proposal x'; log r0 is the log of the base ratio p0(x') q(x|x') / (p0(x) q(x'|x)).
 
 Every function takes one entry per judge, m in all, as its last axis. A judge's factor K / (N - K + 1) is computed
-with one division and the factors with one product, so the rule is monotone in every K_i in floating point
-too: a verdict reached early is, bit for bit, the verdict all N votes would give.
+with one division and the factors with one product (`factors`), so the rule is monotone in every K_i in floating point
+too: a verdict reached early is, bit for bit, the verdict all N votes would give. Any number of judges and any N up to
+2^62 will do: products and binomial coefficients that a double cannot hold are kept with an exponent of their own.
 """
 
 from __future__ import annotations
 
 import enum
-import itertools
-import math
 
 import numpy as np
 import numpy.typing as npt
 
+from sampler.averages import mean_acceptance
+from sampler.factors import accepted
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Inside this range exp(log_r0) neither overflows nor loses digits to underflow.
-_EXP_IS_SAFE = 700.0
+# Beyond this the whole numbers of the arithmetic would overflow.
+_LARGEST_BUDGET = 2**62
 
 
 class Verdict(enum.Enum):
@@ -60,7 +62,8 @@ def marginal_acceptance(
 ) -> FloatArray | np.float64:
     """Return the acceptance probability averaged over K_i ~ Binomial(N_i, p_i), the paper's alpha-bar.
 
-    The average is a sum over all prod_i (N_i + 1) tallies, vectorised over the leading axes.
+    The average is a sum over all tallies, vectorised over the leading axes; with many judges, over all values that the
+    product of their factors can take.
 
     Args:
         log_r0: log base ratio, shape (...).
@@ -68,7 +71,8 @@ def marginal_acceptance(
         budgets: N_i, integers, shape (m,).
 
     Raises:
-        ValueError: an argument is not what it says above; the message names it.
+        ValueError: an argument is not what it says above, or the budgets leave too many values to sum over; the
+            message names it.
     """
     ratio = _log_ratio(log_r0)
     limits = _vector("budgets", _budgets(budgets))
@@ -77,11 +81,7 @@ def marginal_acceptance(
         raise ValueError(f"preference has {chances.shape[-1]} judges, budgets has {limits.shape[-1]}")
     if not np.all((chances >= 0) & (chances <= 1)):
         raise ValueError("preference must lie in [0, 1]")
-    mean: FloatArray = np.zeros(np.broadcast_shapes(ratio.shape, chances.shape[:-1]))
-    for tally in itertools.product(*(range(int(limit) + 1) for limit in limits)):
-        votes = np.array(tally, dtype=np.int64)
-        mean = mean + _binomial(votes, chances, limits) * _acceptance(ratio, votes, limits)
-    return mean[()]
+    return mean_acceptance(ratio, chances, limits)[()]
 
 
 def verdict(
@@ -145,27 +145,27 @@ def askable(
     if _verdict(ratio, threshold, votes, cast, limits) is not Verdict.UNDECIDED:
         return (False,) * len(limits)
 
-    def open_for_the_last(asked: IntArray) -> bool:
-        for last in np.flatnonzero(asked):
-            others = asked.copy()
-            others[last] -= 1
-            for votes_then in (votes + others, votes):
-                if _verdict(ratio, threshold, votes_then, cast + others, limits) is not Verdict.UNDECIDED:
-                    return False
-        return True
-
     unit = np.eye(len(limits), dtype=np.int64)
     within = cast + out < limits
-    return tuple(bool(within[i]) and open_for_the_last(out + unit[i]) for i in range(len(limits)))
+    return tuple(
+        bool(within[i]) and _is_open_for_the_last(ratio, threshold, votes, cast, limits, out + unit[i])
+        for i in range(len(limits))
+    )
+
+
+def _is_open_for_the_last(
+    ratio: FloatArray, uniform: float, votes: IntArray, cast: IntArray, limits: IntArray, asked: IntArray
+) -> bool:
+    """True when whichever asked vote is the last finds the verdict open, the others being all for x' or all against."""
+    others = asked - np.eye(len(limits), dtype=np.int64)[asked > 0]
+    votes_then, cast_then = np.concatenate([votes + others, others * 0 + votes]), np.tile(cast + others, (2, 1))
+    worst = _acceptance(ratio, votes_then, limits)
+    best = _acceptance(ratio, votes_then + limits - cast_then, limits)
+    return bool(np.all((uniform >= worst) & (uniform < best)))
 
 
 def _acceptance(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray | np.float64:
-    factor = np.prod(votes / (limits - votes + 1), axis=-1)
-    plain = np.exp(np.clip(ratio, -_EXP_IS_SAFE, _EXP_IS_SAFE)) * factor
-    with np.errstate(divide="ignore"):
-        logarithmic = np.exp(np.minimum(0.0, ratio + np.log(factor)))
-    probability: FloatArray = np.where(np.abs(ratio) <= _EXP_IS_SAFE, np.minimum(1.0, plain), logarithmic)
-    return probability[()]
+    return accepted(ratio, votes, limits)[()]
 
 
 def _verdict(ratio: FloatArray, uniform: float, votes: IntArray, cast: IntArray, limits: IntArray) -> Verdict:
@@ -174,12 +174,6 @@ def _verdict(ratio: FloatArray, uniform: float, votes: IntArray, cast: IntArray,
     if uniform >= _acceptance(ratio, votes + limits - cast, limits):
         return Verdict.REJECT
     return Verdict.UNDECIDED
-
-
-def _binomial(votes: IntArray, chances: FloatArray, limits: IntArray) -> FloatArray:
-    ways = math.prod(math.comb(int(n), int(k)) for n, k in zip(limits, votes, strict=True))
-    law: FloatArray = ways * np.prod(chances**votes * (1 - chances) ** (limits - votes), axis=-1)
-    return law
 
 
 def _log_ratio(log_r0: npt.ArrayLike) -> FloatArray:
@@ -206,11 +200,12 @@ def _uniform(uniform: float) -> float:
 
 def _integers(name: str, values: npt.ArrayLike) -> IntArray:
     array = np.atleast_1d(np.asarray(values))
-    if array.dtype.kind in "iu":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
-        return array.astype(np.int64)
-    raise ValueError(f"{name} must be whole numbers")
+    is_whole = array.dtype.kind in "iu" or (
+        array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array))
+    )
+    if not is_whole or np.any(array > _LARGEST_BUDGET):
+        raise ValueError(f"{name} must be whole numbers of at most 2^62")
+    return array.astype(np.int64)
 
 
 def _budgets(budgets: npt.ArrayLike) -> IntArray:

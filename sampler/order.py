@@ -105,8 +105,9 @@ class TwoJudgeOrder:
 
     Exact for p0 exp(2 sum_i s_i), whatever the lean, as long as it is constant: the odds of the two orders are
     exp(g + b) and exp(g - b), so b cancels in their product. Going back from x' to x the two orders change places,
-    which is why their budgets must be equal. No rule on finitely many votes is exact for p0 exp(sum_i s_i)
-    under an unknown lean.
+    which is why their budgets must be equal. One population of voters must answer both orders: only then do the
+    scores of the halves add to 2 s_i and does the lean cancel. No rule on finitely many votes is exact for
+    p0 exp(sum_i s_i) under an unknown lean.
 
     Args:
         budgets: N_i, even, length m.

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
-from sampler.judges.sources import ModelSource, Order, PeopleSource, Source
+from sampler.judges.recipe import JudgeRecipe, without_twins
+from sampler.judges.sources import ModelSource
 from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, MixtureRecipe
 from sampler.rules.recipe import NVoteRecipe, PointwiseRecipe, RuleRecipe
 from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
+from sampler.targets import target_law
 
-Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+VERSION: Final = 2
+# Of the program that reads recipes of version 1, and the records that they are part of.
+_FIRST_PROGRAM: Final = "0.1.0"
 
 
 @dataclass(frozen=True)
@@ -44,32 +48,16 @@ class RecipeError(ValueError):
         self.problems = problems
 
 
-class JudgeRecipe(BaseModel):
-    """One question, how many votes each comparison may cost it, which object stands first, and who answers.
+class Recipe(BaseModel):
+    """Space, kernel, judges, rule, chains, steps and seed.
 
-    Under a rule that rates, the budget is how many ratings of each object are averaged.
+    `target` says in plain text which law the chains sample (`sampler.targets`), for whoever reads the record; it
+    follows from the rest, and where it is given it must be right.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    question: Question
-    budget: int = Field(ge=1, le=1000)
-    order: Order = "random"
-    source: Source = PeopleSource()
-
-    @model_validator(mode="after")
-    def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
-        if self.order == "balanced" and (isinstance(self.source, PeopleSource) or self.budget % 2):
-            raise ValueError("order 'balanced' needs a model judge with an even budget; use 'random'")
-        return self
-
-
-class Recipe(BaseModel):
-    """Space, kernel, judges, rule, chains, steps and seed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    version: Literal[1] = 1
+    version: Literal[2] = VERSION
     space: SpaceRecipe
     kernel: KernelRecipe
     judges: tuple[JudgeRecipe, ...] = Field(min_length=1, max_length=8)
@@ -78,6 +66,17 @@ class Recipe(BaseModel):
     steps: int = Field(ge=1, le=1_000_000)
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
+    target: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_a_target_that_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        return fields if self.target is not None else {name: fields[name] for name in fields if name != "target"}
+
+    @property
+    def law(self) -> str:
+        """The law that the chains sample, in plain text."""
+        return target_law(self.judges, self.rule, self.components)
 
     @property
     def generates(self) -> bool:
@@ -142,19 +141,43 @@ def parse_recipe(data: Mapping[str, Any]) -> Recipe:
     """Return the recipe that `data` (parsed JSON) describes.
 
     Raises:
-        RecipeError: with every problem found.
+        RecipeError: with every problem found; of a recipe of version 1, only that another program reads it.
     """
-    try:
-        recipe = Recipe.model_validate(data)
-    except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        raise RecipeError([_problem(each, data) for each in details if not _is_only_echo(each, details)]) from error
-    if problems := list(_misfits(recipe)):
+    if isinstance(data, Mapping) and data.get("version") == 1:
+        message = f"a recipe or a record of version 1 is read by prefmh {_FIRST_PROGRAM}, not by this program"
+        raise RecipeError([RecipeProblem("version", message)])
+    recipe = validated(data)
+    if problems := [*misfits(recipe), *_unbalanced(recipe), *_wrong_target(recipe)]:
         raise RecipeError(problems)
     return recipe
 
 
-def _misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
+def validated(data: Mapping[str, Any]) -> Recipe:
+    """Return the recipe whose fields each are what they should be; they may not fit together yet.
+
+    Raises:
+        RecipeError: with every problem found.
+    """
+    try:
+        return Recipe.model_validate(data)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        raise RecipeError([_problem(each, data) for each in details if not _is_only_echo(each, details)]) from error
+
+
+def _unbalanced(recipe: Recipe) -> Iterator[RecipeProblem]:
+    if isinstance(recipe.rule, NVoteRecipe):
+        for place, field, message in without_twins(recipe.judges):
+            yield RecipeProblem(f"judges.{place}.{field}", message)
+
+
+def _wrong_target(recipe: Recipe) -> Iterator[RecipeProblem]:
+    if recipe.target not in (None, recipe.law):
+        yield RecipeProblem("target", f"judges and rule sample another law: write “{recipe.law}”, or leave it out")
+
+
+def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Yield where the space, the kernel, the rule and who answers do not fit together."""
     for move in sorted(recipe.moves):
         if recipe.space.kind not in MOVES_IN[move]:
             fitting = " or ".join(f"'{kind}'" for kind, spaces in MOVES_IN.items() if recipe.space.kind in spaces)

@@ -20,6 +20,7 @@ class Purpose(enum.IntEnum):
     UNIFORM = 2
     SIDES = 3
     JUDGES = 4
+    PEOPLE_SIDES = 5
 
 
 def stream(seed: int, chain: int, step: int, purpose: Purpose) -> np.random.Generator:

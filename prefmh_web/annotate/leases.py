@@ -294,5 +294,5 @@ def _draw_side(question: Question, judge: Judge) -> Side:
     if judge.order != Judge.Order.RANDOM:
         return Side.LEFT if judge.order == Judge.Order.PROPOSAL_FIRST else Side.RIGHT
     seed = question.campaign.recipe["seed"]
-    rng = sampler.stream(seed, question.place, question.step, sampler.Purpose.SIDES)
-    return Side.LEFT if rng.random(question.leases + 1)[-1] < 0.5 else Side.RIGHT
+    is_first = sampler.shows_proposal_first(seed, question.place, question.step, asked=question.leases)
+    return Side.LEFT if is_first else Side.RIGHT

@@ -17,6 +17,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns import recipes
 from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
 from prefmh_web.endpoints import dialects
 from prefmh_web.endpoints.client import LABEL_TOKENS
@@ -40,7 +41,7 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint, how: str) -> d
         endpoint: as it is now.
         how: `AT_THE_START` or `LATER`.
     """
-    recipe = sampler.parse_recipe(campaign.recipe)
+    recipe = recipes.recipe_of(campaign)
     source = recipe.judges[place].source
     profile = {name: getattr(endpoint, name) for name in _PROFILE}
     if endpoint.samples_plainly is not None:
@@ -83,7 +84,7 @@ def drift(campaign: Campaign, judge: Judge) -> str:
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {judge.frozen[name]}. Put that back, then ask again"
             )
-    recipe, asked = sampler.parse_recipe(campaign.recipe), asked_endpoint(judge)
+    recipe, asked = recipes.recipe_of(campaign), asked_endpoint(judge)
     if _request(campaign, recipe, judge.place, asked) != judge.frozen["request"]:
         return (
             "this version of the program would send other sampling parameters than those that the campaign was "

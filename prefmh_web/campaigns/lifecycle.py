@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import files, hints, live, model_start, paintings, plans, states
+from prefmh_web.campaigns import files, hints, live, model_start, paintings, plans, recipes, states
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
 from prefmh_web.endpoints.errors import EndpointError
@@ -79,6 +79,7 @@ def _begin(
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
+        recipes.freeze(campaign)
         _create_judges(campaign)
         model_start.freeze(campaign, models)
         for chain in _create_chains(campaign, starts):
@@ -221,7 +222,7 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 
 
 def _create_judges(campaign: Campaign) -> None:
-    recipe = sampler.parse_recipe(campaign.recipe)
+    recipe = recipes.recipe_of(campaign)
     for place, judge in enumerate(recipe.judges):
         source = judge.source
         is_model = isinstance(source, sampler.ModelSource)

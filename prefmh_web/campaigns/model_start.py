@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import frozen_judges, live, states, writers
+from prefmh_web.campaigns import frozen_judges, live, recipes, states, writers
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.models import Campaign, Judge, State
@@ -115,7 +115,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
-        name = sampler.parse_recipe(campaign.recipe).judges[judge.place].source.endpoint
+        name = recipes.recipe_of(campaign).judges[judge.place].source.endpoint
         endpoint = models.endpoints[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
@@ -132,7 +132,7 @@ def _is_as_examined(endpoint: Endpoint) -> bool:
 def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe]]:
     """Return the judges that are models, with their places."""
     try:
-        judges = sampler.parse_recipe(campaign.recipe).judges
+        judges = recipes.recipe_of(campaign).judges
     except sampler.RecipeError as error:
         raise NotPossible(f"The setup cannot be run: {error}.") from error
     return [(place, judge) for place, judge in enumerate(judges) if isinstance(judge.source, sampler.ModelSource)]
@@ -206,7 +206,7 @@ def _largest(campaign: Campaign, starts: Sequence[sampler.Position]) -> list[Sta
 
 def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    recipe = sampler.parse_recipe(campaign.recipe)
+    recipe = recipes.recipe_of(campaign)
     messages = frozen_judges.prompt_as_of_now(campaign, recipe, place).messages(*exhibits)
     called = patiently(endpoint, [_counting(messages)])
     if called.failure is not None:

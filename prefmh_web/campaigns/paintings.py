@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from django.db.models import OuterRef, Subquery
 
 import sampler
-from prefmh_web.campaigns import files, plans
+from prefmh_web.campaigns import files, plans, recipes
 from prefmh_web.campaigns.models import Campaign, Comparison, Draft
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
@@ -72,7 +72,7 @@ def _store(name: str, picture: bytes) -> None:
 
 def _painted(campaign: Campaign, state: Hashable) -> bytes:
     """Return the PNG of a state."""
-    space = sampler.parse_recipe(campaign.recipe).space
+    space = recipes.recipe_of(campaign).space
     try:
         decoder = local_decoder(space.model, space.prompt, space.steps)
         if decoder.dimension != space.dimension:

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 
 import sampler
-from prefmh_web.campaigns import writers
+from prefmh_web.campaigns import recipes, writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
 
 
@@ -26,7 +26,7 @@ def _built(campaign_id: int, started_at: datetime) -> sampler.Plan:
 
 
 def _build(campaign: Campaign) -> sampler.Plan:
-    recipe = sampler.parse_recipe(campaign.recipe)
+    recipe = recipes.recipe_of(campaign)
     if campaign.is_written_by_a_model:
         return recipe.build(model=writers.writer_of(campaign))
     if recipe.generates:
@@ -77,7 +77,7 @@ def rule_of(campaign: Campaign) -> sampler.PointwiseRecipe:
 
 @lru_cache(maxsize=64)
 def _rule(campaign_id: int, started_at: datetime) -> sampler.PointwiseRecipe:
-    return sampler.parse_recipe(Campaign.objects.get(pk=campaign_id).recipe).rule
+    return recipes.recipe_of(Campaign.objects.get(pk=campaign_id)).rule
 
 
 def ratings_of(campaign: Campaign, state: State) -> list[list[int]]:

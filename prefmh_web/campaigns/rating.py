@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import sampler
-from prefmh_web.campaigns import frozen_judges, plans
+from prefmh_web.campaigns import frozen_judges, plans, recipes
 from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.models import Comparison, Judge, Rating, State
 from prefmh_web.endpoints import judging as asking
@@ -38,7 +37,7 @@ def ask(
         criterion=judge.question,
         exhibit=exhibit(state, endpoint),
         scale=plans.rule_of(campaign).scale,
-        temperature=sampler.parse_recipe(campaign.recipe).judges[judge.place].source.temperature,
+        temperature=recipes.recipe_of(campaign).judges[judge.place].source.temperature,
         prompt=frozen_judges.prompt_of(judge),
     )
     # Nobody can ask a server for the same reply again: these seeds only keep replies apart.

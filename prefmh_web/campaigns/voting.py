@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import sampler
-from prefmh_web.campaigns import frozen_judges, plans
+from prefmh_web.campaigns import frozen_judges, plans, recipes
 from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side, Vote
 from prefmh_web.endpoints import judging as asking
@@ -38,7 +38,7 @@ def ask(comparison: Comparison, judge: Judge, slots: Sequence[int], admitted: Ad
     """Ask a frozen judge for its votes in these slots; nothing is stored yet."""
     campaign, chain = comparison.chain.campaign, comparison.chain.place
     endpoint = frozen_judges.asked_endpoint(judge)
-    source = sampler.parse_recipe(campaign.recipe).judges[judge.place].source
+    source = recipes.recipe_of(campaign).judges[judge.place].source
     step = (campaign.recipe["seed"], chain, comparison.step, plans.budgets_of(campaign), judge.place)
     presentations = sampler.presentations_of(*step, judge.order)
     pair = asking.Pair(

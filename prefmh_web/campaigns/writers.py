@@ -1,6 +1,7 @@
 """The model that writes a campaign's texts, by the name its recipe gives."""
 
 import sampler
+from prefmh_web.campaigns import recipes
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.language_model import ServedModel
@@ -14,7 +15,7 @@ def writer_of(campaign: Campaign) -> sampler.LanguageModel:
     Raises:
         Unable: there is no model of that name, it cannot take and return token ids, or it cannot be run here.
     """
-    space = sampler.parse_recipe(campaign.recipe).space
+    space = recipes.recipe_of(campaign).space
     options = {"limit": space.limit, "temperature": space.temperature, "system": space.system, "prompts": space.prompts}
     if is_run_here(campaign):
         try:

@@ -6,6 +6,7 @@ from django.template.loader import render_to_string
 
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.progress import Progress, progress_of
+from prefmh_web.campaigns.recipes import target_of
 from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.spaces import SPACE_FORMS
 
@@ -35,6 +36,7 @@ class Board:
             *SPACE_FORMS[self.campaign.space_kind].summary(self.campaign),
             ("Rule", rule_line(recipe.get("rule", {"kind": "n-vote"}))),
             ("Questions", "\n".join(judges)),
+            ("The chains sample", target_of(self.campaign).replace("; ", "\n")),
             ("Chains", f"{recipe['chains']} of {recipe['steps']} steps"),
             ("Seconds to answer", str(self.campaign.lease_seconds)),
             ("Seed", str(recipe["seed"])),

@@ -107,7 +107,7 @@ def _find(owner, demo: DemoCampaign) -> Campaign | None:
 
 def _make(owner, demo: DemoCampaign) -> Campaign:
     described = {
-        "version": 1,
+        "version": 2,
         "space": demo.space,
         "kernel": demo.kernel,
         "judges": [{"question": asked.question, "budget": asked.budget} for asked in demo.questions],

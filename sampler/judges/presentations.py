@@ -1,7 +1,9 @@
-"""A model judge's votes before anybody is asked: which object each shows first, and the number it is drawn with.
+"""Votes before anybody is asked: which object each shows first and, of a model's, the number it is drawn with.
 
-Both are functions of (seed, chain, step), one for each of the judge's N_i votes. So a vote that is asked for again
-after a crash is the same vote, and a reader with the record can draw both again.
+All are functions of (seed, chain, step). A model judge has one for each of its N_i votes, so that a vote that is asked
+for again after a crash is the same vote, and a reader with the record can draw both again. People have one for each
+time that a person is asked, whichever question it is. Theirs come from a stream of their own: on a pair that models
+judge too, the sides of the one must not follow from those of the other.
 """
 
 from __future__ import annotations
@@ -25,6 +27,15 @@ def presentations_of(
     if order == "random":
         return tuple(bool(uniform < 0.5) for uniform in uniforms)
     return (order == "proposal-first",) * budgets[judge]
+
+
+def shows_proposal_first(seed: int, chain: int, step: int, asked: int) -> bool:
+    """Return whether a person is shown the proposal first.
+
+    Args:
+        asked: how many times people were asked about this step before, whatever the question.
+    """
+    return bool(stream(seed, chain, step, Purpose.PEOPLE_SIDES).random(asked + 1)[-1] < 0.5)
 
 
 def draws_of(seed: int, chain: int, step: int, budgets: Sequence[int], judge: int) -> tuple[float, ...]:

@@ -10,10 +10,12 @@ all of them. Additions only grow and deletions only shrink, so for lo → hi (lo
     log r0(lo, hi) = log p0(hi) - log p0(lo) + log q(lo|hi) - log q(hi|lo), and r0(hi, lo) = 1 / r0(lo, hi)
 
 An action that is impossible proposes the state itself and keeps its share of q: no atom with a hydrogen, no bond to
-cut, a product that is no molecule or too large or outside p0's filters, a dropped side that is not in the vocabulary.
+cut, a product that is no molecule or too large or outside p0's filters, a dropped side that is not in the vocabulary,
+a move that cannot be undone.
 
-Both sums come from one list. Attaching and cutting are inverse (`molecule_graph`), so each (atom, arm) that makes
-hi is undone by a cut of hi, and each cut in D by an addition. Only cuts that drop as many atoms as the move itself
+Both sums come from one list. Attaching and cutting are inverse (`molecules.graph`), so each (atom, arm) that makes
+hi is undone by a cut of hi, and each cut in D by an addition; what RDKit's clean-up would keep from being undone is
+impossible both ways. Only cuts that drop as many atoms as the move itself
 are looked at, one for each class of equivalent ones.
 """
 
@@ -27,7 +29,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sampler.chain import Proposal
-from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_state
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_state, seam
 from sampler.spaces.molecules.law import MoleculeLaw
 from sampler.spaces.molecules.space import GeneratedMolecules
 from sampler.spaces.molecules.vocabulary import Vocabulary
@@ -111,7 +113,7 @@ class FragmentMoves:
             if cut.size != high.size - low.size:
                 continue
             pieces = high.pieces(cut)
-            if pieces.kept == kept and pieces.arm in self._vocabulary:
+            if pieces.kept == kept and pieces.arm in self._vocabulary and high.undoes(cut):
                 add, delete = self._log_q(low, high, cut, pieces)
                 gain = delete - add if one is low else add - delete
                 return self._law.log_p0(other.molecule) - self._law.log_p0(one.molecule) + gain
@@ -140,7 +142,8 @@ class FragmentMoves:
             shares[state].append(1 - self._add)
         for cut in graph.cuts:
             pieces = graph.pieces(cut)
-            reached = pieces.arm in self._vocabulary and self._is_allowed(self._kept(pieces))
+            can_go_back = pieces.arm in self._vocabulary and graph.undoes(cut)
+            reached = can_go_back and self._is_allowed(self._kept(pieces))
             shares.setdefault(pieces.kept if reached else state, []).append((1 - self._add) / len(graph.cuts))
         return {reached: math.fsum(parts) for reached, parts in shares.items()}
 
@@ -153,7 +156,8 @@ class FragmentMoves:
         product = attach(graph, atom, arm)
         if product is None or (log_p0 := self._law.log_p0(product.molecule)) == -math.inf:
             return None
-        undo = next(each for each in product.cuts if each.keep == atom and each.drop >= graph.size)
+        if (undo := seam(product, atom, graph.size)) is None:
+            return None
         pieces = Pieces(state, arm.smiles, atom)
         add, delete = self._log_q(graph, product, undo, pieces)
         return product.smiles, log_p0, delete - add
@@ -166,7 +170,7 @@ class FragmentMoves:
         if cut.size > self._vocabulary.largest:
             return None
         pieces = graph.pieces(cut)
-        if pieces.arm not in self._vocabulary or (kept := self._kept(pieces)) is None:
+        if pieces.arm not in self._vocabulary or not graph.undoes(cut) or (kept := self._kept(pieces)) is None:
             return None
         log_p0 = self._law.log_p0(kept.molecule)
         if log_p0 == -math.inf:
@@ -183,7 +187,7 @@ class FragmentMoves:
         sites: dict[str, set[int]] = {}
         for same in _classes(high, made):
             each = pieces if made in same else high.pieces(same[0])
-            if each.kept == pieces.kept and each.arm in self._vocabulary:
+            if each.kept == pieces.kept and each.arm in self._vocabulary and high.undoes(same[0]):
                 directed += len(same)
                 sites.setdefault(each.arm, set()).add(low.ranks[each.atom])
         ways = math.fsum(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
+from sampler.binomial import law_of_tallies
 from sampler.rules.shape import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -43,13 +43,11 @@ def average_over_votes(
         budgets: N_i, length m.
     """
     chance = judges_last(preference, budgets)
-    limits = np.array(budgets)
+    law = law_of_tallies(chance, budgets)
     mean: FloatArray = np.zeros(chance.shape[:-1])
     for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
         votes = np.array(tally, dtype=np.int64)
-        ways = math.prod(math.comb(budget, k) for budget, k in zip(budgets, tally, strict=True))
-        law = ways * np.prod(chance**votes * (1 - chance) ** (limits - votes), axis=-1)
-        mean = mean + law * acceptance(votes)
+        mean = mean + law(tally) * acceptance(votes)
     return mean
 
 

@@ -1,13 +1,14 @@
 """Pointwise-MH: each state is rated alone, and the rating is taken for a log density; the paper's four forms.
 
-    text, image   min(1, r0 exp(sum_i (s_i(x') - s_i(x))))   s_i normalised to [0, 1]; separate (m of them)
-    text          min(1, r0 exp(s(x') - s(x)))               s normalised to [0, 1]; joint (one for all properties)
+    text, image   min(1, r0 exp(sum_i (s_i(x') - s_i(x))))   s_i the rating / 10; separate (m of them)
+    text          min(1, r0 exp(s(x') - s(x)))               s the rating / 10; joint (one for all properties)
     translation   min(1, r0 exp(s(x') - s(x)))               s the mean of N ratings from 1 to 10
     molecules     min(1, r0 (s(x') / s(x))^30)               s the mean of N ratings from 1 to 10
 
 Exact for p0 times exp(sum s), exp(s) or s^30 if x always gets the same score; a rating drawn anew at every visit
 has no target that anyone wrote down. None targets p0 exp(sum_i s_i) of the judges' own comparisons. The paper takes
-r0 = 1 for texts, images and molecules, and n/n' for translations (see `Quest.log_r0`).
+r0 = 1 for texts, images and molecules, and n/n' for translations (see `Quest.log_r0`). Its normalised ratings are the
+ratings divided by the highest, on both scales: the spreads that it publishes fit no other reading.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from sampler.rules.tilt import accept_by_weight
 
 @dataclass(frozen=True)
 class PointwiseSeparate:
-    """min(1, r0 exp(sum_i (s_i(x') - s_i(x)))): each of m properties rated by itself, its rating mapped to [0, 1].
+    """min(1, r0 exp(sum_i (s_i(x') - s_i(x)))): each of m properties rated by itself, s_i = rating / highest.
 
     Args:
         lowest, highest: the ends of the scale, 1 and 10 for texts, 0 and 10 for images.
 
     Raises:
-        ValueError: the scale is empty.
+        ValueError: the scale is empty or has no positive end.
     """
 
     lowest: float = 1.0
@@ -40,6 +41,8 @@ class PointwiseSeparate:
     def __post_init__(self) -> None:
         if not self.lowest < self.highest:
             raise ValueError("lowest must be below highest")
+        if not self.highest > 0:
+            raise ValueError("highest must be above 0: ratings are divided by it")
 
     def acceptance(self, log_r0: npt.ArrayLike, current: npt.ArrayLike, proposal: npt.ArrayLike) -> FloatArray:
         """Return the acceptance probability for raw ratings of shape (..., m); log_r0 has shape (...).
@@ -54,12 +57,12 @@ class PointwiseSeparate:
         values = np.atleast_1d(np.asarray(ratings, dtype=np.float64))
         if not np.all((values >= self.lowest) & (values <= self.highest)):
             raise ValueError(f"ratings must lie in [{self.lowest:g}, {self.highest:g}]")
-        return (values - self.lowest) / (self.highest - self.lowest)
+        return values / self.highest
 
 
 @dataclass(frozen=True)
 class PointwiseJoint:
-    """min(1, r0 exp(s(x') - s(x))): all properties in one rating, mapped to [0, 1].
+    """min(1, r0 exp(s(x') - s(x))): all properties in one rating, s = rating / highest.
 
     Args:
         lowest, highest: as in `PointwiseSeparate`.

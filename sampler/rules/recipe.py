@@ -28,7 +28,8 @@ class PointwiseRecipe(BaseModel):
     the numbers are. `sampler.rules.pointwise` has the formulas and when they are exact for anything.
 
     Args:
-        form: separate, one rating a judge, normalised and summed; joint, difference and power, of one judge.
+        form: separate, one rating a judge, divided by the highest and summed; joint (divided so too), difference and
+            power, of one judge.
         lowest, highest: the ends of the scale.
         beta: of form power.
     """
@@ -48,6 +49,11 @@ class PointwiseRecipe(BaseModel):
         if self.form != "power" and self.beta != PAPER_BETA:
             raise ValueError("beta belongs to form 'power'; leave it out")
         return self
+
+    @property
+    def unit(self) -> int:
+        """How much on the scale is 1 in the exponent, for forms separate and joint."""
+        return self.highest
 
     @property
     def scale(self) -> RatingScale:

@@ -10,7 +10,7 @@ stands ask nobody and are left out. What is compared:
                   the number is exact: stopping early changes no verdict, so that the very same steps would ask so
     stop early    one request a vote, and no more votes asked for at once than can be needed
     p, ...        votes drawn from log-probabilities: one request for each order of presentation that occurs,
-                  "one order" (always the proposal first), "random" or "balanced"
+                  "two judges" (one for each order, of half the budget), "random" or "balanced"
 
 Seeds of sampled votes are of the moment, as in the application; rows of log-probabilities come out alike every time.
 """
@@ -29,7 +29,7 @@ QUESTIONS = ("Which is darker?", "Which is kinder?")
 BUDGETS = (2, 4, 8)
 WAYS = {
     "stop early": ("sampled", "random"),
-    "p, one order": ("log-probabilities", "proposal-first"),
+    "p, two judges": ("log-probabilities", "both"),
     "p, random": ("log-probabilities", "random"),
     "p, balanced": ("log-probabilities", "balanced"),
 }
@@ -61,8 +61,13 @@ def run(owner, script: Script, way: str, budget: int, judges: int, options: argp
 
     votes, order = WAYS[way]
     source = {"kind": "model", "endpoint": "A model", "temperature": options.temperature, "votes": votes}
-    asked = [{"question": question, "budget": budget, "order": order, "source": source} for question in QUESTIONS]
-    campaign = make_draft(owner, recipe=make_recipe(judges=asked[:judges], chains=options.chains, steps=options.steps))
+    halves = ("proposal-first", "proposal-second") if order == "both" else (order,)
+    asked = [
+        {"question": question, "budget": budget // len(halves), "order": half, "source": source}
+        for question in QUESTIONS[:judges]
+        for half in halves
+    ]
+    campaign = make_draft(owner, recipe=make_recipe(judges=asked, chains=options.chains, steps=options.steps))
     before = len(script.requests)
     lifecycle.start(campaign)
     wait_until_idle(300)

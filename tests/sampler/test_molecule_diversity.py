@@ -14,8 +14,8 @@ from sampler.spaces.molecules.diversity import diversity, novelty, uniqueness
 SMILES = ["CC", "CCO", "c1ccccc1", "CC(=O)Nc1ccc(O)cc1", "CCO", "CC(=O)Oc1ccccc1C(=O)O"]
 
 
-def test_diversity_is_one_minus_the_mean_similarity_of_all_pairs():
-    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+def test_diversity_is_that_of_mars_one_minus_the_mean_similarity_of_all_pairs():
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=2048)
     prints = [morgan.GetFingerprint(Chem.MolFromSmiles(each)) for each in SMILES]
     pairs = [DataStructs.TanimotoSimilarity(*pair) for pair in itertools.combinations(prints, 2)]
     assert diversity(SMILES) == pytest.approx(1 - np.mean(pairs), abs=1e-12)

@@ -13,7 +13,6 @@ from sampler import Comparison, PointwiseRecipe, RecipeError, Verdict, mean_rati
 MODEL = {"kind": "model", "endpoint": "A model"}
 JUDGE = {"question": "How gothic is it?", "budget": 2, "source": MODEL}
 GOOD = {
-    "version": 1,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
     "judges": [JUDGE, JUDGE | {"budget": 1}],
@@ -72,9 +71,9 @@ def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
 @pytest.mark.parametrize(
     ("form", "budgets", "current", "proposal", "acceptance"),
     [
-        # Means 4 and 5 on 1 to 10, then 3 and 1.5: the sum of the normalised gaps.
-        ("separate", (2, 1), [[3, 5], [5]], [[2, 4], [5]], 0.8 * math.exp(-1 / 9)),
-        ("joint", (2,), [[7, 8]], [[4, 5]], 0.8 * math.exp(-3 / 9)),
+        # Means 4 and 5 on 1 to 10, then 3 and 1.5: the sum of the gaps in tenths.
+        ("separate", (2, 1), [[3, 5], [5]], [[2, 4], [5]], 0.8 * math.exp(-0.1)),
+        ("joint", (2,), [[7, 8]], [[4, 5]], 0.8 * math.exp(-0.3)),
         ("difference", (2,), [[7, 8]], [[7, 7]], 0.8 * math.exp(-0.5)),
         ("power", (1,), [[10]], [[9]], 0.8 * 0.9**30),
         ("power", (1,), [[9]], [[10]], 1.0),

@@ -19,7 +19,6 @@ MIXTURE = {
     ],
 }
 GOOD = {
-    "version": 1,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
     "judges": [
@@ -98,7 +97,7 @@ def test_a_question_loses_the_white_space_around_it():
         (["steps"], "many", "steps"),
         (["seed"], -1, "seed"),
         (["seed"], 2**53, "seed"),
-        (["version"], 2, "version"),
+        (["version"], 3, "version"),
         (["notes"], "extra", "notes"),
     ],
 )
@@ -193,3 +192,68 @@ def test_independent_draws_connect_a_graph_in_parts(kernel):
 def test_what_is_no_recipe_at_all_is_refused(data):
     with pytest.raises(RecipeError):
         parse_recipe(data)
+
+
+def one_of_two(order, **changes):
+    return {"question": "Which one is kinder?", "budget": 2, "order": order} | changes
+
+
+MODEL = {"kind": "model", "endpoint": "A model"}
+FIRST, SECOND = one_of_two("proposal-first"), one_of_two("proposal-second")
+
+
+@pytest.mark.parametrize(
+    "judges",
+    [
+        [FIRST, SECOND],
+        [SECOND, FIRST],
+        [FIRST, {"question": "Which is darker?", "budget": 3}, SECOND],
+        [FIRST, SECOND, FIRST | {"budget": 5}, SECOND | {"budget": 5}],
+        [FIRST, FIRST | {"budget": 5}, SECOND | {"budget": 5}, SECOND],
+        [FIRST, SECOND, FIRST | {"source": MODEL}, SECOND | {"source": MODEL}],
+    ],
+)
+def test_twins_of_equal_budgets_are_accepted(judges):
+    assert len(parse_recipe(changed(["judges"], judges)).judges) == len(judges)
+
+
+@pytest.mark.parametrize(
+    ("judges", "problems"),
+    [
+        ([FIRST], ["judges.0.order"]),
+        ([SECOND], ["judges.0.order"]),
+        ([FIRST, FIRST], ["judges.0.order", "judges.1.order"]),
+        ([FIRST, one_of_two("random")], ["judges.0.order"]),
+        ([FIRST, SECOND | {"question": "Which is darker?"}], ["judges.0.order", "judges.1.order"]),
+        ([FIRST, SECOND | {"source": MODEL}], ["judges.0.order", "judges.1.order"]),
+        (
+            [FIRST | {"source": MODEL}, SECOND | {"source": MODEL | {"temperature": 0.5}}],
+            ["judges.0.order", "judges.1.order"],
+        ),
+        ([FIRST, SECOND, FIRST], ["judges.2.order"]),
+        ([FIRST, SECOND | {"budget": 3}], ["judges.1.budget"]),
+        ([SECOND | {"budget": 3}, {"question": "Which?", "budget": 3}, FIRST], ["judges.2.budget"]),
+        ([FIRST, SECOND, FIRST, SECOND | {"budget": 3}], ["judges.3.budget"]),
+    ],
+)
+def test_a_judge_of_one_order_without_an_equal_twin_is_refused(judges, problems):
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(changed(["judges"], judges))
+    assert [problem.path for problem in refused.value.problems] == problems
+    assert all("twin" in problem.message for problem in refused.value.problems)
+
+
+def test_a_recipe_of_version_1_is_refused_with_the_program_that_reads_it():
+    with pytest.raises(RecipeError, match=r"^version: [^.]*version 1 is read by prefmh 0\.1\.0[^.]*$"):
+        parse_recipe(GOOD | {"version": 1})
+    assert parse_recipe(GOOD).version == 2
+
+
+def test_a_right_target_is_accepted_and_a_wrong_one_refused():
+    recipe = parse_recipe(changed(["judges"], [FIRST, SECOND]))
+    assert "target" not in recipe.model_dump(mode="json")
+    stated = recipe.model_dump(mode="json") | {"target": recipe.law}
+    assert parse_recipe(stated).model_dump(mode="json") == stated
+    for wrong in ("p0(x) * exp(s1(x))", recipe.law.replace("2*", ""), recipe.law + " "):
+        with pytest.raises(RecipeError, match=r"^target: .*p0\(x\) \* exp\(2\*s1\(x\)\)"):
+            parse_recipe(stated | {"target": wrong})

@@ -113,10 +113,11 @@ def test_drawn_acceptance_has_the_mean_that_the_rule_claims(rule):
     assert abs(drawn.mean() - rule.mean_acceptance(-0.3, preference)) <= 4 * drawn.std() / math.sqrt(draws) + ROUNDING
 
 
-def test_separate_ratings_are_normalised_and_summed():
+def test_separate_ratings_are_divided_by_the_highest_and_summed():
     rule = PointwiseSeparate()
-    # (1 - 10) / 9 + (4 - 1) / 9 + 0 = -2/3
-    assert rule.acceptance(0.0, [10, 1, 7], [1, 4, 7]) == close(math.exp(-2 / 3))
+    # (1 - 10) / 10 + (4 - 1) / 10 + 0 = -6/10, on both scales
+    assert rule.acceptance(0.0, [10, 1, 7], [1, 4, 7]) == close(math.exp(-0.6))
+    assert PointwiseSeparate(lowest=0).acceptance(0.0, [10, 1, 7], [1, 4, 7]) == close(math.exp(-0.6))
     assert rule.acceptance(math.log(0.5), [1, 1, 1], [10, 10, 10]) == 1.0
     images = PointwiseSeparate(lowest=0, highest=10)
     assert images.acceptance(0.0, [5, 5, 5], [5, 0, 5]) == close(math.exp(-0.5))
@@ -124,8 +125,9 @@ def test_separate_ratings_are_normalised_and_summed():
 
 
 def test_a_joint_rating_is_one_number():
-    assert PointwiseJoint().acceptance(0.0, 10, 1) == close(math.exp(-1))
-    assert PointwiseJoint().acceptance(np.zeros(2), [10, 1], [4, 4]) == close([math.exp(-6 / 9), 1.0])
+    assert PointwiseJoint().acceptance(0.0, 10, 1) == close(math.exp(-0.9))
+    assert PointwiseJoint().acceptance(np.zeros(2), [10, 1], [4, 4]) == close([math.exp(-0.6), 1.0])
+    assert PointwiseJoint(lowest=0).acceptance(0.0, 10, 0) == close(math.exp(-1))
 
 
 def test_mean_ratings_enter_as_difference_or_power():
@@ -167,7 +169,7 @@ def test_score_rules_keep_the_law_of_fixed_scores():
     ratings = np.array([3.0, 7.5, 5.0, 9.0, 1.0])
     q = neighbours_law(LOPSIDED)
     laws = {
-        PointwiseJoint(): (ratings - 1) / 9,
+        PointwiseJoint(): ratings / 10,
         PointwiseDifference(): ratings,
         PointwisePower(5): 5 * np.log(ratings),
         Quest(3.0): ratings / 3,

@@ -13,7 +13,14 @@ from sampler import Purpose, stream
 DRAWS = 10_000
 
 # The first uniform of (2026, 0, 1) for each purpose, as drawn by NumPy 2.4.
-GOLDEN = [0.6113601648475301, 0.5934510377737561, 0.4810139384147536, 0.7520820870066744, 0.018371858571129995]
+GOLDEN = [
+    0.6113601648475301,
+    0.5934510377737561,
+    0.4810139384147536,
+    0.7520820870066744,
+    0.018371858571129995,
+    0.3049986316399428,
+]
 
 
 def test_the_same_key_gives_the_same_numbers():
@@ -60,7 +67,7 @@ def test_a_uniform_is_the_top_53_bits_of_the_raw_output(purpose):
 def test_old_records_can_be_redrawn():
     # Written down once; a change here means that no record made before can be checked any more.
     assert [stream(2026, 0, 1, purpose).random() for purpose in Purpose] == GOLDEN
-    assert [purpose.value for purpose in Purpose] == [0, 1, 2, 3, 4]
+    assert [purpose.value for purpose in Purpose] == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("key", [(-1, 0, 0), (0, -1, 0), (0, 0, -1)])

@@ -26,7 +26,6 @@ Row = dict[str, str]
 CONTENTS = ("a castle", "a cat", "two\nlines", "42", "a crypt")
 
 RECIPE: dict[str, Any] = {
-    "version": 1,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 2},
     "kernel": {
         "kind": "mixture",

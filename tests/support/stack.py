@@ -55,7 +55,6 @@ def sweep_everything() -> None:
 def make_recipe(**changes) -> dict:
     """Return a recipe for twelve texts, with changes."""
     return {
-        "version": 1,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "kernel": MIXTURE,
         "judges": [{"question": "Which is darker?", "budget": 2}, {"question": "Which is better?", "budget": 1}],

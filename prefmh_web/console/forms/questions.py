@@ -9,8 +9,14 @@ PEOPLE = ""
 ORDERS = {
     "random": "Drawn for every vote",
     "balanced": "Each in half of the votes (models only)",
-    "both": "Two judges, one for each order: a constant lean to one side cancels",
+    "both": "Two judges, one for each order: a constant lean to one side cancels, and the question counts twice",
 }
+ORDER_HELP = (
+    "Two judges sample p0(x)·exp(2s(x)), not p0(x)·exp(s(x)): each half multiplies the law by exp(s(x)), so this "
+    "question weighs twice as much as one that is asked in another order. That holds, and the lean cancels, only if "
+    "the same people, or the same model, answer both halves."
+)
+_HALVES = ("proposal-first", "proposal-second")
 WAYS = {
     "sampled": "One reply a vote",
     "log-probabilities": "Drawn from the probabilities of the two labels: one request for each order",
@@ -29,7 +35,9 @@ class QuestionForm(forms.Form):
     )
     budget = forms.IntegerField(min_value=1, max_value=1000, initial=2, label="Votes (N)")
     source = forms.ChoiceField(required=False, label="Who answers?")
-    order = forms.ChoiceField(choices=ORDERS, initial="random", required=False, label="Which object stands first?")
+    order = forms.ChoiceField(
+        choices=ORDERS, initial="random", required=False, label="Which object stands first?", help_text=ORDER_HELP
+    )
     temperature = forms.FloatField(
         min_value=0.01,
         max_value=5,
@@ -63,7 +71,7 @@ class QuestionForm(forms.Form):
         if data["order"] != "both":
             return [judge | {"order": data["order"] or "random"}]
         half = judge | {"budget": data["budget"] // 2}
-        return [half | {"order": order} for order in ("proposal-first", "proposal-second")]
+        return [half | {"order": order} for order in _HALVES]
 
     def _source(self) -> dict:
         data = self.cleaned_data
@@ -92,14 +100,20 @@ QuestionFormSet = forms.formset_factory(
 def questions_of(campaign: Campaign) -> list[dict]:
     """Return a campaign's judges as the formset's initial values."""
     judges = [{"order": "random", "source": {"kind": "people"}} | judge for judge in campaign.recipe["judges"]]
-    rows = []
-    for judge in judges:
-        if judge["order"] == "proposal-second":
-            # The twin of the one before.
-            rows[-1] |= {"order": "both", "budget": 2 * judge["budget"]}
-            continue
-        source = judge["source"]
-        row = {name: judge[name] for name in ("question", "budget", "order")}
-        row["source"] = source.get("endpoint", PEOPLE)
-        rows.append(row | {name: source[name] for name in ("temperature", "votes", "first") if name in source})
-    return rows
+    return [
+        _question_of(judge) | ({"order": "both", "budget": 2 * judge["budget"]} if judge["order"] in _HALVES else {})
+        for judge in judges
+        if judge["order"] != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges)
+    ]
+
+
+def _question_of(judge: dict) -> dict:
+    source = judge["source"]
+    row = {name: judge[name] for name in ("question", "budget", "order")}
+    row["source"] = source.get("endpoint", PEOPLE)
+    return row | {name: source[name] for name in ("temperature", "votes", "first") if name in source}
+
+
+def _is_first_half(one: dict, other: dict) -> bool:
+    """True when `one` shows the proposal first and is otherwise the same judge, or was in a draft of version 1."""
+    return one["order"] == _HALVES[0] and (one["question"], one["source"]) == (other["question"], other["source"])

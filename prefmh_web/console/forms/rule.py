@@ -11,8 +11,8 @@ KINDS = {
     RATINGS: "A model rates each object: a baseline, not exact",
 }
 FORMS = {
-    "separate": "Separate: one rating for each question, normalised and summed",
-    "joint": "Joint: one question for everything, normalised",
+    "separate": "Separate: one rating for each question, divided by the highest and summed",
+    "joint": "Joint: one question for everything, divided by the highest",
     "difference": "Difference: one question, the ratings as they are",
     "power": "Power: one question, the ratio of the ratings to the power β",
 }

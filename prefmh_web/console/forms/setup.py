@@ -62,7 +62,7 @@ class SetupForms:
 
     def _recipe(self) -> dict | None:
         described = {
-            "version": 1,
+            "version": 2,
             "space": self.space.space(),
             "kernel": self.space.kernel(),
             "judges": self.questions.judges(),

@@ -1,6 +1,7 @@
 """How varied a set of molecules is, and how new: metrics of the whole set, none of single molecules.
 
-Fingerprints are Morgan's of radius 2, 2048 bits (Rogers and Hahn, J. Chem. Inf. Model. 50, 2010), also called ECFP4.
+Fingerprints are Morgan's of radius 3, 2048 bits (Rogers and Hahn, J. Chem. Inf. Model. 50, 2010), also called ECFP6:
+those of MARS (Xie et al., ICLR 2021), so that its published diversity can be compared.
 Uniqueness and novelty are those of GuacaMol (Brown et al., J. Chem. Inf. Model. 59, 2019).
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
 
-_MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+_MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=2048)
 
 
 def diversity(smiles: Sequence[str]) -> float:

@@ -11,6 +11,11 @@ two charged atoms, as in [N+]-[O-], is part of its functional group and is never
 left out because a cut at [C@] creates or destroys a centre, so that cutting and attaching would not be inverse.
 Tautomers and protonation states are different states.
 
+RDKit cleans up what it reads: it writes some groups in another way once they have grown, such as C=P(=O)C with
+one more arm as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a move
+exists only if it can be undone: attaching must make what the cut has parted, and the cut must part what attaching has
+joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_plain`.
+
 Atoms that RDKit ranks as equal count as equivalent. Its canonical SMILES rest on the same ranks.
 """
 
@@ -34,6 +39,12 @@ _CUTTABLE = Chem.MolFromSmarts("[+0]-;!@[*]")
 _NEVER_IN_A_STATE = rdqueries.AtomNumLessQueryAtom(2)
 _NEVER_IN_A_STATE.ExpandQuery(rdqueries.NumRadicalElectronsGreaterQueryAtom(0), Chem.CompositeQueryType.COMPOSITE_OR)
 _NEVER_IN_A_STATE.ExpandQuery(rdqueries.HasPropQueryAtom("molAtomMapNumber"), Chem.CompositeQueryType.COMPOSITE_OR)
+# What RDKit may clean up, or read back in another way than it wrote it: atoms of other elements than these, halogens
+# with several bonds, dative bonds, and all charges but those of nitrogen and of oxygen outside rings.
+_NOT_PLAIN = Chem.MolFromSmarts(
+    "[!#5&!#6&!#7&!#8&!#9&!#14&!#16&!#17&!#35&!#53,#9&!D0&!D1,#17&!D0&!D1,#35&!D0&!D1,#53&!D0&!D1,"
+    "$(*->*),!+0&R,!+0&!$([#7&+1])&!$([#8&-1&D1])]"
+)
 # An atom of a SMILES: what stands in brackets, or a letter of the organic subset.
 _ATOM = re.compile(r"\[[^]]*\]|Br|Cl|[BCNOPSFIbcnops]")
 # SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
@@ -63,6 +74,7 @@ class MoleculeGraph:
     def __init__(self, molecule: Chem.Mol) -> None:
         self.molecule = molecule
         self._pieces: dict[Cut, Pieces] = {}
+        self._undone: dict[Cut, bool] = {}
 
     @property
     def size(self) -> int:
@@ -105,6 +117,14 @@ class MoleculeGraph:
             self._pieces[cut] = _cut(self.molecule, cut)
         return self._pieces[cut]
 
+    def undoes(self, cut: Cut) -> bool:
+        """True when attaching the arm that a cut drops to what it keeps makes this molecule again, and no other."""
+        if self.is_plain:
+            return True
+        if cut not in self._undone:
+            self._undone[cut] = _is_undone(self, self.pieces(cut))
+        return self._undone[cut]
+
     def composition(self, cut: Cut) -> tuple[int, ...]:
         """Return the atomic numbers of the atoms that a cut drops, ascending."""
         seen, frontier = {cut.keep, cut.drop}, [cut.drop]
@@ -114,6 +134,11 @@ class MoleculeGraph:
             frontier.extend(fresh)
         atoms = self.molecule.GetAtomWithIdx
         return tuple(sorted(atoms(atom).GetAtomicNum() for atom in seen - {cut.keep}))
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """True when RDKit's clean-up has nothing to do with it, nor with anything that can be cut from it."""
+        return not self.molecule.HasSubstructMatch(_NOT_PLAIN)
 
     @cached_property
     def _neighbours(self) -> list[list[int]]:
@@ -211,10 +236,32 @@ def read_arm(smiles: str) -> Arm:
 
 
 def attach(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
-    """Return the molecule with the arm in the place of a hydrogen of `atom`, or None when that is no molecule.
+    """Return the molecule with the arm in the place of a hydrogen of `atom`.
 
-    The atoms of `graph` keep their numbers, those of the arm follow.
+    None when that is no molecule, or one from which the arm cannot be cut off again. The atoms of `graph` keep their
+    numbers, those of the arm follow.
     """
+    grown = _attached(graph, atom, arm)
+    if grown is None or grown.is_plain:
+        return grown
+    cut = seam(grown, atom, graph.size)
+    if cut is None:
+        return None
+    pieces = grown.pieces(cut)
+    is_undone = (pieces.kept, pieces.arm) == (graph.smiles, arm.smiles) and grown.undoes(cut)
+    return grown if is_undone else None
+
+
+def seam(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
+    """Return the cut that parts a product of `attach` at `atom` again; None if its bond is none that can be cut.
+
+    Args:
+        size: number of atoms before the arm was attached.
+    """
+    return next((cut for cut in grown.cuts if cut.keep == atom and cut.drop >= size), None)
+
+
+def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
     product = Chem.RWMol(graph.molecule)
     first = product.GetNumAtoms()
     one = product.GetAtomWithIdx(atom)
@@ -226,6 +273,20 @@ def attach(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
     if Chem.SanitizeMol(product, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
         return None
     return MoleculeGraph(product)
+
+
+def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
+    """True when these pieces are a state and an arm as they are written, make the molecule and are cut from it."""
+    try:
+        whole, kept, arm = read_state(graph.smiles), read_state(pieces.kept), read_arm(pieces.arm)
+    except ValueError:
+        return False
+    again = _attached(kept, pieces.atom, arm)
+    if again is None or (cut := seam(again, pieces.atom, kept.size)) is None:
+        return False
+    parted = again.pieces(cut)
+    written = (whole.smiles, kept.smiles, arm.smiles, again.smiles, parted.kept, parted.arm)
+    return written == (graph.smiles, pieces.kept, pieces.arm, graph.smiles, pieces.kept, pieces.arm)
 
 
 def _graph_of(smiles: str, molecule: Chem.Mol | None) -> MoleculeGraph:

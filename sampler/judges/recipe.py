@@ -1,0 +1,76 @@
+"""The part of a recipe that says what is asked, how often, in which order, and of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from sampler.judges.sources import ModelSource, Order, PeopleSource, Source
+
+Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+_OTHER: dict[Order, Order] = {"proposal-first": "proposal-second", "proposal-second": "proposal-first"}
+
+
+class JudgeRecipe(BaseModel):
+    """One question, how many votes each comparison may cost it, which object stands first, and who answers.
+
+    Under a rule that rates, the budget is how many ratings of each object are averaged.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: Question
+    budget: int = Field(ge=1, le=1000)
+    order: Order = "random"
+    source: Source = PeopleSource()
+
+    @model_validator(mode="after")
+    def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
+        if self.order == "balanced" and (isinstance(self.source, PeopleSource) or self.budget % 2):
+            raise ValueError("order 'balanced' needs a model judge with an even budget; use 'random'")
+        return self
+
+    @property
+    def voters(self) -> str:
+        """Who answers, in plain text; two judges of one question with the same voters have the same scores."""
+        if isinstance(self.source, ModelSource):
+            return f"model “{self.source.endpoint}” at temperature {self.source.temperature:g}"
+        return "people"
+
+
+def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str]]:
+    """Yield the place, the field and the reason of each judge of a fixed order that has no twin to go with it.
+
+    A lean b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b), going and
+    coming back: no law is left in balance. With a twin in the opposite order the two change places on the way back, so
+    that b cancels; hence the same question, the same voters and the same budget (`sampler.order`).
+    """
+    alone = [place for place, judge in enumerate(judges) if judge.order in _OTHER]
+    for same_budget in (True, False):
+        for place in list(alone):
+            twin = next((each for each in alone if _are_twins(judges[place], judges[each], same_budget)), None)
+            if place not in alone or twin is None:
+                continue
+            alone.remove(place)
+            alone.remove(twin)
+            if not same_budget:
+                first, second = sorted((place, twin))
+                reason = f"must be {judges[first].budget}, as that of its twin, judges.{first}: each order is half of N"
+                yield second, "budget", reason
+    for place in alone:
+        other = _OTHER[judges[place].order]
+        reason = (
+            f"a judge of one order needs a twin of order '{other}' with the same question, source and budget, so that "
+            "a lean to one side cancels; use 'random' for a judge alone"
+        )
+        yield place, "order", reason
+
+
+def _are_twins(one: JudgeRecipe, other: JudgeRecipe, same_budget: bool) -> bool:
+    return (
+        _OTHER.get(one.order) == other.order
+        and (one.question, one.source) == (other.question, other.source)
+        and (one.budget == other.budget or not same_budget)
+    )

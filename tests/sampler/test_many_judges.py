@@ -1,0 +1,202 @@
+"""More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere."""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+import math
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampler import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
+from sampler.order import RandomOrder, TwoJudgeOrder
+from sampler.rules import InvalidPlugIn, NVote
+
+decimal.getcontext().prec = 60
+decimal.getcontext().Emax, decimal.getcontext().Emin = 10**9, -(10**9)
+LEAST_DOUBLE = Decimal("1e-307")
+
+
+def exact(log_r0: float, votes_for, budgets) -> Decimal:
+    """Equation 12 with 60 digits."""
+    odds = math.prod((Fraction(int(k), int(n) - int(k) + 1) for k, n in zip(votes_for, budgets, strict=True)))
+    if odds == 0 or log_r0 == -math.inf:
+        return Decimal(0)
+    return min(Decimal(1), Decimal(log_r0).exp() * Decimal(odds.numerator) / Decimal(odds.denominator))
+
+
+def quietly(call, *arguments):
+    """Return what a call returns; fail where it warns or raises."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = call(*arguments)
+        except OverflowError as error:
+            pytest.fail(f"{call.__name__} ended in {error!r}")
+    assert not caught, f"{call.__name__} warned: {caught[0].message}"
+    return result
+
+
+def check(found: float, expected: Decimal) -> None:
+    """Check to 1e-10 relative; what is smaller than doubles can tell apart need only be as small."""
+    if expected < LEAST_DOUBLE:
+        assert 0 <= found <= float(LEAST_DOUBLE)
+    else:
+        assert abs(Decimal(float(found)) / expected - 1) < Decimal("1e-10"), f"{found} is not {expected:.12e}"
+
+
+@st.composite
+def crowds(draw):
+    """Many judges or large budgets: (log_r0, uniform, votes for, votes cast, budgets)."""
+    judges = draw(st.sampled_from([1, 2, 8, 40, 150, 400]))
+    most = draw(st.sampled_from([1, 3, 1000, 10**6, 10**12]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    budgets = rng.integers(1, most + 1, judges)
+    # From nearly all for the proposal to nearly all against, or both among the judges.
+    share = draw(st.sampled_from([0.0, 0.02, 0.5, 0.98, 1.0])) if draw(st.booleans()) else rng.random(judges).round()
+    cast = np.where(rng.random(judges) < 0.9, budgets, rng.integers(0, budgets + 1))
+    votes = np.minimum(cast, np.maximum(1, (cast * share).astype(np.int64)))
+    # Base ratios at which the product neither is surely 1 nor surely 0, and others.
+    odds = math.fsum(math.log(max(k, 1) / (n - k + 1)) for k, n in zip(votes.tolist(), budgets.tolist(), strict=True))
+    log_r0 = draw(st.sampled_from([-odds, 0.0])) + draw(st.floats(-30, 3) | st.floats(-800, 800) | st.just(-math.inf))
+    return log_r0, draw(st.floats(0, 1, exclude_max=True)), votes, cast, budgets
+
+
+@given(crowds())
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_acceptance_has_ten_digits_for_any_number_of_judges_and_any_n(case):
+    log_r0, _, votes, _, budgets = case
+    check(quietly(acceptance_probability, log_r0, votes, budgets), exact(log_r0, votes, budgets))
+
+
+@given(crowds())
+@settings(deadline=None, derandomize=True, max_examples=100)
+def test_verdicts_are_those_of_exact_arithmetic(case):
+    log_r0, uniform, votes, cast, budgets = case
+    worst, best = exact(log_r0, votes, budgets), exact(log_r0, votes + budgets - cast, budgets)
+    if any(abs(Decimal(uniform) - bound) < Decimal("1e-10") * bound for bound in (worst, best)):
+        return
+    expected = Verdict.ACCEPT if uniform < worst else Verdict.REJECT if uniform >= best else Verdict.UNDECIDED
+    assert quietly(verdict, log_r0, uniform, votes, cast, budgets) is expected
+
+
+def test_one_more_vote_never_lowers_acceptance_whichever_side_of_the_doubles_it_is_on():
+    rng = np.random.default_rng(4)
+    budgets = np.full(150, 1000)
+    for log_r0 in (-900.0, -650.0, 0.0, 650.0):
+        votes = rng.integers(1, 900, 150)
+        before = acceptance_probability(log_r0, votes, budgets)
+        for judge in rng.integers(0, 150, 600):
+            votes[judge] = min(votes[judge] + rng.integers(1, 300), 1000)
+            after = acceptance_probability(log_r0, votes, budgets)
+            assert before <= after <= 1
+            before = after
+        assert before > 0
+
+
+def test_a_crowd_is_asked_until_its_verdict_is_settled():
+    budgets, none = [1000] * 150, [0] * 150
+    # The last to be asked finds the verdict open: everybody may be asked for one more vote.
+    assert quietly(askable, 0.0, 0.5, none, none, none, budgets) == (True,) * 150
+    all_for = [1000] * 149 + [0]
+    # 1000^149 for, K + 1 of the last judge still to come: one vote for accepts, only 1000 against reject.
+    assert quietly(verdict, 0.0, 0.5, all_for, [*budgets[:-1], 0], budgets) is Verdict.UNDECIDED
+    assert quietly(askable, 0.0, 0.5, all_for, [*budgets[:-1], 0], none, budgets) == (False,) * 149 + (True,)
+    assert quietly(verdict, 0.0, 0.5, [*all_for[:-1], 1], [*budgets[:-1], 1], budgets) is Verdict.ACCEPT
+
+
+def averaged(r0: Fraction, chance: Fraction, budget: int) -> Decimal:
+    """Return the mean acceptance of one judge in rational arithmetic, p = a / 2^b."""
+    top, bottom = chance.numerator, chance.denominator
+    total = sum(
+        math.comb(budget, k)
+        * top**k
+        * (bottom - top) ** (budget - k)
+        * min(Fraction(1), r0 * Fraction(k, budget - k + 1))
+        for k in range(1, budget + 1)
+    )
+    total = Fraction(total)
+    return Decimal(total.numerator) / Decimal(total.denominator) / Decimal(bottom) ** budget
+
+
+@pytest.mark.parametrize("budget", [500, 501, 1029, 1030, 1500])
+@pytest.mark.parametrize(
+    ("r0", "chance"), [(1, Fraction(1, 2)), (Fraction(1, 8), Fraction(7, 8)), (4, Fraction(1, 16))]
+)
+def test_the_mean_acceptance_of_one_judge_with_a_large_n(budget, r0, chance):
+    expected = averaged(Fraction(r0), chance, budget)
+    check(quietly(marginal_acceptance, math.log(r0), [float(chance)], [budget]), expected)
+    check(quietly(NVote((budget,)).mean_acceptance, math.log(r0), [float(chance)]), expected)
+    check(quietly(RandomOrder((budget,)).mean_acceptance, math.log(r0), [float(chance)]), expected)
+
+
+@pytest.mark.parametrize("budgets", [(1030, 2), (3, 600, 1)])
+def test_the_mean_acceptance_of_several_judges_is_the_sum_over_the_others_tallies(budgets):
+    rng = np.random.default_rng(1)
+    chances = [Fraction(int(number), 16) for number in rng.integers(1, 16, len(budgets))]
+    largest = budgets.index(max(budgets))
+    others = [place for place in range(len(budgets)) if place != largest]
+    expected = Decimal(0)
+    for tally in itertools.product(*(range(1, budgets[place] + 1) for place in others)):
+        factor, law = Fraction(1), Fraction(1)
+        for place, k in zip(others, tally, strict=True):
+            n, p = budgets[place], chances[place]
+            factor, law = factor * Fraction(k, n - k + 1), law * math.comb(n, k) * p**k * (1 - p) ** (n - k)
+        mean = averaged(factor * Fraction(1, 4), chances[largest], budgets[largest])
+        expected += mean * Decimal(law.numerator) / Decimal(law.denominator)
+    check(quietly(marginal_acceptance, math.log(0.25), [float(chance) for chance in chances], budgets), expected)
+
+
+def test_the_mean_acceptance_of_a_crowd_of_which_each_votes_once():
+    # All 150 must be for the proposal: the factors are 1 or 0. With 2^150 tallies nobody could add them up one by one.
+    chances = np.full((3, 150), [[0.5], [0.9], [0.999]])
+    found = marginal_acceptance(np.log([0.5, 1.0, 3.0]), chances, [1] * 150)
+    np.testing.assert_allclose(found, [0.5 * 0.5**150, 0.9**150, 0.999**150], rtol=1e-10)
+    assert marginal_acceptance(0.0, [1.0] * 150, [2] * 150) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_presentation_orders_and_the_control_take_a_large_n_too():
+    # Without a lean, and with a judge in no doubt, all of them are worked out by hand.
+    for rule in (TwoJudgeOrder((2064,)), InvalidPlugIn((1032,))):
+        assert quietly(rule.mean_acceptance, math.log(0.25), [1.0]) == pytest.approx(1.0, rel=1e-10)
+        assert quietly(rule.mean_acceptance, 0.0, [0.0]) == 0.0
+    # At an even chance p / (1 - p) is 1; K / (N - K) is about 1 up to its spread of 2 / sqrt(N).
+    mean = float(quietly(InvalidPlugIn((1032,)).mean_acceptance, 0.0, [0.5]))
+    assert mean == pytest.approx(1 - 2 / math.sqrt(2 * math.pi * 1032), abs=2 / 1032)
+
+
+def plain_product(log_r0: float, votes: np.ndarray, budgets: np.ndarray) -> float:
+    """The arithmetic of version 0.1.0, which stands wherever it neither overflows nor underflows."""
+    factor = np.prod(votes / (budgets - votes + 1), axis=-1)
+    if abs(log_r0) <= 700:
+        return float(np.minimum(1.0, np.exp(log_r0) * factor))
+    return float(np.exp(min(0.0, log_r0 + np.log(factor))))
+
+
+@pytest.mark.parametrize("judges", [1, 3, 8, 90, 150])
+def test_where_doubles_suffice_every_bit_is_as_before(judges):
+    rng = np.random.default_rng(judges)
+    for _ in range(300):
+        budgets = rng.integers(1, 1001, judges)
+        # Near one another, so that even 150 factors stay within the doubles.
+        votes = np.clip((budgets * rng.normal(0.5, 0.05, judges)).round().astype(np.int64), 1, budgets)
+        for log_r0 in (rng.normal(0, 5), rng.uniform(-690, 690), -rng.uniform(700, 800)):
+            found = acceptance_probability(log_r0, votes, budgets)
+            assert found == plain_product(log_r0, votes, budgets)
+            assert verdict(log_r0, min(found, 0.999), votes, budgets, budgets) is (
+                Verdict.ACCEPT if found > 0.999 else Verdict.REJECT
+            )
+
+
+def test_a_budget_beyond_all_counting_is_refused_by_name():
+    assert acceptance_probability(0.0, [2**62], [2**62]) == 1.0
+    assert acceptance_probability(0.0, [1], [2**62]) == 2.0**-62
+    for budget in (2**63 - 1, 2.0**70, np.uint64(2**64 - 1)):
+        with pytest.raises(ValueError, match=r"budgets must be whole numbers of at most 2\^62"):
+            acceptance_probability(0.0, [0], [budget])
