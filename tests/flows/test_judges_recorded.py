@@ -17,6 +17,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns import claims, judging, lifecycle, tasks
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Turn, Vote
+from prefmh_web.endpoints import slots
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
@@ -238,8 +239,7 @@ def test_a_campaign_of_an_older_version_goes_on_and_says_since_when_it_is_frozen
 ):
     campaign = started(researcher, idle_tasks)
     # As an older version left it: no frozen judge, no identities.
-    lifecycle_state = {"status": Campaign.Status.PAUSED, "finished_at": None}
-    Campaign.objects.update(**lifecycle_state)
+    Campaign.objects.update(status=Campaign.Status.PAUSED, finished_at=None)
     Vote.objects.update(identity=None)
     judge = Judge.objects.get()
     judge.identities.all().delete()
@@ -303,22 +303,26 @@ def short_claims(monkeypatch) -> None:
 
 
 def test_a_slow_endpoint_is_asked_once_for_each_vote(
-    researcher, endpoint, script, idle_tasks, monkeypatch, short_claims
+    researcher, endpoint, script, idle_tasks, monkeypatch, short_claims, eventually
 ):
+    # How long a turn stood before turns were renewed: three times the time for a request, and this.
     monkeypatch.setattr(judging, "_GRACE", timedelta(0), raising=False)
-    Endpoint.objects.update(concurrency=1, timeout_s=2)
+    Endpoint.objects.update(concurrency=4, timeout_s=2)
 
     def answer(body: dict) -> dict:
         if is_vote(body):
-            time.sleep(0.8)
+            time.sleep(0.6)
         return PLAIN(body)
 
     script.answer = answer
-    recipe = make_recipe(judges=[by_model(budget=14)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
+    recipe = make_recipe(judges=[by_model(budget=60)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
     campaign = make_draft(researcher, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
     over = threading.Event()
     sweeping = threading.Thread(target=sweep_until, args=(over,))
-    lifecycle.start(campaign)
+    # Others have three of the endpoint's four requests under way when the turn begins, and none soon after.
+    with slots.held(Endpoint.objects.get(), 3):
+        lifecycle.start(campaign)
+        eventually(lambda: votes_asked(script))
     sweeping.start()
     idle_tasks()
     over.set()
@@ -326,7 +330,7 @@ def test_a_slow_endpoint_is_asked_once_for_each_vote(
     idle_tasks()
     asked = votes_asked(script)
     # Longer than a turn lasts unless it is renewed.
-    assert len(asked) > 9
+    assert len(asked) > 10
     assert len(asked) == Vote.objects.count(), f"{len(asked)} requests for {Vote.objects.count()} votes"
 
 
