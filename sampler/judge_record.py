@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource
 from sampler.model_judges.prompts import Prompt
-from sampler.recipe import JudgeRecipe, Recipe
+from sampler.recipe import Recipe
 from sampler.retrace import Difference, Row
 from sampler.rules.recipe import PointwiseRecipe
 
