@@ -96,12 +96,14 @@ class _Cells:
 
 
 def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dict[str, _Cells], str]:
+    if not samples:
+        return {}, "no step is decided yet, so there is nothing to follow"
     measure = _measure(record.recipe["space"])
     rows = {row["state"]: row for row in record.states}
     tables: dict[str, _Cells] = {}
     if measure is not None:
         measured = {state: measure(rows[state]["content"], rows[state].get("code", "")) for state in visited}
-        for name in measured[visited[0]] if visited else ():
+        for name in measured[visited[0]]:
             tables[name] = _Cells({state: repr(measured[state][name]) for state in visited}, ())
     for name, cells in _of_states(record.properties, visited, "properties.csv", record.states):
         tables[name] = cells

@@ -14,7 +14,7 @@ class MissingExtra(ImportError):  # noqa: N818 - what is missing is no error of 
 
 
 def analysis_library(module: str) -> Any:
-    """Return a module of the extra [analysis], for example "evalica".
+    """Return a module of the extra [analysis], for example "matplotlib".
 
     Raises:
         MissingExtra: the library is not installed.

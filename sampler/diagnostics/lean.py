@@ -1,4 +1,7 @@
-"""Do voters lean to one side of the screen?"""
+"""Do voters lean to one side of the screen? A quick look at votes whose sides were drawn by chance.
+
+Where orders are fixed, the share of left choices says nothing of the kind: see `source_lean.py`.
+"""
 
 from __future__ import annotations
 
