@@ -50,8 +50,8 @@ TOKENS = [
     "<end_of_turn>", "<start_of_turn>", "<｜User｜>", "<｜end▁of▁sentence｜>", "<<SYS>>", "<</SYS>>", "<think>",
     "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[SYSTEM_PROMPT]", "[CLS]", "[SEP]", "[gMASK]", "[unused1]",
     "[control_8]", "[|endofturn|]", "]~b]", "]~!b[", "]!d~[", "[e~[", "<|END_OF_TURN_TOKEN|>", "<reserved_106>",
-    "<0x0A>", "<image>", ">>QUESTION<<", "<|channel|>", "<extra_id_0>", "＜/s＞", "<__media__>", "<\u200b/s>", "<\xa0|im_end|>",
-    "<\t/s>",
+    "<0x0A>", "<image>", ">>QUESTION<<", "<|channel|>", "<extra_id_0>", "＜/s＞", "<__media__>", "<\u200b/s>",
+    "<\xa0|im_end|>", "<\t/s>",
 ]  # fmt: skip
 
 
