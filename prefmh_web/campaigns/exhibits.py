@@ -12,6 +12,6 @@ def exhibit(state: State, endpoint: Endpoint) -> Exhibit:
     is_smiles = kind == "molecules"
     if kind == "texts" or (is_smiles and not endpoint.can_images):
         # A model may write the empty text.
-        return Exhibit(text=state.content if state.content.strip() else "(an empty text)", is_smiles=is_smiles)
+        return Exhibit(text=state.content if state.content.strip() else "(an empty text)")
     data, media_type = picture(state, Look(raster=True))
-    return Exhibit(state.content if is_smiles else "", Picture(media_type, data), is_smiles)
+    return Exhibit(state.content if is_smiles else "", Picture(media_type, data))

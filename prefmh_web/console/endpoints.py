@@ -5,7 +5,7 @@ from typing import ClassVar
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db import IntegrityError
+from django.db import DatabaseError, IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -95,7 +95,13 @@ def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
 def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     """Try an endpoint and say what it can do."""
     endpoint = _mine(request, endpoint_id)
-    report = probe(endpoint)
+    try:
+        report = probe(endpoint)
+    except (DatabaseError, Endpoint.DoesNotExist):
+        if Endpoint.objects.filter(pk=endpoint_id).exists():
+            raise
+        messages.info(request, f"{endpoint.name} was removed while it was tested.")
+        return redirect("console:endpoints")
     if report.failure:
         messages.error(request, f"{endpoint.name} did not pass: {report.failure.reason}")
     else:

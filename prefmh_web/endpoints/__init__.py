@@ -2,11 +2,13 @@
 
     conf.py            the settings, and what holds without them
     addresses.py       which addresses may be called, checked when the connection is made
+    connections.py     connections that are bounded in time and size
+    unpacking.py       replies that come compressed, to a bounded length
     keys.py            keys from the environment, each for its own hosts
     dialects.py        what each kind of server has to be told
     replies.py         what servers answer, checked field by field
     errors.py          what can go wrong, sorted by what to do about it
-    client.py          one request: sent, bounded in time and size, and read
+    client.py          one request: sent, read, and turned into a result or an error
     breaker.py         the circuit breaker, kept in the database
     slots.py           the limit on requests at a time, over all processes
     accounting.py      requests, errors, tokens, time and cost, by the hour
@@ -14,6 +16,7 @@
     identity.py        which model a reply says that it is from
     judging.py         votes and ratings
     mixed_votes.py     votes drawn from log-probabilities, sampled where those do not tell
+    tokenising.py      texts to token ids and back, by the server
     language_model.py  texts, token by token
     probe.py           what an endpoint can do
     examination.py     whether its votes can have the law that they should have

@@ -1,4 +1,4 @@
-"""One request: sent, bounded in time and size, and read, or turned into one kind of error.
+"""One request: sent, bounded in time and size, and read, whatever the reply holds, or turned into one kind of error.
 
 A client knows no database, so requests may run on threads. It never waits and never tries again: when to, is decided
 by whoever knows what else waits (`TryLater.retry_after`). Every request leaves a `Call` in `calls`.
@@ -213,6 +213,9 @@ class Client:
             answer = read(reply)
         except EndpointError as error:
             self.calls.append(Call(error.kind, time.monotonic() - began))
+            # A reader's words may quote what the server sent.
+            error.reason = self.without_key(error.reason)
+            error.args = (error.reason,)
             raise
         self.calls.append(Call(None, time.monotonic() - began, *replies.tokens_used(reply)))
         return answer

@@ -100,11 +100,14 @@ def probe(endpoint: Endpoint) -> Report:
 def _keep(endpoint: Endpoint, findings: Sequence[Finding]) -> None:
     """Store what a test saw; nothing at all says that the endpoint is not tested."""
     passed = {finding.check: finding.passed for finding in findings}
-    for check, (_, field) in _CHECKS.items():
-        setattr(endpoint, field, passed.get(check))
-    endpoint.tested_at = timezone.now() if findings else None
-    fields = ["tested_at", *(field for _, field in _CHECKS.values())]
-    endpoint.save(update_fields=[*fields, "dialect"] if findings else fields)
+    seen = {field: passed.get(check) for check, (_, field) in _CHECKS.items()}
+    seen["tested_at"] = timezone.now() if findings else None
+    if findings:
+        seen["dialect"] = endpoint.dialect
+    for field, value in seen.items():
+        setattr(endpoint, field, value)
+    # Its owner may have removed it meanwhile.
+    Endpoint.objects.filter(pk=endpoint.pk).update(**seen)
 
 
 def _try_all(client: Client, findings: list[Finding]) -> None:

@@ -20,6 +20,7 @@ _LLAMA_CPP_PLAIN = {"samplers": ["temperature"], "grammar": "", "logit_bias": []
 _LARGEST_COUNT = 2**31 - 1
 # No token says more; the longest ones are runs of white space.
 _LONGEST_TOKEN = 1000
+_LONGEST_SHOWN = 40
 # What a database cannot store in a text.
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
@@ -204,6 +205,12 @@ def _same(used: Any, wanted: Any) -> bool:
     return used == wanted
 
 
+class _Short(reprlib.Repr):
+    def repr_str(self, x: str, level: int) -> str:
+        # Whole or not at all: half a key, should the server repeat it, would not be known for one, and not struck out.
+        return repr(x) if len(x) <= _LONGEST_SHOWN else f"({len(x)} characters)"
+
+
 def _shown(value: Any) -> str:
     """Return a value for an error's text, however long or deep it is."""
-    return reprlib.repr(value)
+    return _Short().repr(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sampler.model_judges.pointwise import RatingScale
@@ -39,16 +39,12 @@ class Picture:
 class Exhibit:
     """One object as a judge sees it: words (a text, a SMILES), a picture, or both (a molecule, drawn).
 
-    Args:
-        is_smiles: whether the text is a SMILES, whose square brackets hold atoms.
-
     Raises:
-        ValueError: it has neither text nor picture.
+        ValueError: it has neither.
     """
 
     text: str = ""
     picture: Picture | None = None
-    is_smiles: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip() and self.picture is None:
@@ -106,10 +102,9 @@ class Prompt:
         """
         if len(exhibits) != len(self.headings):
             raise ValueError(f"this prompt shows {len(self.headings)} objects, not {len(exhibits)}")
-        harmless = tuple(map(_harmless, exhibits))
-        fence = _fence(*harmless)
+        fence = _fence(*exhibits)
         parts = [_words(self.opening)]
-        for heading, exhibit in zip(self.headings, harmless, strict=True):
+        for heading, exhibit in zip(self.headings, exhibits, strict=True):
             parts += _shown(heading, exhibit, fence)
         return _chat(self.system, [*parts, _words(self.closing)])
 
@@ -157,7 +152,7 @@ def pairwise_messages(kind: str, criterion: str, first: Exhibit, second: Exhibit
     Raises:
         ValueError: the kind is unknown, or the criterion is empty.
     """
-    return pairwise_prompt(kind, criterion).messages(_of_kind(kind, first), _of_kind(kind, second))
+    return pairwise_prompt(kind, criterion).messages(first, second)
 
 
 def rating_messages(kind: str, criterion: str, scale: RatingScale, exhibit: Exhibit) -> Messages:
@@ -172,7 +167,7 @@ def rating_messages(kind: str, criterion: str, scale: RatingScale, exhibit: Exhi
     Raises:
         ValueError: the kind is unknown, or the criterion is empty.
     """
-    return rating_prompt(kind, criterion, scale).messages(_of_kind(kind, exhibit))
+    return rating_prompt(kind, criterion, scale).messages(exhibit)
 
 
 def _noun(kind: str) -> str:
@@ -192,14 +187,6 @@ def _one_line(criterion: str) -> str:
     return words
 
 
-def _of_kind(kind: str, exhibit: Exhibit) -> Exhibit:
-    return replace(exhibit, is_smiles=kind == "molecules")
-
-
-def _harmless(exhibit: Exhibit) -> Exhibit:
-    return replace(exhibit, text=without_special_tokens(exhibit.text, is_smiles=exhibit.is_smiles))
-
-
 def _fence(*exhibits: Exhibit) -> str:
     """Return quotation marks that none of the texts holds, so that no text can end its own quotation."""
     fence = '"""'
@@ -211,7 +198,7 @@ def _fence(*exhibits: Exhibit) -> str:
 def _shown(heading: str, exhibit: Exhibit, fence: str) -> list[dict[str, Any]]:
     parts = [_words(heading)]
     if exhibit.text:
-        parts.append(_words(f"{fence}\n{exhibit.text}\n{fence}"))
+        parts.append(_words(f"{fence}\n{without_special_tokens(exhibit.text)}\n{fence}"))
     if exhibit.picture:
         encoded = base64.b64encode(exhibit.picture.data).decode("ascii")
         parts.append({"type": "image_url", "image_url": {"url": f"data:{exhibit.picture.media_type};base64,{encoded}"}})

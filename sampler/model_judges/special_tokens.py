@@ -7,7 +7,7 @@ too: a text that holds <|im_end|> would end the question it is shown in, and cou
 Nobody here knows the judge's vocabulary, so the forms are taken that such tokens have in use: <|im_end|>, </s>,
 <end_of_turn>, <｜User｜>, <<SYS>>; [INST], [/INST], [TOOL_CALLS], [gMASK], [unused1], [|user|]; ]~b] and [e~[. A space
 after the opening bracket makes other tokens of them and leaves the words to be read. Each text always gets the same
-spaces, whichever of the two objects it is.
+spaces, whichever of the two objects it is. SMILES get none: no atom and no arrow of a dative bond has such a form.
 """
 
 from __future__ import annotations
@@ -16,21 +16,13 @@ import re
 from typing import Final
 
 # Full-width and small forms, too: some tokenisers turn them into the plain ones.
-_ANGLE: Final = re.compile(r"[<＜﹤](?![ \n]|\Z)")
-_SQUARE: Final = re.compile(
-    r"[\[［](?=[|｜/／]|[a-z]?[A-Z][A-Z_0-9]+[\]］]|[a-z]+_?[0-9]+[\]］]|[a-z]~)|\](?=~|![a-z]~)"
+_ANGLE: Final = r"[<＜﹤](?![- \n]|\Z)"
+_SQUARE: Final = (
+    r"[\[［](?=[|｜/／]|[a-z]?[A-Z][A-Z_]{2,}[0-9]*[\]］]|[a-z]{3,}_?[0-9]+[\]］]|[a-z]~\[)|\](?=~!?b[\[\]]|![a-z]~\[)"
 )
+_OPENING: Final = re.compile(f"{_ANGLE}|{_SQUARE}")
 
 
-def without_special_tokens(text: str, *, is_smiles: bool = False) -> str:
-    """Return a text that holds no special token of the usual forms.
-
-    Args:
-        is_smiles: leave square brackets as they are: atoms stand in them.
-    """
-    text = _ANGLE.sub(_spaced, text)
-    return text if is_smiles else _SQUARE.sub(_spaced, text)
-
-
-def _spaced(match: re.Match[str]) -> str:
-    return f"{match[0]} "
+def without_special_tokens(text: str) -> str:
+    """Return a text that holds no special token of the usual forms: the same one, but for spaces."""
+    return _OPENING.sub(r"\g<0> ", text)

@@ -1,6 +1,7 @@
 """The researcher's model endpoints and the questions that models answer, over HTTP."""
 
 import pytest
+from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
@@ -8,7 +9,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Turn
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
-from tests.support.scripted_server import KnownJudge, chat_reply, raw, scripted_server, status
+from tests.support.scripted_server import KnownJudge, chat_reply, raw, reply, scripted_server, status
 
 
 @pytest.fixture
@@ -86,6 +87,20 @@ def test_a_test_says_on_the_page_what_each_attempt_saw(signed_in, endpoint, scri
         assert words in page
     # Why there is no tick, too.
     assert "gave the same reply" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_endpoint_may_be_removed_while_it_is_tested(signed_in, endpoint, script):
+    def removed(handler) -> None:
+        Endpoint.objects.all().delete()
+        connection.close()
+        reply(handler, chat_reply("The sea is wide."))
+
+    script.faults.append(removed)
+    signed_in.raise_request_exception = False
+    answer = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True)
+    assert answer.status_code == 200
+    assert "None yet" in answer.content.decode()
 
 
 def test_a_test_that_fails_says_so_and_takes_the_ticks_back(signed_in, endpoint, script):

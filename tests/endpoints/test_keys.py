@@ -9,10 +9,10 @@ from django.core import serializers
 from django.core.exceptions import ValidationError
 
 from prefmh_web.endpoints.client import Client, Target
-from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing
+from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, Unable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from tests.support.scripted_server import Script, cut, raw, says, slow, status
+from tests.support.scripted_server import Script, cut, raw, returns, says, slow, status
 
 KEY = "sk-verysecret0123456789"
 ASK = [{"role": "user", "content": "the dark house or the red moon"}]
@@ -77,6 +77,15 @@ def test_no_log_exception_or_row_holds_the_key(make_endpoint, key, script: Scrip
     seen += [serializers.serialize("json", Endpoint.objects.all()), endpoint.last_error]
     assert script.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert not [text for text in seen if KEY in text or KEY[:10] in text]
+
+
+@pytest.mark.parametrize("said", [KEY, [KEY], {KEY: KEY}, "x" + KEY * 4, ["x" * 30 + KEY], [[[KEY]]]])
+def test_no_error_quotes_a_key_that_a_server_says_it_sampled_with(local_allowed, key, script: Script, said) -> None:
+    script.faults.append(returns({"generation_settings": {"samplers": said}}))
+    where = Target(script.url, "tiny", "llama.cpp", "A_MODEL_KEY", timeout_s=5)
+    with Client(where) as client, pytest.raises(Unable, match="samplers") as raised:
+        client.complete([1, 2, 3], temperature=1.0, seed=1, limit=4)
+    assert KEY[:10] not in repr(raised.value) + raised.value.reason
 
 
 def test_a_variable_that_is_not_for_keys_is_refused(make_endpoint, script: Script, key) -> None:

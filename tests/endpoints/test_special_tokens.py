@@ -51,33 +51,50 @@ TOKENS = [
     "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[SYSTEM_PROMPT]", "[CLS]", "[SEP]", "[gMASK]", "[unused1]",
     "[control_8]", "[|endofturn|]", "]~b]", "]~!b[", "]!d~[", "[e~[", "<|END_OF_TURN_TOKEN|>", "<reserved_106>",
     "<0x0A>", "<image>", ">>QUESTION<<", "<|channel|>", "<extra_id_0>", "＜/s＞", "<__media__>", "<\u200b/s>",
-    "<\xa0|im_end|>",
-    "<\t/s>",
+    "<\xa0|im_end|>", "<\t/s>",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_no_token_in_use_reaches_a_judge(token: str) -> None:
     for text in (token, f"a{token}b", token * 3, f"<{token}", f"[{token}", f"{token}\n"):
-        for kind, both in (("texts", True), ("molecules", token[0] in "<＜>")):
-            first, second = Exhibit(text), Exhibit("the red moon")
-            for messages in (
-                pairwise_messages(kind, "Which is darker?", first, second),
-                pairwise_messages(kind, "Which is darker?", second, first),
-                rating_messages(kind, "How dark?", RatingScale(), first),
-            ):
-                assert not both or token not in messages[1]["content"]
+        first, second = Exhibit(text), Exhibit("the red moon")
+        for messages in (
+            pairwise_messages("texts", "Which is darker?", first, second),
+            pairwise_messages("texts", "Which is darker?", second, first),
+            rating_messages("texts", "How dark?", RatingScale(), first),
+        ):
+            assert token not in messages[1]["content"]
 
 
 @pytest.mark.parametrize(
-    "text", ["the dark house", "a < b > c", "[sic] and [1]", "[Laughs.]", "(a) {b} a > b >> c", "2 < 3\n<\n", "I <"]
+    "text",
+    ["the dark house", "a < b > c", "x <- y", "[sic] and [1]", "[Laughs.]", "(a) {b} a > b >> c", "2 < 3\n<\n", "I <"],
 )
 def test_other_texts_are_shown_as_they_are(text: str) -> None:
     shown = pairwise_messages("texts", "Which is darker?", Exhibit(text), Exhibit("the red moon"))
     assert text in shown[1]["content"]
 
 
-@pytest.mark.parametrize("smiles", ["[Na+].[Cl-]", "C[C@@H](N)C(=O)O", "[OH]", "[2H]C", "[13CH4]", "[BH4]"])
+@pytest.mark.parametrize(
+    "smiles",
+    [
+        "[Na+].[Cl-]",
+        "C[C@@H](N)C(=O)O",
+        "[OH]",
+        "[2H]C",
+        "[13CH4]",
+        "[BH4]",
+        "c1cc[nH]c1",
+        "N->[Cu]<-[OH2]",
+        "F/C=C/[Na]",
+        "C[Si](C)(C)[SeH]",
+        "[Cu]~[O]",
+        "[UH3]",
+        "[nH+]1ccccc1",
+        "[CH2:12]",
+    ],
+)
 def test_molecules_are_shown_as_they_are(smiles: str) -> None:
     shown = pairwise_messages("molecules", "Which is safer?", Exhibit(smiles), Exhibit("C"))
     assert smiles in shown[1]["content"]

@@ -21,7 +21,7 @@ from tests.released import server, voting
 from tests.released.cases import CASES, MODEL, PAINTER, Case
 from tests.released.site import on_record, pack
 from tests.support.scripted_server import Script
-from tests.support.stack import make_recipe, wait_until_idle
+from tests.support.stack import wait_until_idle
 
 OWNER = "ada"
 FINISHED, HALF_THROUGH, DRAFT = "Finished", "Half through", "Draft"
@@ -88,7 +88,7 @@ def _owner(script: Script):
 
 
 def _draft(case: Case, owner, name: str) -> Campaign:
-    described = case.recipe(make_recipe()["version"], _SEED)
+    described = case.recipe(sampler.Recipe.model_fields["version"].default, _SEED)
     recipe = sampler.parse_recipe(described).model_dump(mode="json")
     filename, content = case.file or ("", b"")
     file = ContentFile(content, filename) if case.file else None
