@@ -9,9 +9,8 @@ from sampler.model_judges import Exhibit, Picture
 def exhibit(state: State, endpoint: Endpoint) -> Exhibit:
     """Return a text; a SMILES, drawn as well if the endpoint takes images; or an image."""
     kind = state.campaign.objects_kind
-    is_smiles = kind == "molecules"
-    if kind == "texts" or (is_smiles and not endpoint.can_images):
+    if kind == "texts" or (kind == "molecules" and not endpoint.can_images):
         # A model may write the empty text.
         return Exhibit(text=state.content if state.content.strip() else "(an empty text)")
     data, media_type = picture(state, Look(raster=True))
-    return Exhibit(state.content if is_smiles else "", Picture(media_type, data))
+    return Exhibit(text=state.content if kind == "molecules" else "", picture=Picture(media_type, data))

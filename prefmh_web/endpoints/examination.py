@@ -161,7 +161,8 @@ def _context_of(client: Client) -> int | None:
             size = read(ask())
         except (NeedsAttention, BadReply, ServerError, KeyError, TypeError, IndexError):
             continue
-        if type(size) is int and size > 0:
+        # What no server has, and no column holds, is as good as not said.
+        if type(size) is int and 0 < size < 2**31:
             return size
     return None
 

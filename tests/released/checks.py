@@ -15,6 +15,7 @@ from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 
+import sampler
 from prefmh_web.campaigns import export
 from prefmh_web.campaigns.models import Campaign
 from tests.released import voting
