@@ -6,16 +6,15 @@ Every picture is decoded and encoded again, in sRGB, so nothing but pixels reach
 from __future__ import annotations
 
 import io
-import lzma
 import struct
 import zipfile
-import zlib
 from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
+from sampler.spaces.catalogs.archives import Archive
 from sampler.spaces.catalogs.characters import demand_storable, quoted
 from sampler.spaces.catalogs.objects import (
     MAX_ITEMS,
@@ -28,25 +27,14 @@ from sampler.spaces.catalogs.objects import (
 from sampler.spaces.catalogs.proximity import nearest_by_distance
 from sampler.spaces.catalogs.tables import CatalogError, table_rows
 
-MAX_FILE_BYTES = 20 * 2**20
 MAX_PIXELS = 25_000_000
 MAX_SIDE = 1024
 MAX_NAME_CHARACTERS = 1_000
-# Of the list of its files at an archive's end: room for 20,000 with long names, and as many that are clutter.
-MAX_DIRECTORY_BYTES = 16 * 2**20
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 # Many phones save photographs as MPO, which is JPEG with a second picture behind the first.
 _LOSSY = ("JPEG", "MPO", "WEBP")
 _WEIGHTS = "weights.csv"
 _THUMBNAIL = (12, 12)
-# Of entries packed in other ways zipfile unpacks all that it has read, however much that is: a bomb of a kilobyte would
-# fill the memory. Of so few bytes at a time it is some tens of MiB at most.
-_BOUNDED_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_FEW_BYTES = 2**12
-# What zipfile raises for an archive that is damaged.
-_BROKEN = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, OSError, struct.error)
-# And for an entry that is, or that is packed in a way it does not know; RuntimeError is encryption.
-_UNPACKABLE = (*_BROKEN, zlib.error, lzma.LZMAError, RuntimeError)
 # By the value of the EXIF tag Orientation.
 _TURN_UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -71,8 +59,7 @@ class Images:
         `weights.csv` may stand in a folder, as it does where a whole folder was zipped; its names are then those of
         the files beside it, or full names.
         """
-        with _opened(file) as archive:
-            return _read_archive(archive, progress, Collector(pictures))
+        return _read_archive(Archive(file), progress, Collector(pictures))
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
@@ -80,49 +67,8 @@ class Images:
         return nearest_by_distance(vectors, count, "euclidean")
 
 
-class _Bounded(io.BufferedIOBase):
-    """An archive's file that gives no more at a time than a list of files may be long: zipfile reads that at once."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is not None and size > MAX_DIRECTORY_BYTES:
-            raise CatalogError(
-                f"The archive's list of files takes more than {MAX_DIRECTORY_BYTES // 2**20} MiB. "
-                f"It may have {MAX_ITEMS:,} files; split it, or shorten their names."
-            )
-        return self._file.read(MAX_DIRECTORY_BYTES if size is None or size < 0 else size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-
-def _opened(file: BinaryIO) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(_Bounded(file))
-    except CatalogError:
-        raise
-    except UnicodeDecodeError as error:
-        raise CatalogError(
-            f"The archive names a file in a way that cannot be read: {bytes(error.object)[:60]!r}. "
-            "Rename it, and pack the files again."
-        ) from error
-    except _BROKEN as error:
-        raise CatalogError("The file is not a ZIP archive. Put the pictures in one and upload that.") from error
-
-
-def _read_archive(archive: zipfile.ZipFile, progress: Progress, collector: Collector) -> Reading:
-    entries = [entry for entry in archive.infolist() if not _is_clutter(entry)]
+def _read_archive(archive: Archive, progress: Progress, collector: Collector) -> Reading:
+    entries = [entry for entry in archive.entries if not _is_clutter(entry)]
     tables = [entry for entry in entries if entry.filename.split("/")[-1] == _WEIGHTS]
     if len(tables) > 1:
         found = ", ".join(entry.filename[:100] for entry in tables[:3])
@@ -136,7 +82,7 @@ def _read_archive(archive: zipfile.ZipFile, progress: Progress, collector: Colle
         try:
             _demand_name(entry)
             weight = _weight(weights, entry.filename)
-            picture, media_type = _encode(_extract(archive, entry))
+            picture, media_type = _encode(archive.extract(entry))
         except ValueError as problem:
             collector.refuse(entry.orig_filename[:MAX_NAME_CHARACTERS], str(problem))
         else:
@@ -165,16 +111,14 @@ def _weight(weights: dict[str, str] | None, name: str) -> float:
     return parse_weight(weights[name])
 
 
-def _read_weights(
-    archive: zipfile.ZipFile, table: zipfile.ZipInfo, pictures: set[str], collector: Collector
-) -> dict[str, str]:
+def _read_weights(archive: Archive, table: zipfile.ZipInfo, pictures: set[str], collector: Collector) -> dict[str, str]:
     """Return the weight cells by full name in the archive; refuse a row that names none of the pictures."""
 
     def refuse(row: str, reason: str) -> None:
         collector.refuse(f"{table.filename[:100]}, {row}", reason)
 
     try:
-        data = _extract(archive, table)
+        data = archive.extract(table)
     except ValueError as problem:
         raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
     folder = table.filename.removesuffix(_WEIGHTS)
@@ -186,21 +130,6 @@ def _read_weights(
         else:
             refuse(f"row {row}", f"the archive has no picture {quoted(name)}")
     return weights
-
-
-def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    # The size an archive states may be a lie, so hardly more than allowed is ever unpacked.
-    piece = MAX_FILE_BYTES + 1 if entry.compress_type in _BOUNDED_PACKINGS else _FEW_BYTES
-    data = bytearray()
-    try:
-        with archive.open(entry) as stream:
-            while len(data) <= MAX_FILE_BYTES and (more := stream.read(piece)):
-                data += more
-    except _UNPACKABLE as error:
-        raise ValueError(f"the archive's entry cannot be unpacked: {error}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
-    return bytes(data)
 
 
 def _encode(data: bytes) -> tuple[bytes, str]:

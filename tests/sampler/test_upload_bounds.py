@@ -1,0 +1,178 @@
+"""Uploads larger than anybody means: refused with what to change, after no more was read than it took to see that."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from PIL import Image
+
+from sampler import OBJECT_KINDS, CatalogError
+from tests.support import files
+
+MIB = 2**20
+
+
+class Endless(io.RawIOBase):
+    """A file of a gibibyte: a beginning, then the same piece again and again. Tells how much of it was read."""
+
+    def __init__(self, begin: bytes, piece: bytes) -> None:
+        self._begin, self._piece, self._at, self.most_read = begin, piece, 0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset
+        return offset
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer) -> int:
+        size = min(len(buffer), 2**30 - self._at)
+        skipped = self._at - len(self._begin)
+        if skipped < 0:
+            data = self._begin[self._at :][:size]
+        else:
+            shift = skipped % len(self._piece)
+            data = (self._piece[shift:] + self._piece * (size // len(self._piece) + 1))[:size]
+        buffer[: len(data)] = data
+        self._at += len(data)
+        self.most_read = max(self.most_read, self._at)
+        # A reader that wants it all at once has shown so by now, and the test need not wait for the rest.
+        if self.most_read > 300 * MIB:
+            raise EverythingWantedError
+        return len(data)
+
+
+class EverythingWantedError(CatalogError):
+    def __init__(self) -> None:
+        super().__init__("everything was read")
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece", "told", "most_mib"),
+    [
+        (b"text\none\ntwo\n", b"one\n", "more than 1,000,000 rows", 8),
+        (b"text\n", b"x" * 999, "more than 1,000,000 characters", 2),
+        (b'text\n"', b"x" * 99 + b"\n", "larger|quotation mark", 2),
+        (b'text\n"', b'a\n","', "1,000,000 characters|quotation mark|lines", 4),
+        (b"text\n", b"\xff\xfe\n", "near line 2", 1),
+        (b"PK\x03\x04", b"x", "Excel", 1),
+    ],
+    ids=["rows", "a line", "a cell", "cells of a row", "no UTF-8", "an archive"],
+)
+def test_a_table_without_end_is_refused_as_soon_as_that_can_be_seen(begin, piece, told, most_mib):
+    file = Endless(begin, piece)
+    with pytest.raises(CatalogError) as refusal:
+        OBJECT_KINDS["texts"].read(io.BufferedReader(file), lambda done, total: None)
+    assert str(refusal.value) != "everything was read"
+    assert [part for part in told.split("|") if part in str(refusal.value)]
+    assert file.most_read < most_mib * MIB
+
+
+def test_texts_of_more_characters_than_a_catalog_may_have_are_refused_at_their_row():
+    rows = b"".join(b"%d %s\n" % (number, b"x" * 15_000) for number in range(4_000))
+    with pytest.raises(CatalogError, match=r"50,000,000 characters in all, at row 33\d\d"):
+        files.read("texts", b"text\n" + rows)
+
+
+def test_reasons_beyond_a_thousand_are_counted():
+    reading = files.read("texts", b"text\none\ntwo\n" + b"one\n" * 5_000)
+    assert len(reading.refusals) == 1_000
+    assert reading.more_refusals == 4_000
+    assert [item.weight for item in reading.items] == [5_001, 1]
+
+
+# Read and compared by a process of its own, which tells the most memory that it ever held.
+MEASURE = """
+import io, resource, sys
+from sampler import OBJECT_KINDS
+kind = OBJECT_KINDS["texts"]
+read = lambda data: kind.read(io.BytesIO(data), lambda done, total: None)
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+kind.neighbours(read(b"text\\n" + b"".join(b"word %d\\n" % number for number in range(99))).items, 8)
+before = peak()
+words = [b" ".join(b"%xq" % (10**7 + 999 * row + each) for each in range(999)) for row in range(400)]
+graph = kind.neighbours(read(b"text\\n" + b"\\n".join(words)).items, 8)
+assert len(graph) == 400
+print(peak() - before)
+"""
+
+
+def test_words_that_are_all_different_take_no_memory_of_their_own():
+    """400,000 different words in 3 MB took 700 MiB, a few hundred bytes for each of them and 64 latent dimensions."""
+    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 400
+
+
+def test_texts_with_few_words_have_the_neighbours_that_they_always_had():
+    """A golden graph: catalogs that were read by version 0.1 and are read again keep their neighbours."""
+    colours, things = ("red", "blue", "grey", "green"), ("house", "tree", "dog")
+    texts = [f"The {colour} {thing} stood there, {len(colour) * '!'}" for colour in colours for thing in things]
+    reading = files.read("texts", files.table([["text"], *([text] for text in texts)]))
+    assert OBJECT_KINDS["texts"].neighbours(reading.items, 2) == GOLDEN
+
+
+GOLDEN = ((1, 2), (0, 2), (0, 1), (4, 5), (3, 5), (3, 4), (7, 8), (6, 8), (6, 7), (10, 11), (9, 11), (9, 10))
+
+
+def archive(count: int, name: str, packing: int = zipfile.ZIP_STORED, content: bytes = b"") -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", packing) as opened:
+        for number in range(count):
+            opened.writestr(f"{number:06}{name}", content)
+    return data.getvalue()
+
+
+def test_an_archive_with_a_list_of_files_beyond_any_use_is_refused_before_it_is_taken_apart():
+    with pytest.raises(CatalogError, match="list of files takes more than 16 MiB"):
+        files.read("images", archive(60_000, "x" * 250 + ".png"))
+
+
+UNPACK = """
+import io, resource, sys, zipfile
+from sampler import OBJECT_KINDS, CatalogError
+data = io.BytesIO()
+with zipfile.ZipFile(data, "w", int(sys.argv[1])) as archive:
+    with archive.open("a.png", "w") as entry:
+        for _ in range(500):
+            entry.write(bytes(2**20))
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+before = peak()
+try:
+    OBJECT_KINDS["images"].read(io.BytesIO(data.getvalue()), lambda done, total: None)
+except CatalogError as error:
+    assert "larger than 20 MiB" in str(error), error
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_bomb_is_unpacked_to_what_a_picture_may_have_and_no_further(packing):
+    done = subprocess.run([sys.executable, "-c", UNPACK, str(packing)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 250
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_pictures_are_read_however_they_are_packed(packing):
+    """The negative control: what is refused above is refused for its size."""
+    noise = files.saved(Image.effect_noise((700, 500), 90).convert("RGB"))
+    reading = files.read("images", files.archive({"a.png": files.picture("red"), "b.png": noise}, packing))
+    assert [item.content for item in reading.items] == ["a.png", "b.png"]
+    assert reading.refusals == ()
+
+
+def test_pictures_wait_in_the_file_that_was_given_for_them():
+    pictures, shown = io.BytesIO(), {f"{n}.png": files.picture((n, 0, 0)) for n in range(5)}
+    reading = OBJECT_KINDS["images"].read(io.BytesIO(files.archive(shown)), lambda done, total: None, pictures)
+    kept = [item.picture for item in reading.items]
+    assert pictures.getvalue() == b"".join(kept)
+    assert len(set(kept)) == 5
