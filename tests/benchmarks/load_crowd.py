@@ -37,6 +37,7 @@ class Seen:
     """The key of each lease and when its pair arrived."""
     waited: list[tuple[float, float]] = field(default_factory=list)
     """When each vote was sent and how many seconds its voter then waited for another pair."""
+    sent: int = 0
     waits: int = 0
     panels: int = 0
     lost: int = 0
@@ -110,6 +111,7 @@ class Crowd:
         """Send a vote and return the first panel that shows anything but its own pair."""
         sent = time.time()
         choice = rng.choice(("left", "right"))
+        self.seen.sent += 1
         await socket.send(json.dumps({"lease": lease, "choice": choice, "elapsed_ms": "4000"}))
         found = await self._look(socket)
         while found == (lease, "pair"):
