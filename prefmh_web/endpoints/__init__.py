@@ -1,6 +1,5 @@
 """Model endpoints: servers that judge, or that continue texts.
 
-    conf.py            the settings, and what holds without them
     addresses.py       which addresses may be called, checked when the connection is made
     connections.py     connections that are bounded in time and size
     unpacking.py       replies that come compressed, to a bounded length

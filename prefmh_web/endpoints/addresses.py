@@ -15,8 +15,8 @@ import threading
 from functools import cache
 
 import httpx
+from django.conf import settings
 
-from prefmh_web.endpoints import conf
 from prefmh_web.endpoints.connections import BoundedTransport, NotConnected, seconds_left
 from prefmh_web.endpoints.errors import AddressRefused, TimedOut, Unreachable
 
@@ -63,7 +63,7 @@ def _check_host(url: httpx.URL) -> None:
     port = _PORTS[url.scheme] if url.port is None else url.port
     if not 0 < port < 2**16:
         raise AddressRefused(f"there is no port {port}")
-    if not any(_matches(host, port, pattern) for pattern in conf.allowed_hosts()):
+    if not any(_matches(host, port, pattern) for pattern in settings.ENDPOINT_ALLOWED_HOSTS):
         raise AddressRefused(
             f"{host} is not among the hosts that may be called; whoever runs this site can add it to "
             "ENDPOINT_ALLOWED_HOSTS"
@@ -83,7 +83,7 @@ def _matches(host: str, port: int, pattern: str) -> bool:
         if int(wanted_port) != port:
             return False
         pattern = name
-    pattern, host = pattern.strip("[]"), host.strip("[]").rstrip(".")
+    pattern, host = pattern.lower().strip("[]"), host.strip("[]").rstrip(".")
     return host == pattern.removeprefix(".") or (pattern.startswith(".") and host.endswith(pattern))
 
 
@@ -94,7 +94,8 @@ def check_address(address: Address) -> None:
         AddressRefused: this one may not be called.
     """
     inner = _within(address)
-    if any(inner.version == network.version and inner in network for network in conf.private_networks()):
+    private = map(ipaddress.ip_network, settings.ENDPOINT_ALLOW_PRIVATE)
+    if any(inner.version == network.version and inner in network for network in private):
         return
     if not _is_public(inner):
         raise AddressRefused(

@@ -14,7 +14,6 @@ from datetime import timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from prefmh_web.endpoints import conf
 from prefmh_web.endpoints.errors import (
     AddressRefused,
     CircuitOpen,
@@ -26,7 +25,9 @@ from prefmh_web.endpoints.errors import (
 )
 from prefmh_web.endpoints.models import Endpoint
 
-FIRST_PAUSE_S = 5.0
+# Failures in a row after which the circuit opens.
+FAILURES_TO_OPEN = 3
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 # A server that asks for no wait at all, and refuses all the same, is not asked in a tight loop.
 SHORTEST_PAUSE_S = 0.5
 
@@ -84,12 +85,12 @@ def _pause(error: TryLater, failures: int) -> float:
     """Return how long to leave the server alone, in seconds; 0 for not at all."""
     if error.asked_to_wait:
         return max(error.retry_after, SHORTEST_PAUSE_S)
-    too_many = failures - conf.failures_to_open()
+    too_many = failures - FAILURES_TO_OPEN
     if isinstance(error, RateLimited):
         too_many = max(too_many, 0)
     if too_many < 0:
         return 0.0
-    return min(FIRST_PAUSE_S * 2.0 ** min(too_many, 30), conf.longest_pause_s())
+    return min(FIRST_PAUSE_S * 2.0 ** min(too_many, 30), LONGEST_PAUSE_S)
 
 
 def _reason(endpoint: Endpoint) -> str:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Generator
 
 import httpx
+from django.conf import settings
 
-from prefmh_web.endpoints import conf
 from prefmh_web.endpoints.errors import KeyMissing
 
 # What may stand in an HTTP header. A stray line break would end up in an exception's text, with the key around it.
@@ -25,7 +25,7 @@ def check_key(variable: str, host: str) -> None:
     """
     if not variable:
         return
-    hosts = conf.key_hosts().get(variable)
+    hosts = settings.ENDPOINT_KEYS.get(variable)
     if hosts is None:
         raise KeyMissing(
             f"{variable} is not a variable that keys are read from; whoever runs this site can add it to ENDPOINT_KEYS"

@@ -5,12 +5,11 @@ task it sends. A container's health check looks at the file's age, which costs n
 """
 
 import contextlib
-from pathlib import Path
 
 from celery import signals
+from django.conf import settings
 
 from prefmh_web.operations import logs
-from prefmh_web.settings import environment
 
 _open: dict[str, contextlib.ExitStack] = {}
 
@@ -35,5 +34,5 @@ def leave_task(task_id: str, **_) -> None:
 @signals.before_task_publish.connect
 def beat(**_) -> None:
     """Touch the heartbeat's file, where there is one."""
-    if path := environment.text("HEARTBEAT_FILE"):
-        Path(path).touch()
+    if settings.HEARTBEAT_FILE:
+        settings.HEARTBEAT_FILE.touch()

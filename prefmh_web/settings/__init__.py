@@ -8,10 +8,10 @@ from pathlib import Path
 from django.core.management.utils import get_random_secret_key
 
 from prefmh_web.settings import environment
-from prefmh_web.settings.rates import RATES
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-DATA_DIR = environment.folder("PREFMH_DATA", BASE_DIR / "var")
+_process = environment.read(environment.Process)
+DATA_DIR = _process.prefmh_data or BASE_DIR / "var"
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -28,22 +28,22 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
-_engines = environment.engines()
+_engines = environment.read(environment.Engines)
 # One process with everything in it; otherwise several, with PostgreSQL and Redis between them.
-EMBEDDED = _engines.database is None
-DEBUG = environment.text("DEBUG") == "1"
-SECRET_KEY = environment.secret_key() or _kept_secret_key()
+EMBEDDED = _engines.is_embedded
+DEBUG = _process.is_debug
 
-_site = environment.site()
-SITE_URL = _site.url
-ALLOWED_HOSTS = _site.allowed_hosts
-CSRF_TRUSTED_ORIGINS: list[str] = [_site.url] if _site.url else []
-if _site.tls_header:
-    SECURE_PROXY_SSL_HEADER = (f"HTTP_{_site.tls_header.upper().replace('-', '_')}", "https")
+_site = environment.read(environment.Site)
+SECRET_KEY = _site.secret_key or _kept_secret_key()
+SITE_URL = _site.site_url
+ALLOWED_HOSTS = _site.hosts
+CSRF_TRUSTED_ORIGINS: list[str] = [SITE_URL] if SITE_URL else []
+if _site.trusted_proxy_tls_header:
+    SECURE_PROXY_SSL_HEADER = (f"HTTP_{_site.trusted_proxy_tls_header.upper().replace('-', '_')}", "https")
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _site.is_https
 # Probes and scrapes come from inside, past the proxy that ends TLS.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
-SECURE_HSTS_SECONDS = _site.hsts_seconds
+SECURE_HSTS_SECONDS = _site.hsts
 # Other names below ours, and browsers' preload lists, are not this application's to promise https for.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -213,14 +213,14 @@ LANGUAGE_CODE = "en"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-if environment.text("STATIC_ROOT"):
+if _process.static_root:
     # Collected under names that carry a hash of the content, so that browsers and proxies may keep them for ever.
-    STATIC_ROOT = environment.text("STATIC_ROOT")
+    STATIC_ROOT = _process.static_root
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
         "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
     }
-SERVESTATIC_USE_FINDERS = not environment.text("STATIC_ROOT")
+SERVESTATIC_USE_FINDERS = not _process.static_root
 SERVESTATIC_AUTOREFRESH = DEBUG
 MEDIA_ROOT = DATA_DIR / "media"
 # A catalog upload is bounded by the form; it streams to disk above this size.
@@ -230,19 +230,20 @@ FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
 FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 
-ENDPOINT_ALLOWED_HOSTS = environment.names("ENDPOINT_ALLOWED_HOSTS")
-ENDPOINT_ALLOW_PRIVATE = environment.networks("ENDPOINT_ALLOW_PRIVATE")
-ENDPOINT_KEYS = environment.pairs("ENDPOINT_KEYS")
+_models = environment.read(environment.Models)
+ENDPOINT_ALLOWED_HOSTS = _models.endpoint_allowed_hosts
+ENDPOINT_ALLOW_PRIVATE = _models.endpoint_allow_private
+ENDPOINT_KEYS = _models.endpoint_keys
+LOCAL_MODELS = _models.local_models
+LOCAL_IMAGE_MODELS = _models.local_image_models
+LOCAL_DEVICE = _models.local_device
 
-LOCAL_MODELS = environment.text("LOCAL_MODELS") or ""
-LOCAL_IMAGE_MODELS = environment.text("LOCAL_IMAGE_MODELS") or ""
-LOCAL_DEVICE = environment.text("LOCAL_DEVICE") or ""
+TRUSTED_PROXIES = _site.trusted_proxies
+RATE_LIMITS = _site.rate_limits
 
-TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
-RATE_LIMITS = environment.rates("RATE_LIMITS", RATES)
-
-METRICS_ALLOW = environment.networks("METRICS_ALLOW")
-METRICS_TOKEN = environment.text("METRICS_TOKEN")
+METRICS_ALLOW = _process.metrics_allow
+METRICS_TOKEN = _process.metrics_token
+HEARTBEAT_FILE = _process.heartbeat_file
 
 LOGGING = {
     "version": 1,
@@ -255,14 +256,14 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "formatter": environment.choice("LOG_FORMAT", "line" if EMBEDDED else "json", ("line", "json")),
+            "formatter": _process.format_of_logs,
             "filters": ["context"],
             "stream": sys.stderr,
         }
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        "prefmh_web": {"level": environment.log_level("WARNING" if EMBEDDED else "INFO")},
+        "prefmh_web": {"level": _process.level_of_logs},
         # Uvicorn sets up loggers of its own before it imports us, and Django has some: one stream of one form, without
         # secrets, is what collectors read. Each address that uvicorn would note holds an invitation: no access log.
         **{

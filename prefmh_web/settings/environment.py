@@ -1,4 +1,4 @@
-"""What the environment says. Every variable is read here; one that is missing or half of a pair is refused by name.
+"""What the environment says, in groups. Every variable is read here; a bad one is refused by name.
 
 Two modes, told apart by `DATABASE_URL`:
 
@@ -24,8 +24,8 @@ Two modes, told apart by `DATABASE_URL`:
     LOG_LEVEL       of our own messages; default INFO in server mode, WARNING embedded
     METRICS_ALLOW   comma-separated addresses or networks that may read /metrics
     METRICS_TOKEN   a bearer token that may read /metrics from anywhere
-    ENDPOINT_ALLOWED_HOSTS   comma-separated hosts of model servers that campaigns may call, each perhaps with a port;
-                    default: none
+    ENDPOINT_ALLOWED_HOSTS   comma-separated hosts of model servers that campaigns may call: "api.example.com",
+                    "gpu1:8000" (that port only) or ".example.com" (and all below); default: none
     ENDPOINT_ALLOW_PRIVATE   comma-separated private networks among which such hosts may be, such as 127.0.0.1/32
     ENDPOINT_KEYS   which variable's key may go where: OPENAI_API_KEY=api.openai.com, OTHER_KEY=a.example b.example
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
@@ -34,196 +34,194 @@ Two modes, told apart by `DATABASE_URL`:
     HEARTBEAT_FILE  a file that workers and beat touch while they are alive
 """
 
-import ipaddress
-import os
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
-from limits import parse
+from pydantic import AfterValidator, ValidationError, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from prefmh_web.settings.values import (
+    Count,
+    Folders,
+    Names,
+    Networks,
+    Pairs,
+    Rates,
+    address_of_a_site,
+    demand_scheme,
+)
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _SHORTEST_KEY = 50
 _MONTH_S = 30 * 24 * 60 * 60
-_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_REDIS, _BROKERS = ("redis", "rediss"), ("redis", "rediss", "amqp", "amqps")
 
 
-@dataclass(frozen=True)
-class Site:
+class _Group(BaseSettings):
+    """Variables that belong together; one that is absent, empty or blank has its default."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_blanks(cls, given: Any) -> Any:
+        # A compose file passes what is not set as an empty text.
+        return {name: value for name, value in given.items() if not (isinstance(value, str) and not value.strip())}
+
+
+class Engines(_Group):
+    """The servers beside ours. None of them set means embedded."""
+
+    database_url: Annotated[str, demand_scheme(("postgresql", "postgres"))] | None = None
+    database_pool_size: Count = 0
+    redis_url: Annotated[str, demand_scheme(_REDIS)] | None = None
+    celery_broker_url: Annotated[str, demand_scheme(_BROKERS)] | None = None
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.database_url is None
+
+    @property
+    def broker_url(self) -> str | None:
+        return self.celery_broker_url or self.redis_url
+
+    @model_validator(mode="after")
+    def _all_or_none(self) -> Self:
+        if self.database_url is None:
+            for name in ("redis_url", "celery_broker_url"):
+                if getattr(self, name):
+                    raise ValueError(
+                        f"{name.upper()} is set but DATABASE_URL is not: several processes cannot share the embedded "
+                        "database. Set DATABASE_URL=postgresql://user:password@host:5432/name, or remove "
+                        f"{name.upper()}"
+                    )
+        elif self.redis_url is None:
+            raise ValueError(
+                "DATABASE_URL is set but REDIS_URL is not: several processes cannot nudge each other's pages. "
+                "Set REDIS_URL=redis://host:6379/0, or remove DATABASE_URL to run embedded"
+            )
+        return self
+
+    @property
+    def database(self) -> dict[str, Any] | None:
+        """Django's dictionary of the PostgreSQL database; None when embedded.
+
+        Raises:
+            ImproperlyConfigured: the address names no database.
+        """
+        return None if self.database_url is None else _postgres(self.database_url, self.database_pool_size)
+
+
+class Site(_Group):
     """Where people find the site, and what that asks of cookies and redirects."""
 
-    url: str | None
-    allowed_hosts: list[str]
-    tls_header: str | None
-    hsts_seconds: int
+    database_url: str | None = None
+    site_url: Annotated[str, AfterValidator(address_of_a_site)] | None = None
+    allowed_hosts: Annotated[Names, NoDecode] = ()
+    trusted_proxy_tls_header: str | None = None
+    trusted_proxies: Annotated[Networks, NoDecode] = ()
+    hsts_seconds: Count = _MONTH_S
+    secret_key: str | None = None
+    rate_limits: Annotated[Rates, NoDecode] = {}
 
     @property
     def is_https(self) -> bool:
-        return self.url is not None and self.url.startswith("https:")
+        return self.site_url is not None and self.site_url.startswith("https:")
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names this site may be called by."""
+        name = urlsplit(self.site_url or "").hostname
+        own = [f"[{name}]" if ":" in name else name] if name else []
+        return [*_LOOPBACK, *self.allowed_hosts, *own]
+
+    @property
+    def hsts(self) -> int:
+        """How long browsers shall insist on https, in seconds."""
+        return self.hsts_seconds if self.is_https else 0
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.is_https and self.trusted_proxy_tls_header is None:
+            raise ValueError(
+                "SITE_URL is https, so a proxy ends TLS; TRUSTED_PROXY_TLS_HEADER must name the header in which it "
+                "says so (X-Forwarded-Proto, for most). The proxy must set it itself and never pass on a visitor's"
+            )
+        if self.database_url is None:
+            return self
+        if self.site_url is None:
+            raise ValueError("SITE_URL must say how people reach this site, such as https://prefmh.example")
+        if self.secret_key is None or len(self.secret_key) < _SHORTEST_KEY:
+            raise ValueError(
+                f"SECRET_KEY must be set to at least {_SHORTEST_KEY} random characters, the same for every process. "
+                'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
+            )
+        return self
 
 
-@dataclass(frozen=True)
-class Engines:
-    """The servers beside ours. `database` is Django's own dictionary; None means embedded."""
+class Process(_Group):
+    """Where this process keeps its files and what it tells of itself."""
 
-    database: dict | None
-    redis_url: str | None
-    broker_url: str | None
+    database_url: str | None = None
+    prefmh_data: Path | None = None
+    debug: str | None = None
+    static_root: str | None = None
+    log_format: Literal["json", "line"] | None = None
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
+    metrics_allow: Annotated[Networks, NoDecode] = ()
+    metrics_token: str | None = None
+    heartbeat_file: Path | None = None
 
+    @property
+    def is_debug(self) -> bool:
+        return self.debug == "1"
 
-def text(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return a variable's value; None when it is absent or empty, as a compose file leaves what is not set."""
-    return environ.get(name, "").strip() or None
+    @property
+    def format_of_logs(self) -> str:
+        return self.log_format or ("line" if self.database_url is None else "json")
 
-
-def names(name: str, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the parts of a comma-separated variable."""
-    return [part.strip() for part in environ.get(name, "").split(",") if part.strip()]
-
-
-def number(name: str, default: int, environ: Mapping[str, str] = os.environ) -> int:
-    """Return a whole number that is not negative.
-
-    Raises:
-        ImproperlyConfigured: it is something else.
-    """
-    given = text(name, environ)
-    if given is not None and not (given.isascii() and given.isdigit()):
-        raise ImproperlyConfigured(f"{name} must be a whole number, not {given!r}.")
-    return default if given is None else int(given)
+    @property
+    def level_of_logs(self) -> str:
+        return self.log_level or ("WARNING" if self.database_url is None else "INFO")
 
 
-def choice(name: str, default: str, allowed: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> str:
-    """Return one of the allowed values.
+class Models(_Group):
+    """Which models may be used: those of servers, and those that the site runs itself."""
 
-    Raises:
-        ImproperlyConfigured: it is something else.
-    """
-    given = text(name, environ) or default
-    if given not in allowed:
-        raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}; it is {given!r}.")
-    return given
-
-
-def log_level(default: str, environ: Mapping[str, str] = os.environ) -> str:
-    return choice("LOG_LEVEL", default, _LEVELS, environ)
+    endpoint_allowed_hosts: Annotated[Names, NoDecode] = ()
+    endpoint_allow_private: Annotated[Networks, NoDecode] = ()
+    endpoint_keys: Annotated[Pairs, NoDecode] = {}
+    local_models: Annotated[Folders, NoDecode] = {}
+    local_image_models: Annotated[Folders, NoDecode] = {}
+    local_device: str | None = None
 
 
-def engines(environ: Mapping[str, str] = os.environ) -> Engines:
-    """Return the servers to use.
-
-    Raises:
-        ImproperlyConfigured: one is named without the others it needs, or is of a kind we do not speak.
-    """
-    database_url, redis_url = text("DATABASE_URL", environ), text("REDIS_URL", environ)
-    broker_url = text("CELERY_BROKER_URL", environ)
-    if database_url is None:
-        for name in ("REDIS_URL", "CELERY_BROKER_URL"):
-            if text(name, environ):
-                raise ImproperlyConfigured(
-                    f"{name} is set but DATABASE_URL is not: several processes cannot share the embedded database. "
-                    f"Set DATABASE_URL=postgresql://user:password@host:5432/name, or remove {name}."
-                )
-        return Engines(None, None, None)
-    if redis_url is None:
-        raise ImproperlyConfigured(
-            "DATABASE_URL is set but REDIS_URL is not: several processes cannot nudge each other's pages. "
-            "Set REDIS_URL=redis://host:6379/0, or remove DATABASE_URL to run embedded."
-        )
-    _demand_scheme("DATABASE_URL", database_url, ("postgresql", "postgres"))
-    _demand_scheme("REDIS_URL", redis_url, ("redis", "rediss"))
-    _demand_scheme("CELERY_BROKER_URL", broker_url or redis_url, ("redis", "rediss", "amqp", "amqps"))
-    return Engines(
-        _postgres(database_url, number("DATABASE_POOL_SIZE", 0, environ)), redis_url, broker_url or redis_url
-    )
+GroupOfVariables = TypeVar("GroupOfVariables", bound=_Group)
 
 
-def secret_key(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the key, None where an embedded installation keeps its own.
+def read(group: type[GroupOfVariables]) -> GroupOfVariables:
+    """Return a group of variables as the environment has it now.
 
     Raises:
-        ImproperlyConfigured: server mode without one, or with one that can be guessed.
-    """
-    key = text("SECRET_KEY", environ)
-    if text("DATABASE_URL", environ) is None:
-        return key
-    if key is None or len(key) < _SHORTEST_KEY:
-        raise ImproperlyConfigured(
-            f"SECRET_KEY must be set to at least {_SHORTEST_KEY} random characters, the same for every process. "
-            'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
-        )
-    return key
-
-
-def site(environ: Mapping[str, str] = os.environ) -> Site:
-    """Return where people find the site.
-
-    Raises:
-        ImproperlyConfigured: SITE_URL is missing in server mode or no address, or TLS ends nobody says where.
-    """
-    url, header = text("SITE_URL", environ), text("TRUSTED_PROXY_TLS_HEADER", environ)
-    hosts = [*_LOOPBACK, *names("ALLOWED_HOSTS", environ)]
-    if url is None:
-        if text("DATABASE_URL", environ):
-            raise ImproperlyConfigured("SITE_URL must say how people reach this site, such as https://prefmh.example.")
-        return Site(None, hosts, header, 0)
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-        raise ImproperlyConfigured(f"SITE_URL must be an address such as https://prefmh.example, not {url!r}.")
-    if parts.scheme == "https" and header is None:
-        raise ImproperlyConfigured(
-            "SITE_URL is https, so a proxy ends TLS; TRUSTED_PROXY_TLS_HEADER must name the header in which it says so "
-            "(X-Forwarded-Proto, for most). The proxy must set it itself and never pass on a visitor's."
-        )
-    hosts.append(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
-    hsts = number("HSTS_SECONDS", _MONTH_S, environ) if parts.scheme == "https" else 0
-    return Site(f"{parts.scheme}://{parts.netloc}", hosts, header, hsts)
-
-
-def networks(name: str, environ: Mapping[str, str] = os.environ) -> tuple:
-    """Return the addresses and networks of a variable.
-
-    Raises:
-        ImproperlyConfigured: a part is neither.
+        ImproperlyConfigured: a variable is missing or wrong; the message names it and the mend, never a secret.
     """
     try:
-        return tuple(ipaddress.ip_network(part, strict=False) for part in names(name, environ))
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name} must hold addresses or networks such as 10.0.0.0/8: {error}.") from error
+        return group()
+    except ValidationError as error:
+        raise ImproperlyConfigured(" ".join(_sentence(each) for each in error.errors(include_input=False))) from None
 
 
-def pairs(name: str, environ: Mapping[str, str] = os.environ) -> dict[str, list[str]]:
-    """Return the parts NAME=value value of a comma-separated variable.
-
-    Raises:
-        ImproperlyConfigured: a part is no such pair.
-    """
-    found = {}
-    for part in names(name, environ):
-        key, equals, values = part.partition("=")
-        if not (equals and key.strip() and values.split()):
-            raise ImproperlyConfigured(f"{name} must look like NAME=value value, NAME=value; “{part}” does not.")
-        found[key.strip()] = values.split()
-    return found
-
-
-def rates(name: str, known: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the rates of a variable by name, such as {"join": "5000/minute"}.
-
-    Raises:
-        ImproperlyConfigured: there is no such rate, or it is none that anybody could keep to.
-    """
-    found = {rate: " ".join(words) for rate, words in pairs(name, environ).items()}
-    for rate, given in found.items():
-        if rate not in known:
-            raise ImproperlyConfigured(f"{name} knows {', '.join(known)}; “{rate}” is none of them.")
-        if not _is_rate(given):
-            raise ImproperlyConfigured(f"{name} must hold rates such as join=5000/minute; “{given}” is none.")
-    return found
+def _sentence(problem: Any) -> str:
+    name = "_".join(str(part) for part in problem["loc"][:1]).upper()
+    if problem["type"] == "literal_error":
+        reason = f"must be one of {problem['ctx']['expected']}"
+    else:
+        reason = problem["msg"].removeprefix("Value error, ")
+    return f"{name} {reason}.".lstrip()
 
 
 def keepalive() -> dict[int, int]:
@@ -236,28 +234,11 @@ def keepalive() -> dict[int, int]:
     return {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
 
 
-def folder(name: str, default: Path, environ: Mapping[str, str] = os.environ) -> Path:
-    return Path(text(name, environ) or default)
-
-
-def _is_rate(given: str) -> bool:
+def _postgres(url: str, pool_size: int) -> dict[str, Any]:
     try:
-        return ";" not in given and parse(given).amount > 0
+        database: dict[str, Any] = dict(dj_database_url.parse(url, conn_health_checks=True))
     except ValueError:
-        return False
-
-
-def _demand_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
-    if urlsplit(url).scheme not in schemes:
-        # The address itself may hold a password and stays out of the message.
-        raise ImproperlyConfigured(f"{name} must start with one of {', '.join(f'{each}://' for each in schemes)}.")
-
-
-def _postgres(url: str, pool_size: int) -> dict:
-    try:
-        database = dj_database_url.parse(url, conn_health_checks=True)
-    except ValueError as error:
-        raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.") from error
+        raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.") from None
     if not database["NAME"]:
         raise ImproperlyConfigured("DATABASE_URL must name a database: postgresql://user:password@host:5432/name.")
     # Voting repeats a few wide statements: prepared, they cost PostgreSQL less than half.
@@ -265,8 +246,7 @@ def _postgres(url: str, pool_size: int) -> dict:
     if pool_size:
         # The pool keeps the connections; Django's own keeping would hold one back from it for each thread.
         database["CONN_MAX_AGE"] = 0
-        pool = {"min_size": 1, "max_size": pool_size, "timeout": 10}
-        database["OPTIONS"]["pool"] = pool
+        database["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
     else:
         database["CONN_MAX_AGE"] = None
     return database

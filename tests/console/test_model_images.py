@@ -36,7 +36,7 @@ def signed_in(client, researcher):
 @pytest.fixture
 def offered(settings, tmp_path):
     """A site whose model's folder lies on the accelerator's machine only."""
-    settings.LOCAL_IMAGE_MODELS = f"turbo={tmp_path / 'turbo'}"
+    settings.LOCAL_IMAGE_MODELS = {"turbo": tmp_path / "turbo"}
     return tmp_path / "turbo"
 
 
@@ -97,7 +97,7 @@ def test_a_bad_setup_says_why_and_saves_nothing(signed_in, idle_tasks, offered, 
 
 def test_a_draft_can_be_edited_where_the_model_is_offered_no_more(signed_in, idle_tasks, offered, settings):
     signed_in.post(reverse("console:create"), form(**FIELDS))
-    settings.LOCAL_IMAGE_MODELS = ""
+    settings.LOCAL_IMAGE_MODELS = {}
     campaign = Campaign.objects.get()
     page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     assert "a red mushroom" in page

@@ -5,7 +5,7 @@ import socket
 
 import httpx
 import pytest
-from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.exceptions import ValidationError
 
 from prefmh_web.endpoints.addresses import check_address, checked_base_url, resolve
 from prefmh_web.endpoints.client import Client, Target
@@ -24,7 +24,7 @@ def some_hosts(settings) -> None:
         "[2001:db8::1]:8000",
         "8.8.8.8",
     ]
-    settings.ENDPOINT_ALLOW_PRIVATE = False
+    settings.ENDPOINT_ALLOW_PRIVATE = []
 
 
 @pytest.mark.parametrize(
@@ -144,27 +144,23 @@ def test_private_networks_pass_as_far_as_the_settings_say(settings) -> None:
     for address in (loopback, metadata):
         with pytest.raises(AddressRefused):
             check_address(address)
-    settings.ENDPOINT_ALLOW_PRIVATE = True
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8", "::1/128"]
     check_address(loopback)
     check_address(ipaddress.ip_address("::ffff:127.0.0.1"))
     with pytest.raises(AddressRefused):
         check_address(metadata)
-    for wrong in ("127.0.0.0/8", ["127.0.0.1/8"], 3):
-        settings.ENDPOINT_ALLOW_PRIVATE = wrong
-        with pytest.raises(ImproperlyConfigured, match="ENDPOINT_ALLOW_PRIVATE"):
-            check_address(loopback)
 
 
 @pytest.mark.parametrize("name", ["localhost", "2130706433", "0x7f000001", "127.1"])
 def test_a_name_that_resolves_to_loopback_is_refused_when_it_is_called(settings, name: str) -> None:
-    settings.ENDPOINT_ALLOW_PRIVATE = False
+    settings.ENDPOINT_ALLOW_PRIVATE = []
     with pytest.raises(AddressRefused, match="ENDPOINT_ALLOW_PRIVATE"):
         resolve(name, 80)
 
 
 def test_a_name_on_the_list_is_still_refused_where_it_leads_home(settings, script: Script) -> None:
     settings.ENDPOINT_ALLOWED_HOSTS = ["localhost"]
-    settings.ENDPOINT_ALLOW_PRIVATE = False
+    settings.ENDPOINT_ALLOW_PRIVATE = []
     target = Target(script.url.replace("127.0.0.1", "localhost"), "tiny")
     with Client(target) as client, pytest.raises(AddressRefused):
         client.chat(ASK, temperature=1.0, seed=1)

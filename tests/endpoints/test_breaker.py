@@ -74,8 +74,8 @@ class TestBreaker:
         assert ask(scripted, votes=4).cast == ()
         assert len(script.requests) == 1
 
-    def test_each_failed_trial_doubles_the_pause_up_to_a_limit(self, scripted, settings) -> None:
-        settings.ENDPOINT_LONGEST_PAUSE_S = 12.0
+    def test_each_failed_trial_doubles_the_pause_up_to_a_limit(self, scripted, monkeypatch) -> None:
+        monkeypatch.setattr(breaker, "LONGEST_PAUSE_S", 12.0)
         fail(scripted, 3)
         pauses = [seconds_left(scripted)]
         for _ in range(3):

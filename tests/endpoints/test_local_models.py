@@ -4,7 +4,6 @@ import json
 from importlib.util import find_spec
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.endpoints.local.models import (
     image_model_names,
@@ -25,22 +24,18 @@ def pipeline_folder(folder, **config):
 
 
 def test_models_are_offered_by_their_settings(settings):
-    settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS = "writer=/models/writer", " turbo=/models/turbo, tuned = /m "
+    settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS = (
+        {"writer": "/models/writer"},
+        {"turbo": "/models/turbo", "tuned": "/m"},
+    )
     assert model_names() == ("writer",)
     assert image_model_names() == ("turbo", "tuned")
     with pytest.raises(ValueError, match=r"offers \(turbo, tuned\), not 'writer'"):
         local_decoder("writer", "a red mushroom")
-    del settings.LOCAL_IMAGE_MODELS
+    settings.LOCAL_IMAGE_MODELS = {}
     assert image_model_names() == ()
     with pytest.raises(ValueError, match="LOCAL_IMAGE_MODELS is not set"):
         local_decoder("turbo", "a red mushroom")
-
-
-@pytest.mark.parametrize("text", ["turbo", "turbo=", "=folder", "a=x,a=y"])
-def test_settings_that_cannot_be_read_are_refused_by_name(settings, text):
-    settings.LOCAL_IMAGE_MODELS = text
-    with pytest.raises(ImproperlyConfigured, match="LOCAL_IMAGE_MODELS must"):
-        image_model_names()
 
 
 @without_the_extra
@@ -50,14 +45,14 @@ def test_settings_that_cannot_be_read_are_refused_by_name(settings, text):
     ids=["images", "texts"],
 )
 def test_without_the_extra_a_model_says_what_to_install(settings, load):
-    settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS = "writer=/models/writer", "turbo=/models/turbo"
+    settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS = {"writer": "/models/writer"}, {"turbo": "/models/turbo"}
     with pytest.raises(ImportError, match=r"the extra \[gpu\] brings: uv sync .*--extra gpu"):
         load()
 
 
 def test_a_models_folder_says_how_large_its_latents_are(settings, tmp_path):
     turbo = pipeline_folder(tmp_path / "turbo", in_channels=4, sample_size=64)
-    settings.LOCAL_IMAGE_MODELS = f"turbo={turbo},elsewhere={tmp_path / 'elsewhere'}"
+    settings.LOCAL_IMAGE_MODELS = {"turbo": turbo, "elsewhere": tmp_path / "elsewhere"}
     assert latent_dimension("turbo") == 16_384
     assert latent_dimension("elsewhere") is None
 
@@ -66,6 +61,6 @@ def test_a_models_folder_says_how_large_its_latents_are(settings, tmp_path):
 def test_a_folder_that_holds_something_else_is_refused(settings, tmp_path, config):
     folder = pipeline_folder(tmp_path / "turbo")
     (folder / "unet" / "config.json").write_text(config)
-    settings.LOCAL_IMAGE_MODELS = f"turbo={folder}"
+    settings.LOCAL_IMAGE_MODELS = {"turbo": folder}
     with pytest.raises(ValueError, match="turbo must be a pipeline of diffusers"):
         latent_dimension("turbo")

@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def offered(settings, folder):
-    settings.LOCAL_MODELS, settings.LOCAL_DEVICE = f"tiny={folder}", "cpu"
+    settings.LOCAL_MODELS, settings.LOCAL_DEVICE = {"tiny": folder}, "cpu"
 
 
 def make(owner, **changes) -> Campaign:

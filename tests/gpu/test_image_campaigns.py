@@ -63,7 +63,7 @@ def offer(settings, folders):
     settings.LOCAL_DEVICE = "cpu"
 
     def offer(name):
-        settings.LOCAL_IMAGE_MODELS = f"turbo={folders[name]}"
+        settings.LOCAL_IMAGE_MODELS = {"turbo": folders[name]}
 
     offer("whole")
     return offer
@@ -262,7 +262,7 @@ def test_a_start_without_pictures_says_so_and_changes_nothing(researcher, idle_t
     campaign = started(researcher, idle_tasks)
     assert campaign.is_draft
     assert "not finite" in campaign.start_trouble
-    settings.LOCAL_IMAGE_MODELS = ""
+    settings.LOCAL_IMAGE_MODELS = {}
     lifecycle.request_start(campaign)
     idle_tasks()
     campaign.refresh_from_db()
@@ -276,7 +276,7 @@ def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(
     shutil.copytree(folders["whole"], tmp_path / "odd")
     config = tmp_path / "odd" / "unet" / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"block_out_channels": 7}))
-    settings.LOCAL_DEVICE, settings.LOCAL_IMAGE_MODELS = "cpu", f"turbo={tmp_path / 'odd'}"
+    settings.LOCAL_DEVICE, settings.LOCAL_IMAGE_MODELS = "cpu", {"turbo": tmp_path / "odd"}
     campaign = started(researcher, idle_tasks)
     assert campaign.is_draft
     assert campaign.start_trouble == "It could not be started; the server's log says why."

@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.endpoints.local.extra import needs
 from prefmh_web.endpoints.local.models import local_model, model_names
@@ -26,7 +25,7 @@ def folder(tmp_path):
 @pytest.fixture
 def offered(settings, folder):
     settings.LOCAL_DEVICE = "cpu"
-    settings.LOCAL_MODELS = f"small={folder}, other={folder.parent / 'other'}"
+    settings.LOCAL_MODELS = {"small": folder, "other": folder.parent / "other"}
     return folder
 
 
@@ -54,7 +53,7 @@ def test_only_models_of_the_settings_are_offered(offered, settings):
         local_model(str(offered), limit=6)
     with pytest.raises(FileNotFoundError, match="not downloaded"):
         local_model("other", limit=6)
-    del settings.LOCAL_MODELS
+    settings.LOCAL_MODELS = {}
     assert model_names() == ()
     with pytest.raises(ValueError, match="LOCAL_MODELS is not set"):
         local_model("small", limit=6)
@@ -78,13 +77,6 @@ def test_weights_that_are_damaged_are_refused_with_their_setting_and_what_to_do(
     (offered / "model.safetensors").write_text(content)
     with pytest.raises(ValueError, match=r"LOCAL_MODELS names .*cannot be loaded: .*Download the model again"):
         local_model("small", limit=6)
-
-
-@pytest.mark.parametrize("text", ["small", "small=", "=folder", "a=x,a=y"])
-def test_settings_that_cannot_be_read_are_refused(settings, text):
-    settings.LOCAL_MODELS = text
-    with pytest.raises(ImproperlyConfigured, match="LOCAL_MODELS"):
-        model_names()
 
 
 def test_what_is_not_installed_is_named_with_the_extra():

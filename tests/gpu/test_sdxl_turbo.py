@@ -51,7 +51,7 @@ def test_with_one_step_the_picture_is_the_published_schedulers():
 def folder(settings, tmp_path):
     """The folder of a pipeline that the site offers as “turbo”."""
     pipeline().save_pretrained(tmp_path / "turbo")
-    settings.LOCAL_IMAGE_MODELS, settings.LOCAL_DEVICE = f"turbo={tmp_path / 'turbo'}", "cpu"
+    settings.LOCAL_IMAGE_MODELS, settings.LOCAL_DEVICE = {"turbo": tmp_path / "turbo"}, "cpu"
     return tmp_path / "turbo"
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_pipeline_of_its_kind_is_refused(settings, folder):
         weights.unlink()
     with pytest.raises(FileNotFoundError, match="must hold unet"):
         local_decoder("turbo", PROMPT)
-    settings.LOCAL_IMAGE_MODELS = f"turbo={folder / 'absent'}"
+    settings.LOCAL_IMAGE_MODELS = {"turbo": folder / "absent"}
     with pytest.raises(FileNotFoundError, match="not downloaded"):
         local_decoder("turbo", PROMPT)
     assert latent_dimension("turbo") is None

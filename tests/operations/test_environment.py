@@ -9,7 +9,6 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.settings import environment
-from prefmh_web.settings.rates import RATES
 from tests.support.server_stack import without_ours
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,70 +22,103 @@ SERVER = {
 }
 
 
-def test_nothing_set_is_the_embedded_mode():
-    assert environment.engines({}) == environment.Engines(None, None, None)
-    assert environment.secret_key({}) is None
-    assert not environment.site({}).is_https
+@pytest.fixture
+def read(monkeypatch):
+    """Return a call that reads a group of variables from an environment that has only these of ours."""
+    for name in set(os.environ) - set(without_ours(os.environ)):
+        monkeypatch.delenv(name)
+
+    def read_from(group, variables):
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            return environment.read(group)
+
+    return read_from
 
 
-def test_a_full_set_is_the_server_mode():
-    engines = environment.engines(SERVER)
+def test_nothing_set_is_the_embedded_mode(read):
+    engines, site = read(environment.Engines, {}), read(environment.Site, {})
+    assert engines.is_embedded
+    assert (engines.database, engines.redis_url, engines.broker_url) == (None, None, None)
+    assert site.secret_key is None
+    assert not site.is_https
+
+
+def test_a_full_set_is_the_server_mode(read):
+    engines, site = read(environment.Engines, SERVER), read(environment.Site, SERVER)
     assert (engines.database["HOST"], engines.database["PORT"], engines.database["NAME"]) == (
         "db.example", 5433, "prefmh",
     )  # fmt: skip
     assert engines.broker_url == engines.redis_url == "redis://redis.example:6379/2"
-    assert environment.site(SERVER).allowed_hosts[-1] == "prefmh.example"
-    assert environment.site(SERVER).hsts_seconds > 0
+    assert site.hosts[-1] == "prefmh.example"
+    assert site.hsts > 0
 
 
-def test_rabbitmq_may_be_the_broker():
-    engines = environment.engines(SERVER | {"CELERY_BROKER_URL": "amqp://guest:guest@rabbit:5672//"})
+def test_rabbitmq_may_be_the_broker(read):
+    engines = read(environment.Engines, SERVER | {"CELERY_BROKER_URL": "amqp://guest:guest@rabbit:5672//"})
     assert engines.broker_url.startswith("amqp://")
     assert engines.redis_url.startswith("redis://")
 
 
-def test_a_pool_keeps_the_connections_or_django_does():
-    pooled = environment.engines(SERVER | {"DATABASE_POOL_SIZE": "7"}).database
+def test_a_pool_keeps_the_connections_or_django_does(read):
+    pooled = read(environment.Engines, SERVER | {"DATABASE_POOL_SIZE": "7"}).database
     assert (pooled["OPTIONS"]["pool"]["max_size"], pooled["CONN_MAX_AGE"]) == (7, 0)
-    alone = environment.engines(SERVER).database
+    alone = read(environment.Engines, SERVER).database
     assert ("pool" in alone.get("OPTIONS", {}), alone["CONN_MAX_AGE"]) == (False, None)
 
 
 @pytest.mark.parametrize(
-    ("read", "changes", "message"),
+    ("group", "changes", "message"),
     [
-        (environment.engines, {"REDIS_URL": ""}, "REDIS_URL is not.*Set REDIS_URL="),
-        (environment.engines, {"DATABASE_URL": ""}, "DATABASE_URL is not.*Set DATABASE_URL="),
-        (environment.engines, {"DATABASE_URL": "sqlite:///db"}, "DATABASE_URL must start with.*postgresql://"),
-        (environment.engines, {"DATABASE_URL": "postgresql://db.example"}, "DATABASE_URL must name a database"),
-        (environment.engines, {"REDIS_URL": "localhost:6379"}, "REDIS_URL must start with.*redis://"),
-        (environment.engines, {"CELERY_BROKER_URL": "sqs://"}, "CELERY_BROKER_URL must start with"),
-        (environment.engines, {"DATABASE_POOL_SIZE": "many"}, "DATABASE_POOL_SIZE must be a whole number"),
-        (environment.secret_key, {"SECRET_KEY": ""}, "SECRET_KEY must be set.*token_urlsafe"),
-        (environment.secret_key, {"SECRET_KEY": "short"}, "SECRET_KEY must be set to at least 50"),
-        (environment.site, {"SITE_URL": ""}, "SITE_URL must say"),
-        (environment.site, {"SITE_URL": "prefmh.example"}, "SITE_URL must be an address"),
-        (environment.site, {"SITE_URL": "https://x.example/path"}, "SITE_URL must be an address"),
-        (environment.site, {"TRUSTED_PROXY_TLS_HEADER": ""}, "TRUSTED_PROXY_TLS_HEADER must name"),
+        (environment.Engines, {"REDIS_URL": ""}, "REDIS_URL is not.*Set REDIS_URL="),
+        (environment.Engines, {"DATABASE_URL": ""}, "DATABASE_URL is not.*Set DATABASE_URL="),
+        (environment.Engines, {"DATABASE_URL": "sqlite:///db"}, "DATABASE_URL must start with.*postgresql://"),
+        (environment.Engines, {"DATABASE_URL": "postgresql://db.example"}, "DATABASE_URL must name a database"),
+        (environment.Engines, {"REDIS_URL": "localhost:6379"}, "REDIS_URL must start with.*redis://"),
+        (environment.Engines, {"CELERY_BROKER_URL": "sqs://"}, "CELERY_BROKER_URL must start with"),
+        (environment.Engines, {"DATABASE_POOL_SIZE": "many"}, "DATABASE_POOL_SIZE must be a whole number"),
+        (environment.Site, {"SECRET_KEY": ""}, "SECRET_KEY must be set.*token_urlsafe"),
+        (environment.Site, {"SECRET_KEY": "short"}, "SECRET_KEY must be set to at least 50"),
+        (environment.Site, {"SITE_URL": ""}, "SITE_URL must say"),
+        (environment.Site, {"SITE_URL": "prefmh.example"}, "SITE_URL must be an address"),
+        (environment.Site, {"SITE_URL": "https://x.example/path"}, "SITE_URL must be an address"),
+        (environment.Site, {"TRUSTED_PROXY_TLS_HEADER": ""}, "TRUSTED_PROXY_TLS_HEADER must name"),
     ],
 )
-def test_half_a_configuration_is_refused_by_name_with_the_mend(read, changes, message):
+def test_half_a_configuration_is_refused_by_name_with_the_mend(read, group, changes, message):
     with pytest.raises(ImproperlyConfigured, match=message) as refusal:
-        read(SERVER | changes)
+        _ = getattr(read(group, SERVER | changes), "database", None)
     assert "secret-word" not in str(refusal.value)
+    assert KEY not in str(refusal.value)
 
 
-def test_other_values_are_refused_by_name():
+def test_other_values_are_refused_by_name(read):
     with pytest.raises(ImproperlyConfigured, match="LOG_LEVEL must be one of"):
-        environment.log_level("INFO", {"LOG_LEVEL": "loud"})
+        read(environment.Process, {"LOG_LEVEL": "loud"})
     with pytest.raises(ImproperlyConfigured, match="METRICS_ALLOW must hold"):
-        environment.networks("METRICS_ALLOW", {"METRICS_ALLOW": "10.0.0.0/8, everybody"})
+        read(environment.Process, {"METRICS_ALLOW": "10.0.0.0/8, everybody"})
+    with pytest.raises(ImproperlyConfigured, match="ENDPOINT_ALLOW_PRIVATE must hold"):
+        read(environment.Models, {"ENDPOINT_ALLOW_PRIVATE": "True"})
 
 
-def test_rates_are_replaced_by_name():
+@pytest.mark.parametrize("name", ["LOCAL_MODELS", "LOCAL_IMAGE_MODELS"])
+@pytest.mark.parametrize("given", ["turbo", "turbo=", "=folder", "a=x,a=y"])
+def test_folders_of_models_that_cannot_be_read_are_refused_by_name(read, name, given):
+    with pytest.raises(ImproperlyConfigured, match=f"{name} must"):
+        read(environment.Models, {name: given})
+
+
+def test_folders_of_models_are_read_in_order(read):
+    models = read(environment.Models, {"LOCAL_IMAGE_MODELS": " turbo=/models/turbo, tuned = /m "})
+    assert models.local_image_models == {"turbo": Path("/models/turbo"), "tuned": Path("/m")}
+    assert list(models.local_image_models) == ["turbo", "tuned"]
+
+
+def test_rates_are_replaced_by_name(read):
     given = {"RATE_LIMITS": "join=5000/minute, forms=20/10 second"}
-    assert environment.rates("RATE_LIMITS", RATES, given) == {"join": "5000/minute", "forms": "20/10 second"}
-    assert environment.rates("RATE_LIMITS", RATES, {}) == {}
+    assert read(environment.Site, given).rate_limits == {"join": "5000/minute", "forms": "20/10 second"}
+    assert read(environment.Site, {}).rate_limits == {}
 
 
 @pytest.mark.parametrize(
@@ -100,9 +132,9 @@ def test_rates_are_replaced_by_name():
         ("join=-5/minute", "“-5/minute” is none"),
     ],
 )
-def test_a_rate_that_is_none_is_refused_by_name(given, message):
+def test_a_rate_that_is_none_is_refused_by_name(read, given, message):
     with pytest.raises(ImproperlyConfigured, match=message):
-        environment.rates("RATE_LIMITS", RATES, {"RATE_LIMITS": given})
+        read(environment.Site, {"RATE_LIMITS": given})
 
 
 def manage(folder: Path, *command: str, **changes: str) -> subprocess.CompletedProcess:

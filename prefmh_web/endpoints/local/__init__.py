@@ -1,6 +1,5 @@
 """Models that run in this process, on a GPU if there is one: texts by `transformers`, images by `diffusers`.
 
-    conf.py                the settings, and what holds without them
     models.py              what the site offers, each loaded once; the one module that others import
     extra.py               PyTorch and the rest, which come with the extra `[gpu]` only
     network.py             logits of a batch of rows of unequal length, with a cache
@@ -10,5 +9,6 @@
     transformers_model.py  the `LanguageModel` of `sampler` over all of these
     sdxl_turbo.py          SDXL-Turbo as the decoder of latents that `sampler` draws
 
-Only `conf` and `models` can be imported without the extra.
+Only `models` can be imported without the extra. Models come from folders that the site's operator has filled: no
+researcher names a path, and nothing is downloaded.
 """

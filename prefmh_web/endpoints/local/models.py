@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefmh_web.endpoints.local import conf
+from django.conf import settings
 
 if TYPE_CHECKING:
     from prefmh_web.endpoints.local.sdxl_turbo import SdxlTurbo
@@ -26,7 +26,7 @@ _loaded: dict[tuple[Path, str | None], Any] = {}
 
 def model_names() -> tuple[str, ...]:
     """Return the names of the language models that the site offers, in the order of the settings."""
-    return tuple(conf.model_folders())
+    return tuple(settings.LOCAL_MODELS)
 
 
 def local_model(
@@ -39,7 +39,7 @@ def local_model(
         ValueError: the site offers no model of this name, it cannot be used, or an argument is out of range.
         FileNotFoundError: its folder, or safetensors in it, are missing.
     """
-    folders = conf.model_folders()
+    folders = settings.LOCAL_MODELS
     if name not in folders:
         offered = ", ".join(folders) or "none; LOCAL_MODELS is not set"
         raise ValueError(f"model must be one that this site offers ({offered}), not {name!r}")
@@ -47,19 +47,17 @@ def local_model(
     from prefmh_web.endpoints.local.weights import load_weights
 
     return TransformersModel(
-        _once(load_weights, folders[name], conf.device()),
+        _once(load_weights, folders[name], settings.LOCAL_DEVICE),
         limit=limit,
         temperature=temperature,
         system=system,
         prompts=prompts,
-        max_rows=conf.max_rows(),
-        max_tokens=conf.max_tokens(),
     )
 
 
 def image_model_names() -> tuple[str, ...]:
     """Return the names of the image models that the site offers, in the order of the settings."""
-    return tuple(conf.image_model_folders())
+    return tuple(settings.LOCAL_IMAGE_MODELS)
 
 
 def latent_dimension(name: str) -> int | None:
@@ -71,7 +69,7 @@ def latent_dimension(name: str) -> int | None:
     Raises:
         ValueError: the folder holds no such configuration.
     """
-    folder = conf.image_model_folders()[name]
+    folder = settings.LOCAL_IMAGE_MODELS[name]
     if not folder.is_dir():
         return None
     try:
@@ -89,11 +87,11 @@ def local_decoder(name: str, prompt: str, steps: int = 1) -> SdxlTurbo:
         ValueError: the site offers no model of this name, it cannot be used, or an argument is out of range.
         FileNotFoundError: its folder, or safetensors in it, are missing.
     """
-    folders = conf.image_model_folders()
+    folders = settings.LOCAL_IMAGE_MODELS
     if name not in folders:
         offered = ", ".join(folders) or "none; LOCAL_IMAGE_MODELS is not set"
         raise ValueError(f"model must be one that this site offers ({offered}), not {name!r}")
-    return _decoder(folders[name], conf.device(), prompt, steps)
+    return _decoder(folders[name], settings.LOCAL_DEVICE, prompt, steps)
 
 
 @lru_cache(maxsize=16)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from prefmh_web.endpoints.local.chat import prompt_ids
-from prefmh_web.endpoints.local.conf import DEFAULT_MAX_ROWS, DEFAULT_MAX_TOKENS
 from prefmh_web.endpoints.local.extra import needs
 from prefmh_web.endpoints.local.generation import Row, draw, parts
 from prefmh_web.endpoints.local.weights import Weights
@@ -18,6 +17,9 @@ from prefmh_web.endpoints.replies import storable
 from sampler import Tokens
 
 torch = needs("torch")
+
+# Of one batch: rows at most, and rows times their longest length, which bounds the cache.
+MAX_ROWS, MAX_TOKENS = 256, 131_072
 
 
 class TransformersModel:
@@ -45,8 +47,8 @@ class TransformersModel:
         temperature: float = 1.0,
         system: str = "",
         prompts: Sequence[str] = (),
-        max_rows: int = DEFAULT_MAX_ROWS,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
+        max_rows: int = MAX_ROWS,
+        max_tokens: int = MAX_TOKENS,
     ) -> None:
         for name, number in (("limit", limit), ("max_rows", max_rows), ("max_tokens", max_tokens)):
             if number < 1:
