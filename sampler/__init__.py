@@ -32,15 +32,18 @@ from sampler.exact import (
     votes_per_effective_sample,
     votes_per_step,
 )
-from sampler.first_version import parse_first_version
 from sampler.judges.bradley_terry import BradleyTerry
 from sampler.judges.presentations import draws_of, presentations_of, shows_proposal_first
 from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource, PeopleSource
 from sampler.kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
-from sampler.ledger import state_number
-from sampler.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
+from sampler.objects.images.encoding import png, preview
+from sampler.objects.images.measures import ImageDescription, describe_image
+from sampler.objects.molecules.drawing import draw_molecule, draw_pair, molecule_png
+from sampler.objects.molecules.measures import MoleculeDescription, describe_molecule
+from sampler.objects.texts.differences import compare_texts
+from sampler.objects.texts.measures import TextDescription, describe_text
 from sampler.planning import (
     FewestVotes,
     JudgeByJudge,
@@ -51,10 +54,11 @@ from sampler.planning import (
     expected_votes,
     mean_votes,
 )
-from sampler.rating import mean_ratings, tell_by_ratings
 from sampler.recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
-from sampler.record import Record, read_record
-from sampler.replay import Difference, RecordError, Replay, replay
+from sampler.record.first_version import parse_first_version
+from sampler.record.reader import Record, read_record
+from sampler.record.replay import Difference, RecordError, Replay, replay
+from sampler.record.state_index import state_number
 from sampler.rules import (
     JUDGE_RULES,
     SCORE_RULES,
@@ -71,6 +75,8 @@ from sampler.rules import (
     Quest,
     ScoreRule,
 )
+from sampler.rules.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
+from sampler.rules.ratings import mean_ratings, tell_by_ratings
 from sampler.simulate import simulate
 from sampler.spaces import (
     OBJECT_KINDS,
@@ -85,14 +91,8 @@ from sampler.spaces import (
     ServedTextsRecipe,
     objects_of,
 )
-from sampler.spaces.images.description import ImageDescription, describe_image
-from sampler.spaces.images.encoding import png, preview
-from sampler.spaces.molecules.description import MoleculeDescription, describe_molecule
-from sampler.spaces.molecules.drawing import draw_molecule, draw_pair, molecule_png
 from sampler.spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
-from sampler.spaces.texts.description import TextDescription, describe_text
-from sampler.spaces.texts.differences import compare_texts
 from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from sampler.spaces.texts.story_openings import SCENARIOS as STORY_SCENARIOS
 from sampler.streams import Purpose, stream

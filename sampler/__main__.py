@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler.answers import CLUSTERS
+from sampler.diagnostics.answers import CLUSTERS
 from sampler.diagnostics.extras import MissingExtra, analysis_library
-from sampler.replay import RecordError
+from sampler.record.replay import RecordError
 
 
 class _UnusableFileError(Exception):
@@ -126,8 +126,8 @@ def _add_diagnose(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def _diagnose(options: argparse.Namespace) -> None:
-    from sampler.diagnose import diagnose
-    from sampler.record import read_properties, read_record
+    from sampler.diagnostics.report import diagnose
+    from sampler.record.reader import read_properties, read_record
 
     record = read_record(options.export)
     if options.properties is not None:
@@ -181,7 +181,7 @@ def _add_pilot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _pilot(options: argparse.Namespace) -> None:
-    from sampler.spaces.molecules.pilot import steps_in_all, write_pilot
+    from sampler.experiments.size_pilot import steps_in_all, write_pilot
 
     tqdm = analysis_library("tqdm").tqdm
     try:

@@ -18,11 +18,11 @@ from sampler.judges.recipe import JudgeRecipe, without_twins
 from sampler.judges.sources import ModelSource
 from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, MixtureRecipe
 from sampler.rules.recipe import NVoteRecipe, PointwiseRecipe, RuleRecipe
+from sampler.rules.targets import target_law
 from sampler.spaces import Generated, SpaceRecipe
-from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
+from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
-from sampler.targets import target_law
 
 VERSION: Final = 2
 # Of the program that reads recipes of version 1, and the records that they are part of.
@@ -51,7 +51,7 @@ class RecipeError(ValueError):
 class Recipe(BaseModel):
     """Space, kernel, judges, rule, chains, steps and seed.
 
-    `target` says in plain text which law the chains sample (`sampler.targets`), for whoever reads the record; it
+    `target` says in plain text which law the chains sample (`sampler.rules.targets`), for whoever reads the record; it
     follows from the rest, and where it is given it must be right.
     """
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from prefmh_web import body_limit
 from prefmh_web.asgi import application
+from prefmh_web.transport import body_limit
 
 
 def post(site_url: str, headers: str, body: bytes) -> bytes:

@@ -13,10 +13,10 @@ from django.contrib.auth.views import LoginView
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
 
-from prefmh_web import limits
+from prefmh_web.transport import rate_limits
 
 
-@method_decorator(limits.polite, name="dispatch")
+@method_decorator(rate_limits.polite, name="dispatch")
 class SignIn(LoginView):
     """Sign in with a password; nobody guesses one."""
 
@@ -33,19 +33,19 @@ class SignIn(LoginView):
     def form_invalid(self, form):
         # Whoever is refused here has no answer, and takes nothing from the account's owner elsewhere: otherwise a
         # hundred guesses sent at once from one place would lock the account everywhere.
-        limits.spend_each(*self._here())
-        limits.spend(*self._anywhere())
+        rate_limits.spend_each(*self._here())
+        rate_limits.spend(*self._anywhere())
         return super().form_invalid(form)
 
     def _check(self) -> None:
-        limits.check_each(*self._here(), self._anywhere())
+        rate_limits.check_each(*self._here(), self._anywhere())
 
-    def _here(self) -> tuple[limits.Use, ...]:
+    def _here(self) -> tuple[rate_limits.Use, ...]:
         """Return the rates of one place that a failure counts in, each with whom it counts against."""
-        place = limits.by_address(self.request)
+        place = rate_limits.by_address(self.request)
         return ("sign-in-address", place), ("sign-in-name-here", self._name, place)
 
-    def _anywhere(self) -> limits.Use:
+    def _anywhere(self) -> rate_limits.Use:
         return "sign-in-name", self._name
 
     @cached_property
@@ -55,10 +55,10 @@ class SignIn(LoginView):
         return bound.field.to_python(bound.data).casefold()
 
 
-@method_decorator(limits.polite, name="dispatch")
+@method_decorator(rate_limits.polite, name="dispatch")
 class SignInByLink(sesame.views.LoginView):
     """Sign in whoever opens a signed link, for a day after it was made."""
 
     def login_failed(self):
-        limits.spend("sign-in-address", limits.by_address(self.request))
+        rate_limits.spend("sign-in-address", rate_limits.by_address(self.request))
         return render(self.request, "accounts/link_over.html", status=403)

@@ -10,4 +10,4 @@ class AnnotateConfig(AppConfig):
         # Celery finds tasks by itself in workers only; here they are called by name.
         import_module("prefmh_web.annotate.tasks")
         # Hears of people whose access is withdrawn, in workers too.
-        import_module("prefmh_web.annotate.people")
+        import_module("prefmh_web.annotate.admission")

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from channels.db import database_sync_to_async
 
-from prefmh_web import limits
-from prefmh_web.annotate import leases, people, questions
-from prefmh_web.annotate.ballot import Ballot, BallotError
+from prefmh_web.annotate import admission
 from prefmh_web.annotate.panel import Panel, panel_for
-from prefmh_web.campaigns import live
+from prefmh_web.annotate.screens.pair import Ballot, BallotError
+from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Comparison
-from prefmh_web.campaigns.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
+from prefmh_web.transport import nudges, rate_limits
+from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class VotingConsumer(LiveConsumer):
         await self.accept()
         try:
             self.annotator = await self._who()
-        except limits.TooMany:
+        except rate_limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
         if self.annotator is None:
@@ -50,7 +50,7 @@ class VotingConsumer(LiveConsumer):
             return
         self._showing, self._nudged = asyncio.Lock(), asyncio.Event()
         # First the group, then the record: what changes between the two arrives as a nudge.
-        await self.join(live.voter(self.annotator.pk))
+        await self.join(nudges.voter(self.annotator.pk))
         if not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
             return
@@ -65,7 +65,7 @@ class VotingConsumer(LiveConsumer):
             if text_data is None or len(text_data) > _LONGEST_MESSAGE:
                 raise BallotError("a message must be a short text")
             await self._show(Ballot.parse(_fields(text_data)))
-        except limits.TooMany:
+        except rate_limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
         except (BallotError, Comparison.DoesNotExist) as error:
@@ -81,7 +81,7 @@ class VotingConsumer(LiveConsumer):
 
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
-        if event["group"] != live.voter(self.annotator.pk):
+        if event["group"] != nudges.voter(self.annotator.pk):
             self._nudged.set()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():
@@ -126,17 +126,17 @@ class VotingConsumer(LiveConsumer):
     async def _wait_or_not(self, is_waiting: bool) -> None:
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.
         if is_waiting and not self.is_waiting:
-            await self.join(live.voters(self.annotator.campaign_id))
+            await self.join(nudges.voters(self.annotator.campaign_id))
             # A pair that came up between the look and the joining brought no nudge.
             self._nudged.set()
         elif self.is_waiting and not is_waiting:
-            await self.part(live.voters(self.annotator.campaign_id))
+            await self.part(nudges.voters(self.annotator.campaign_id))
         self.is_waiting = is_waiting
 
     @database_sync_to_async
     def _act_and_look(self, ballot: Ballot | None) -> tuple[Panel, str]:
         if ballot:
-            limits.spend("votes", self.annotator.pk)
+            rate_limits.spend("votes", self.annotator.pk)
             ballot.act(self.annotator)
         panel = panel_for(self.annotator.pk)
         return panel, panel.html()
@@ -144,29 +144,29 @@ class VotingConsumer(LiveConsumer):
     @database_sync_to_async
     def _is_somebody_wanted(self) -> bool:
         # One short statement: of all the pages that a nudge wakes, few find a pair.
-        return questions.is_somebody_wanted(self.annotator.campaign_id, self._status)
+        return open_comparisons.is_somebody_wanted(self.annotator.campaign_id, self._status)
 
     @database_sync_to_async
     def _who(self) -> Annotator | None:
-        annotator = people.annotator_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
+        annotator = admission.annotator_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
         if annotator:
-            limits.spend("sockets", annotator.pk)
+            rate_limits.spend("sockets", annotator.pk)
         return annotator
 
     @database_sync_to_async
     def _arrive(self) -> bool:
         leases.adopt(self.annotator)
-        return people.set_present(self.annotator, True)
+        return admission.set_present(self.annotator, True)
 
     @database_sync_to_async
     def _depart(self, grace: timedelta) -> None:
-        people.set_present(self.annotator, False)
+        admission.set_present(self.annotator, False)
         leases.orphan(self.annotator, grace)
 
     async def _stay_present(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            if not await database_sync_to_async(people.set_present)(self.annotator, True):
+            if not await database_sync_to_async(admission.set_present)(self.annotator, True):
                 await self._turn_away(NOT_ALLOWED)
             elif not await self._is_known():
                 # Signed out, or signed in under a new cookie: on connecting again the page's own cookie decides.
@@ -174,7 +174,7 @@ class VotingConsumer(LiveConsumer):
 
     @database_sync_to_async
     def _is_known(self) -> bool:
-        return people.is_known(self.scope["session"].session_key, self.annotator)
+        return admission.is_known(self.scope["session"].session_key, self.annotator)
 
 
 # The loop itself keeps no hold of what it runs.

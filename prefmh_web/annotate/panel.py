@@ -9,10 +9,10 @@ from django.db.models.expressions import RawSQL
 from django.template.loader import render_to_string
 
 import sampler
-from prefmh_web.annotate import leases
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import proposing
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, State
+from prefmh_web.campaigns.proposals import drawing
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
 # when another page of this process has asked in the last second.
@@ -112,6 +112,6 @@ def _is_held_up(campaign: Campaign) -> bool:
     now = time.monotonic()
     asked_at, is_held_up = _held_up.get(campaign.pk, (float("-inf"), False))
     if now - asked_at > _PROGRESS_S:
-        is_held_up = proposing.is_overdue(campaign)
+        is_held_up = drawing.is_overdue(campaign)
         _held_up[campaign.pk] = now, is_held_up
     return is_held_up

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from prefmh_web.annotate import leases
+from prefmh_web.campaigns.engine import leases
 
 
 @shared_task

@@ -7,28 +7,29 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web import limits
-from prefmh_web.annotate import leases, people
-from prefmh_web.annotate.ballot import Ballot, BallotError
+from prefmh_web.annotate import admission
 from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.panel import panel_for
+from prefmh_web.annotate.screens.pair import Ballot, BallotError
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Side
 from prefmh_web.campaigns.pictures import Look, picture_response
+from prefmh_web.transport import rate_limits
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@limits.posts("join", limits.by_address)
+@rate_limits.posts("join", rate_limits.by_address)
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """Say what the campaign is about; a click joins it."""
-    invitation = people.invitation_by(token)
+    invitation = admission.invitation_by(token)
     if invitation is None:
         raise Http404("There is no such link.")
     try:
         if request.method == "POST":
-            people.join(request.session, invitation)
+            admission.join(request.session, invitation)
             return redirect("annotate:vote", token=token)
-        people.demand_admission(request.session, invitation)
-    except people.NotAdmitted as reason:
+        admission.demand_admission(request.session, invitation)
+    except admission.NotAdmitted as reason:
         return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
     judges = invitation.campaign.recipe["judges"]
     return render(
@@ -39,14 +40,14 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@limits.polite
+@rate_limits.polite
 def vote(request: HttpRequest, token: str) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
-    annotator = people.annotator_by(request.session, token)
+    annotator = admission.annotator_by(request.session, token)
     if annotator is None:
         return redirect("annotate:welcome", token=token)
     if request.method == "POST":
-        limits.spend("votes", annotator.pk)
+        rate_limits.spend("votes", annotator.pk)
         try:
             Ballot.parse(request.POST).act(annotator)
         except BallotError as error:
@@ -69,7 +70,7 @@ def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
     """
     found = Lease.objects.select_related("comparison__current__campaign", "comparison__proposal__campaign")
     pair = get_object_or_404(found, key=lease)
-    joined = people.annotator_in(request.session, pair.comparison.current.campaign_id)
+    joined = admission.annotator_in(request.session, pair.comparison.current.campaign_id)
     if joined is None or joined.pk != pair.annotator_id:
         raise PermissionDenied
     shown, beside = (pair.left, pair.right) if Side(side) == Side.LEFT else (pair.right, pair.left)

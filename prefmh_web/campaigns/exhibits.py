@@ -3,7 +3,7 @@
 from prefmh_web.campaigns.models import State
 from prefmh_web.campaigns.pictures import Look, picture
 from prefmh_web.endpoints.models import Endpoint
-from sampler.model_judges import Exhibit, Picture
+from sampler.judges import Exhibit, Picture
 
 
 def exhibit(state: State, endpoint: Endpoint) -> Exhibit:

@@ -6,8 +6,9 @@ from functools import lru_cache
 from django.http import Http404, HttpRequest, HttpResponse
 
 import sampler
-from prefmh_web.campaigns import files, plans
+from prefmh_web.campaigns import started
 from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.objects import media
 
 # An object never changes once its campaign has started, so a browser may keep its picture.
 _KEEP = "private, max-age=86400, immutable"
@@ -78,11 +79,11 @@ def _pair(first: str, second: str, marked: bool, dark: bool) -> tuple[str, str]:
 
 @lru_cache(maxsize=256)
 def _reduced(name: str) -> bytes:
-    return sampler.preview(files.pixels_in(name), _PREVIEW_SIDE)
+    return sampler.preview(media.pixels_in(name), _PREVIEW_SIDE)
 
 
 @lru_cache(maxsize=256)
 def _decoded(campaign: Campaign, code: str, small: bool) -> bytes:
-    space = plans.plan_of(campaign).space
+    space = started.plan_of(campaign).space
     pixels = space.pixels(space.decode(code))
     return sampler.preview(pixels, _PREVIEW_SIDE) if small else sampler.png(pixels)

@@ -12,10 +12,11 @@ from functools import lru_cache
 import numpy as np
 
 import sampler
-from prefmh_web.campaigns import files, plans
+from prefmh_web.campaigns import started
 from prefmh_web.campaigns.cells import harmless
-from prefmh_web.campaigns.export import Cut, Row
 from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.record.export import Cut, Row
+from prefmh_web.objects import media
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +88,8 @@ def _of_image(campaign: Campaign, file: str, code: str) -> Properties:
 def pixels_of(campaign: Campaign, file: str, code: str) -> np.ndarray:
     """Return an image, sRGB, shape (height, width, 3): one that is stored, or what a code says if none is."""
     if file:
-        return files.pixels_in(file)
-    space = plans.plan_of(campaign).space
+        return media.pixels_in(file)
+    space = started.plan_of(campaign).space
     return space.pixels(space.decode(code))
 
 

@@ -7,8 +7,9 @@ opens the step.
 from collections.abc import Hashable
 
 import sampler
-from prefmh_web.campaigns import files, plans
+from prefmh_web.campaigns import started
 from prefmh_web.campaigns.models import Campaign, Chain, State
+from prefmh_web.objects import media
 
 
 def starting(campaign: Campaign, chain: int, state: Hashable) -> State:
@@ -23,10 +24,10 @@ def proposed(chain: Chain, drawn: sampler.Comparison) -> State:
 
 def unsaved(campaign: Campaign, chain: int, step: int, state: Hashable) -> State:
     """Return the row of a state that a chain made, not stored yet."""
-    space = plans.plan_of(campaign).space
+    space = started.plan_of(campaign).space
     code = space.encode(state)
     # Painted before the step is opened: see `paintings.py`.
-    picture = files.painted_name(campaign.pk, code) if campaign.is_painted_by_a_model else ""
+    picture = media.painted_name(campaign.pk, code) if campaign.is_painted_by_a_model else ""
     return State(
         campaign=campaign,
         place=sampler.state_number(chain, step, campaign.recipe["chains"]),

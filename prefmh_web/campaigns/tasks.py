@@ -6,28 +6,32 @@ does nothing more.
 
 from celery import shared_task
 
-from prefmh_web.campaigns import catalogs, hints, judging, leftovers, lifecycle, loop, proposing
+from prefmh_web.campaigns import dispatch, lifecycle
+from prefmh_web.campaigns.catalogs import importing, leftovers
+from prefmh_web.campaigns.catalogs.lock import being_read
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.campaigns.reading import being_read
+from prefmh_web.campaigns.proposals import drawing
 
 
 @shared_task
 def read_catalog(catalog_id: int, revision: int) -> None:
     """Read an uploaded file into states."""
-    catalogs.read(catalog_id, revision)
+    importing.read(catalog_id, revision)
 
 
 @shared_task
 def propose(chain_id: int) -> None:
     """Open a chain's next comparison."""
-    proposing.propose(chain_id)
+    drawing.propose(chain_id)
 
 
 @shared_task
 def write(campaign_id: int) -> None:
     """Let a model write the next proposals of a campaign's chains, and then those that may follow."""
-    proposing.write(campaign_id)
-    proposing.foresee(campaign_id)
+    drawing.write(campaign_id)
+    drawing.foresee(campaign_id)
 
 
 @shared_task
@@ -49,7 +53,7 @@ def start(campaign_id: int) -> None:
 @shared_task
 def judge(comparison_id: int, judge_id: int) -> None:
     """Let a model cast its votes on a comparison."""
-    judging.take_turn(comparison_id, judge_id)
+    turns.take_turn(comparison_id, judge_id)
 
 
 @shared_task
@@ -57,14 +61,14 @@ def sweep() -> None:
     """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
     to be read; finish what is done; remove files that were left on their way in.
     """
-    for chain in proposing.chains_to_hint():
-        hints.propose(chain)
-    for comparison_id, judge_id in judging.waiting():
-        hints.turn(comparison_id, judge_id)
+    for chain in drawing.chains_to_hint():
+        dispatch.propose(chain)
+    for comparison_id, judge_id in turns.waiting():
+        dispatch.turn(comparison_id, judge_id)
     reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if catalog_id not in reading:
-            hints.read_catalog(catalog_id, revision)
+            dispatch.read_catalog(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
-        loop.finish_if_done(campaign)
+        transitions.finish_if_done(campaign)
     leftovers.remove()

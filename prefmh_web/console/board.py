@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from django.template.loader import render_to_string
 
 from prefmh_web.campaigns.models import Campaign, Catalog, State
-from prefmh_web.campaigns.progress import Progress, progress_of
+from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
 from prefmh_web.campaigns.recipes import target_of
 from prefmh_web.console.forms.rule import rule_line
-from prefmh_web.console.spaces import SPACE_FORMS
+from prefmh_web.console.forms.spaces import SPACE_FORMS
 
 _PREVIEW = 6
 

@@ -5,10 +5,10 @@ import contextlib
 
 from channels.db import database_sync_to_async
 
-from prefmh_web.accounts import sessions
-from prefmh_web.campaigns import access, live
-from prefmh_web.campaigns.sockets import NOT_ALLOWED, LiveConsumer
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.console.board import board_for
+from prefmh_web.transport import nudges, sessions
+from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer
 
 _AT_MOST_EVERY_S = 1
 # Rates and presence fade without any event.
@@ -30,7 +30,7 @@ class BoardConsumer(LiveConsumer):
             return
         self._changed = asyncio.Event()
         self._changed.set()
-        await self.join(live.watchers(self.campaign_id), live.session(self._session_key))
+        await self.join(nudges.watchers(self.campaign_id), nudges.session(self._session_key))
         self.in_background(self._send_boards())
 
     async def disconnect(self, code):

@@ -1,18 +1,18 @@
 from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.console import downloads, endpoints, invitations, judges, members, views
+from prefmh_web.console.views import campaigns, downloads, endpoints, invitations, judges, members
 
 app_name = "console"
 urlpatterns = [
-    path("", views.campaigns, name="campaigns"),
-    path("campaigns/new/", views.create, name="create"),
-    path("campaigns/<int:campaign_id>/", views.campaign, name="campaign"),
-    path("campaigns/<int:campaign_id>/setup/", views.edit, name="edit"),
-    path("campaigns/<int:campaign_id>/start/", views.transition, {"change": lifecycle.request_start}, name="start"),
-    path("campaigns/<int:campaign_id>/delete/", views.discard, name="discard"),
-    path("campaigns/<int:campaign_id>/pause/", views.transition, {"change": lifecycle.pause}, name="pause"),
-    path("campaigns/<int:campaign_id>/resume/", views.transition, {"change": lifecycle.resume}, name="resume"),
+    path("", campaigns.campaigns, name="campaigns"),
+    path("campaigns/new/", campaigns.create, name="create"),
+    path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
+    path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),
+    path("campaigns/<int:campaign_id>/start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),
+    path("campaigns/<int:campaign_id>/delete/", campaigns.discard, name="discard"),
+    path("campaigns/<int:campaign_id>/pause/", campaigns.transition, {"change": lifecycle.pause}, name="pause"),
+    path("campaigns/<int:campaign_id>/resume/", campaigns.transition, {"change": lifecycle.resume}, name="resume"),
     path("campaigns/<int:campaign_id>/members/", members.add, name="add-member"),
     path("campaigns/<int:campaign_id>/members/<int:member_id>/remove/", members.remove, name="remove-member"),
     path("campaigns/<int:campaign_id>/invitations/", invitations.create, name="invite"),
@@ -26,5 +26,5 @@ urlpatterns = [
     path("endpoints/<int:endpoint_id>/", endpoints.edit, name="edit-endpoint"),
     path("endpoints/<int:endpoint_id>/test/", endpoints.test, name="test-endpoint"),
     path("endpoints/<int:endpoint_id>/remove/", endpoints.remove, name="remove-endpoint"),
-    path("campaigns/pictures/<int:state_id>/", views.picture, name="picture"),
+    path("campaigns/pictures/<int:state_id>/", campaigns.picture, name="picture"),
 ]

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 import sampler
-from prefmh_web.campaigns import lifecycle, plans, setup
+from prefmh_web.campaigns import lifecycle, started
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.demo import tastes
 from prefmh_web.demo.voters import Score
@@ -91,7 +92,7 @@ def _score(taste: Callable[[Any], float], seen: Callable[[str], Any]) -> Score:
 
 def _pixels_in(campaign: Campaign) -> Callable[[str], Any]:
     """Return what shows a voter the picture that the page names."""
-    space = plans.plan_of(campaign).space
+    space = started.plan_of(campaign).space
 
     def pixels(name: str):
         return space.pixels(space.decode(campaign.states.filter(content=name).first().code))
@@ -117,6 +118,6 @@ def _make(owner, demo: DemoCampaign) -> Campaign:
         "seed": random.SystemRandom().randrange(2**53),
     }
     recipe = sampler.parse_recipe(described).model_dump(mode="json")
-    campaign = setup.create(owner=owner, name=demo.name, instructions=demo.instructions, recipe=recipe)
+    campaign = drafts.create(owner=owner, name=demo.name, instructions=demo.instructions, recipe=recipe)
     lifecycle.start(campaign)
     return campaign

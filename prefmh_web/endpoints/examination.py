@@ -25,7 +25,7 @@ from prefmh_web.endpoints.errors import BadReply, Busy, EndpointError, NeedsAtte
 from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from sampler.model_judges import truncation_in
+from sampler.judges import truncation_in
 
 _ASK = [{"role": "user", "content": "Say any one word, whichever comes to your mind."}]
 # The highest temperature that every server takes; the higher, the fewer requests show a truncation.

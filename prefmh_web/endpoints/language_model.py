@@ -21,7 +21,7 @@ from prefmh_web.endpoints.tokenising import end_of_sequence as _end_of_sequence
 from prefmh_web.endpoints.tokenising import prompt_ids as _prompt_ids
 from prefmh_web.endpoints.tokenising import text as _said
 from sampler import CannotScoreError, Tokens
-from sampler.model_judges import checked_temperature
+from sampler.judges import checked_temperature
 
 _LARGEST_SEED = 2**31
 

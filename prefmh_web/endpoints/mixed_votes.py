@@ -11,7 +11,7 @@ import numpy as np
 
 from prefmh_web.endpoints.errors import NotTold
 from prefmh_web.endpoints.identity import Admitted
-from prefmh_web.endpoints.judging import Pair, Votes, votes_by_log_probabilities, votes_by_sampling
+from prefmh_web.endpoints.judge_calls import Pair, Votes, votes_by_log_probabilities, votes_by_sampling
 from prefmh_web.endpoints.models import Endpoint
 
 

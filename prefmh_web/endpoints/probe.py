@@ -36,7 +36,7 @@ from prefmh_web.endpoints.errors import (
     Unreachable,
 )
 from prefmh_web.endpoints.models import Endpoint
-from sampler.model_judges import Exhibit, Picture, pairwise_messages
+from sampler.judges import Exhibit, Picture, pairwise_messages
 
 _ASK = [{"role": "user", "content": "Write one short sentence about the sea."}]
 # No model answers with one of these on its own.

@@ -10,9 +10,9 @@ from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import claims
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge, Turn
-from prefmh_web.campaigns.proposing import unopened_chains, waiting_chains
+from prefmh_web.campaigns.proposals import claims
+from prefmh_web.campaigns.proposals.drawing import unopened_chains, waiting_chains
 from prefmh_web.operations import queues, readiness
 
 # Two dozen sweeps: what waits longer waits for something that does not come by itself.

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Vote
-from prefmh_web.campaigns.proposing import waiting_chains
+from prefmh_web.campaigns.proposals.drawing import waiting_chains
 from prefmh_web.operations import queues
 
 

@@ -7,10 +7,10 @@ than two seconds.
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from prefmh_web import shared_redis
 from prefmh_web.celery import app
 from prefmh_web.embedded.tasks import running
 from prefmh_web.operations.bounded import within
+from prefmh_web.transport import shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu")
 _PATIENCE_S = 1.2

@@ -70,7 +70,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "prefmh_web.legible.Legible",
+    "prefmh_web.transport.legible.Legible",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -127,7 +127,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = _engines.redis_url
 _REDIS_LAYER = {
-    "BACKEND": "prefmh_web.redis_layer.RedisLayer",
+    "BACKEND": "prefmh_web.transport.redis_layer.RedisLayer",
     # Publishing knows no database numbers: two installations on one Redis would nudge each other.
     "CONFIG": {"prefix": f"prefmh.{DATABASES['default']['NAME']}."},
 }
@@ -188,7 +188,7 @@ LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "console:campaigns"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
 
-SESSION_ENGINE = "prefmh_web.accounts.session_store"
+SESSION_ENGINE = "prefmh_web.transport.session_store"
 SESSION_COOKIE_NAME = "prefmh_session"
 SESSION_COOKIE_AGE = 60 * 24 * 60 * 60
 CSRF_COOKIE_NAME = "prefmh_csrf"

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from sampler.kernels.fragments import Convention, FragmentsRecipe
+from sampler.objects.molecules.diversity import diversity, novelty, uniqueness
+from sampler.objects.molecules.measures import rate_molecule
 from sampler.rules.mars import Mars
-from sampler.spaces.molecules.description import rate_molecule
-from sampler.spaces.molecules.diversity import diversity, novelty, uniqueness
 from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.space import MoleculesRecipe
 from sampler.streams import Purpose, stream

@@ -45,7 +45,7 @@ def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str
 
     A lean b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b), going and
     coming back: no law is left in balance. With a twin in the opposite order the two change places on the way back, so
-    that b cancels; hence the same question, the same voters and the same budget (`sampler.order`).
+    that b cancels; hence the same question, the same voters and the same budget (`sampler.rules.order`).
     """
     alone = [place for place, judge in enumerate(judges) if judge.order in _OTHER]
     for same_budget in (True, False):

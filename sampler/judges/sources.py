@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
-# other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`sampler.order`).
+# other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`rules.order`).
 Order = Literal["random", "balanced", "proposal-first", "proposal-second"]
 
 

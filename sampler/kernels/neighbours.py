@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sampler.chain import Proposal
-from sampler.spaces.catalogs.catalog import Catalog
+from sampler.spaces.catalog import Catalog
 
 
 class NeighboursRecipe(BaseModel):

@@ -14,7 +14,7 @@ A policy may look at the votes cast so far; the accept law does not depend on it
 from sampler.planning.expectation import expected_votes, mean_votes
 from sampler.planning.plan import Request, VotePlan
 from sampler.planning.policies import FewestVotes, JudgeByJudge, Policy, RoundRobin
-from sampler.planning.question import Question
+from sampler.planning.tally_grid import Question
 
 __all__ = [
     "FewestVotes",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.planning.policies import FixedOrder, JudgeByJudge, Policy, ahead, believed
-from sampler.planning.question import (
+from sampler.planning.tally_grid import (
     MOST_TALLIES,
     Counts,
     Question,

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sampler.planning.question import Counts, Question, after_a_vote
+from sampler.planning.tally_grid import Counts, Question, after_a_vote
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from sampler.binomial import law_of_tallies
+from sampler.acceptance.binomial import law_of_tallies
 from sampler.rules.shape import FloatArray
 
 IntArray = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sampler.model_judges.pointwise import RatingScale
+from sampler.judges.rating_scale import RatingScale
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
 
 PAPER_BETA = 30.0

@@ -19,12 +19,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
-from sampler.spaces.catalogs.images import Images
-from sampler.spaces.catalogs.molecules import Molecules
-from sampler.spaces.catalogs.objects import Item, ObjectKind, Reading, Refusal
-from sampler.spaces.catalogs.tables import CatalogError
-from sampler.spaces.catalogs.texts import Texts
+from sampler.objects.images.reading import Images
+from sampler.objects.items import Item, ObjectKind, Reading, Refusal
+from sampler.objects.molecules.reading import Molecules
+from sampler.objects.tables import CatalogError
+from sampler.objects.texts.reading import Texts
+from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.images.served import ServedImagesRecipe
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.spaces.molecules.space import MoleculesRecipe

@@ -11,16 +11,16 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from prefmh_web import limits
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.accounts.management.commands import researcher as command
 from prefmh_web.accounts.roles import RESEARCHERS, is_researcher, make_researcher
+from prefmh_web.transport import rate_limits
 from tests.support.stack import make_draft
 
 
 @pytest.fixture(autouse=True)
 def fresh_limits():
-    limits.forget()
+    rate_limits.forget()
 
 
 def run(*arguments: str) -> str:

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prefmh_web.annotate import leases, questions
 from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from tests.support.record import assert_record_is_whole
 from tests.support.stack import make_campaign, make_recipe
@@ -124,7 +124,7 @@ def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher
 
 
 def test_a_question_everybody_skipped_is_asked_again_before_other_chains_run_ahead(campaign, monkeypatch):
-    monkeypatch.setattr(questions, "SKIP_REST", timedelta(0))
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(0))
     one = Annotator.objects.create(campaign=campaign)
     skipped = leases.take(one)
     leases.skip(skipped.key, one)

@@ -7,9 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate.ballot import Ballot, BallotError
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import lifecycle, setup
+from prefmh_web.annotate.screens.pair import Ballot, BallotError
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Side, Vote
 from sampler import PAPER_MIXTURE
 from tests.support.stack import invitation_path, make_campaign, make_recipe
@@ -103,7 +104,7 @@ def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
 
 def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, researcher, idle_tasks):
     recipe = make_recipe(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
-    campaign = setup.create(owner=researcher, name="Patterns", recipe=recipe)
+    campaign = drafts.create(owner=researcher, name="Patterns", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     client.post(invitation_path(campaign))

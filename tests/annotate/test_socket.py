@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from prefmh_web.annotate import leases, questions
 from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Vote
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
 from tests.support.stack import invitation_path, make_campaign, make_recipe
@@ -172,7 +172,7 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
 
 
 def test_a_lone_skipper_gets_the_question_again(researcher, live_site, idle_tasks, monkeypatch):
-    monkeypatch.setattr(questions, "SKIP_REST", timedelta(seconds=1))
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(seconds=1))
     judges = [{"question": "Which?", "budget": 1}]
     campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
     cookies = cookies_after_joining(live_site.url + invitation_path(campaign))

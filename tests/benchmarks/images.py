@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sampler.kernels.crank_nicolson import CrankNicolson
-from sampler.spaces.images.description import describe_image
-from sampler.spaces.images.encoding import png, preview
+from sampler.objects.images.encoding import png, preview
+from sampler.objects.images.measures import describe_image
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.streams import Purpose, stream
 

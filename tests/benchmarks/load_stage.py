@@ -138,10 +138,10 @@ def seat_in(campaign) -> tuple[str, str]:
     """Join as a new person; return the invitation's path and the session's key."""
     from django.contrib.sessions.backends.db import SessionStore
 
-    from prefmh_web.annotate import people
+    from prefmh_web.annotate import admission
 
     session = SessionStore()
-    people.join(session, campaign.invitations.get())
+    admission.join(session, campaign.invitations.get())
     session.save()
     return campaign.invitations.get().get_absolute_url(), session.session_key
 

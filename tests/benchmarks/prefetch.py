@@ -32,6 +32,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import prefmh_web.campaigns.lifecycle.drafts
+import prefmh_web.campaigns.proposals.drawing
 from tests.benchmarks.load_crowd import Crowd, Seat
 from tests.benchmarks.own_site import own_site, researcher
 from tests.support.scripted_server import Script, Writer, scripted_server, texts_written
@@ -72,7 +74,7 @@ class Found:
 
 def run(owner, script: Script, scene: tuple[int, int, int], options: argparse.Namespace) -> Found:
     """Let people vote on a campaign of its own, and return what was seen once all of them had begun."""
-    from prefmh_web.campaigns import lifecycle, setup
+    from prefmh_web.campaigns import lifecycle
     from tests.benchmarks.load_stage import seat_in
     from tests.support.stack import LiveServer, make_recipe, wait_until_idle
 
@@ -84,7 +86,7 @@ def run(owner, script: Script, scene: tuple[int, int, int], options: argparse.Na
         chains=chains,
         steps=_LONGEST,
     )
-    campaign = setup.create(owner=owner, name="Written", recipe=recipe)
+    campaign = prefmh_web.campaigns.lifecycle.drafts.create(owner=owner, name="Written", recipe=recipe)
     lifecycle.start(campaign)
     wait_until_idle()
     site = LiveServer()
@@ -130,13 +132,15 @@ def _found(campaign, crowd: Crowd, before: Reading, after: Reading) -> Found:
 @contextlib.contextmanager
 def only_when_asked() -> Iterator[None]:
     """Leave out what the application writes ahead."""
-    from prefmh_web.campaigns import proposing
 
-    foresee, proposing.foresee = proposing.foresee, lambda campaign_id: None
+    foresee, prefmh_web.campaigns.proposals.drawing.foresee = (
+        prefmh_web.campaigns.proposals.drawing.foresee,
+        lambda campaign_id: None,
+    )
     try:
         yield
     finally:
-        proposing.foresee = foresee
+        prefmh_web.campaigns.proposals.drawing.foresee = foresee
 
 
 def report(scene: tuple[int, int, int], name: str, found: Found, hidden: float | None) -> None:

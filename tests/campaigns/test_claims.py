@@ -6,8 +6,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from prefmh_web.campaigns import claims
 from prefmh_web.campaigns.models import Chain
+from prefmh_web.campaigns.proposals import claims
 
 PURPOSES = ("waits_until", "foresees_until")
 

@@ -7,9 +7,11 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.annotate import leases
-from prefmh_web.campaigns import claims, lifecycle, proposing, setup, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, State
+from prefmh_web.campaigns.proposals import claims, drawing
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.record import assert_record_is_whole
@@ -47,7 +49,7 @@ def make(endpoint: Endpoint, chains: int) -> Campaign:
     judges = [{"question": "Which is better?", "budget": 1}]
     recipe = make_recipe(space=space, kernel={"kind": "suffix"}, judges=judges, chains=chains, steps=STEPS)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return setup.create(owner=endpoint.owner, name="Written", recipe=recipe)
+    return drafts.create(owner=endpoint.owner, name="Written", recipe=recipe)
 
 
 @pytest.fixture
@@ -71,11 +73,11 @@ def vote(campaign: Campaign) -> None:
 
 
 def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, script, paper, idle_tasks, eventually):
-    proposing.foresee(writing_ahead.pk)
+    drawing.foresee(writing_ahead.pk)
     vote(writing_ahead)
-    proposing.write(writing_ahead.pk)
+    drawing.write(writing_ahead.pk)
     assert texts_written(script) == 4
-    assert not proposing.waiting_chains().exists()
+    assert not drawing.waiting_chains().exists()
     # Once it is there the chain goes on by itself; but somebody has waited.
     paper.release(2)
     chain = Chain.objects.get()
@@ -114,7 +116,7 @@ def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
     eventually(lambda: Chain.objects.get().waits_until)
     assert has_grown("waits_until")
     tasks.sweep()
-    assert list(proposing.chains_to_hint()) == []
+    assert list(drawing.chains_to_hint()) == []
     assert texts_written(script) == 5
 
 

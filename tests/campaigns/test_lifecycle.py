@@ -4,8 +4,10 @@ import pytest
 from django.core.files.base import ContentFile
 
 import sampler
-from prefmh_web.annotate import leases
-from prefmh_web.campaigns import catalogs, lifecycle, setup, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.catalogs import importing
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side, State
 from tests.support.files import archive, picture
 from tests.support.stack import make_campaign, make_draft, make_recipe
@@ -13,7 +15,7 @@ from tests.support.stack import make_campaign, make_draft, make_recipe
 
 def test_starting_freezes_the_setup(campaign):
     with pytest.raises(lifecycle.NotPossible, match="frozen"):
-        setup.change(campaign, recipe=make_recipe(seed=1))
+        drafts.change(campaign, recipe=make_recipe(seed=1))
     with pytest.raises(lifecycle.NotPossible, match="running"):
         lifecycle.start(campaign)
     assert campaign.chains.count() == 3
@@ -53,7 +55,7 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
         lifecycle.start(draft)
     assert Campaign.objects.get().status == "draft"
     assert not draft.judges.exists()
-    setup.change(draft, file=ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
+    drafts.change(draft, file=ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
     idle_tasks()
     assert State.objects.filter(campaign=draft).count() == 4
     lifecycle.start(Campaign.objects.get())
@@ -74,7 +76,7 @@ def test_changing_the_neighbours_reads_the_file_again(researcher, idle_tasks):
     degree = [len(state.neighbours) for state in draft.states.all()]
     recipe = make_recipe()
     recipe["space"]["neighbours"] = 7
-    setup.change(draft, recipe=recipe)
+    drafts.change(draft, recipe=recipe)
     idle_tasks()
     assert sum(len(state.neighbours) for state in draft.states.all()) > sum(degree)
 
@@ -82,10 +84,10 @@ def test_changing_the_neighbours_reads_the_file_again(researcher, idle_tasks):
 def test_a_reading_overtaken_by_a_newer_file_writes_nothing(researcher, idle_tasks):
     draft = make_draft(researcher)
     stale = Catalog.objects.get()
-    catalogs.read_again(draft.catalog)
+    importing.read_again(draft.catalog)
     idle_tasks()
     count = State.objects.count()
-    catalogs.read(stale.pk, stale.revision)
+    importing.read(stale.pk, stale.revision)
     assert State.objects.count() == count
     assert Catalog.objects.get().status == Catalog.Status.READY
 
@@ -110,9 +112,9 @@ def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
     draft = make_draft(researcher, file=pictures, filename="p.zip", recipe=make_recipe(space=space))
     for neighbours in (1, 3):
-        setup.change(draft, recipe=make_recipe(space=space | {"neighbours": neighbours}))
+        drafts.change(draft, recipe=make_recipe(space=space | {"neighbours": neighbours}))
         idle_tasks()
-    setup.change(draft, file=ContentFile(pictures, "q.zip"))
+    drafts.change(draft, file=ContentFile(pictures, "q.zip"))
     idle_tasks()
     assert len(list(data_folder.glob("media/pictures/*/*/*.png"))) == draft.states.count() == 4
     assert len(list(data_folder.glob("media/uploads/*"))) == 1
@@ -134,7 +136,7 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
     pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
     recipe = make_recipe(space=space)
-    setup.create(owner=researcher, name="Gone", recipe=recipe, file=ContentFile(pictures, "p.zip"), filename="p.zip")
+    drafts.create(owner=researcher, name="Gone", recipe=recipe, file=ContentFile(pictures, "p.zip"), filename="p.zip")
     idle_tasks()
     assert not State.objects.exists()
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]

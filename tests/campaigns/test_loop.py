@@ -6,15 +6,17 @@ import pytest
 from django.db import IntegrityError, transaction
 
 import sampler
-from prefmh_web.campaigns import loop, plans, proposing, tasks
+from prefmh_web.campaigns import started, tasks
+from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
+from prefmh_web.campaigns.proposals import drawing
 from tests.support.record import assert_record_is_whole
 from tests.support.stack import make_campaign, make_recipe
 
 
 def cast(comparison, judge, annotator, side=Side.LEFT, key=None):
-    with loop.locked(pk=comparison.pk) as locked:
-        return loop.cast_vote(
+    with transitions.locked(pk=comparison.pk) as locked:
+        return transitions.cast_vote(
             locked,
             key=key or uuid.uuid4(),
             judge=judge,
@@ -38,14 +40,14 @@ def test_votes_settle_the_step_as_the_sampler_says_and_the_chain_moves_on(campai
     first, second = campaign.judges.all()
     tally = sampler.Tally.empty(2)
     for annotator, judge in zip(annotators, (first, second, first), strict=False):
-        if sampler.tell(plans.asked_in(comparison), tally) is not sampler.Verdict.UNDECIDED:
+        if sampler.tell(started.asked_in(comparison), tally) is not sampler.Verdict.UNDECIDED:
             break
         tally = tally.add(judge.place, True)
         cast(comparison, judge, annotator)
     idle_tasks()
     comparison.refresh_from_db()
     chain = Chain.objects.get(pk=comparison.chain_id)
-    assert comparison.verdict == sampler.tell(plans.asked_in(comparison), tally).value
+    assert comparison.verdict == sampler.tell(started.asked_in(comparison), tally).value
     assert chain.step >= 1
     assert chain.comparisons.filter(verdict__isnull=True).count() == 1
     assert_record_is_whole(campaign)
@@ -98,11 +100,11 @@ def test_a_chain_that_a_crash_left_waiting_is_found_and_draws_the_same_uniform(c
     comparison = Comparison.objects.filter(verdict__isnull=True, votes__isnull=True).first()
     lost = (comparison.chain_id, comparison.step, comparison.uniform, comparison.proposal_id)
     comparison.delete()
-    assert list(proposing.waiting_chains().values_list("pk", flat=True)) == [lost[0]]
+    assert list(drawing.waiting_chains().values_list("pk", flat=True)) == [lost[0]]
     tasks.sweep()
     idle_tasks()
     assert Comparison.objects.filter(chain_id=lost[0], step=lost[1], uniform=lost[2], proposal_id=lost[3]).exists()
-    assert not proposing.waiting_chains().exists()
+    assert not drawing.waiting_chains().exists()
 
 
 def test_steps_that_no_vote_can_change_are_decided_without_one(researcher, idle_tasks):

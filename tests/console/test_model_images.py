@@ -7,9 +7,12 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import files, loop, plans, setup, states
+from prefmh_web.campaigns import started, states
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, State
 from prefmh_web.campaigns.properties import properties_of
+from prefmh_web.objects import media
 from tests.console.test_pages import form
 from tests.console.test_spaces import as_sent
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
@@ -125,9 +128,9 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     def paint(state):
         colour = np.full((16, 16, 3), 40 * (1 + len(seen)), dtype=np.uint8)
         seen.append(sampler.png(colour))
-        files.store(files.painted_name(campaign.pk, plan.space.encode(state)), seen[-1])
+        media.store(media.painted_name(campaign.pk, plan.space.encode(state)), seen[-1])
 
-    plan = plans.plan_of(campaign)
+    plan = started.plan_of(campaign)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
     campaign.refresh_from_db()
     Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", budget=1)
@@ -138,7 +141,7 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     chain = Chain.objects.create(campaign=campaign, place=0, length=5, start=start, head=start)
     drawn = sampler.ask(plan, position)
     paint(drawn.proposal)
-    loop.open_comparison(chain.pk, drawn)
+    transitions.open_comparison(chain.pk, drawn)
 
 
 @without_the_extra
@@ -147,7 +150,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
     judges = [{"question": "Which is rounder?", "budget": 1}]
     recipe = make_recipe(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign, painted = setup.create(owner=researcher, name="Painted", recipe=recipe), []
+    campaign, painted = drafts.create(owner=researcher, name="Painted", recipe=recipe), []
     painted_elsewhere(campaign, painted)
     idle_tasks()
     assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()

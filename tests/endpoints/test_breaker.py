@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from prefmh_web.endpoints import breaker, judging, slots
+from prefmh_web.endpoints import breaker, judge_calls, slots
 from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimited, Unreachable
 from prefmh_web.endpoints.models import Endpoint, Slot
-from sampler.model_judges import Exhibit
+from sampler.judges import Exhibit
 from tests.support.scripted_server import Script, says, status
 
-PAIR = judging.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
+PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
 
 
-def ask(endpoint: Endpoint, votes: int = 1) -> judging.Votes:
-    return judging.votes_by_sampling(endpoint, PAIR, [True] * votes, np.random.default_rng(1))
+def ask(endpoint: Endpoint, votes: int = 1) -> judge_calls.Votes:
+    return judge_calls.votes_by_sampling(endpoint, PAIR, [True] * votes, np.random.default_rng(1))
 
 
 def rest_is_over(endpoint: Endpoint) -> None:
@@ -169,7 +169,7 @@ class TestUsage:
         assert scripted.usage.count() == 1
 
     def test_nothing_asked_is_nothing_counted(self, scripted, script: Script) -> None:
-        assert judging.votes_by_sampling(scripted, PAIR, [], np.random.default_rng(1)).failure is None
+        assert judge_calls.votes_by_sampling(scripted, PAIR, [], np.random.default_rng(1)).failure is None
         assert script.requests == []
         assert scripted.totals()["requests"] == 0
 

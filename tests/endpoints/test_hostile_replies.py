@@ -14,17 +14,17 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.endpoints import judging
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from sampler.model_judges import Exhibit, RatingScale
+from sampler.judges import Exhibit, RatingScale
 from tests.support.scripted_server import Script, chat_reply, raw, returns, status, wire
 
-PAIR = judging.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
-RATED = judging.Rated("texts", "How dark?", Exhibit("the red moon"), RatingScale(0, 10))
+PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
+RATED = judge_calls.Rated("texts", "How dark?", Exhibit("the red moon"), RatingScale(0, 10))
 MANY = examples(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -51,10 +51,10 @@ class Way:
 _TOP = [{"token": "A", "logprob": -0.7}, {"token": "B", "logprob": -0.9}]
 _LLAMA = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0, "temperature": 1.0}
 WAYS = {
-    "a vote": Way(lambda e: judging.votes_by_sampling(e, PAIR, [True], rng()), chat_reply("A")),
-    "a rating": Way(lambda e: judging.ratings(e, RATED, 1, rng()), chat_reply("7")),
+    "a vote": Way(lambda e: judge_calls.votes_by_sampling(e, PAIR, [True], rng()), chat_reply("A")),
+    "a rating": Way(lambda e: judge_calls.ratings(e, RATED, 1, rng()), chat_reply("7")),
     "log-probabilities": Way(
-        lambda e: judging.votes_by_log_probabilities(e, PAIR, [True], [0.5]),
+        lambda e: judge_calls.votes_by_log_probabilities(e, PAIR, [True], [0.5]),
         chat_reply("A", logprobs={"content": [{"token": "A", "top_logprobs": _TOP}]}),
     ),
     # One reply that does for every request of a text.

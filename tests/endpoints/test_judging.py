@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.endpoints import judging
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import (
     BadReply,
@@ -22,7 +22,7 @@ from prefmh_web.endpoints.errors import (
     Unreachable,
 )
 from prefmh_web.endpoints.models import Endpoint
-from sampler.model_judges import Exhibit, Picture, RatingScale
+from sampler.judges import Exhibit, Picture, RatingScale
 from tests.endpoints.conftest import KNOWN
 from tests.support.scripted_server import (
     KnownJudge,
@@ -41,16 +41,16 @@ CURRENT, PROPOSAL = "the red moon", "the dark house"
 SEED = 20261121
 
 
-def pair(temperature: float = 1.0) -> judging.Pair:
-    return judging.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), temperature)
+def pair(temperature: float = 1.0) -> judge_calls.Pair:
+    return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), temperature)
 
 
 def rng(seed: int = SEED) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def by_log_probabilities(endpoint: Endpoint, asked: judging.Pair, first, draws, known=None) -> judging.Votes:
-    return judging.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known)
+def by_log_probabilities(endpoint: Endpoint, asked: judge_calls.Pair, first, draws, known=None) -> judge_calls.Votes:
+    return judge_calls.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known)
 
 
 def z_score(successes: int, trials: int, chance: float) -> float:
@@ -68,7 +68,7 @@ class TestTheLaw:
         both = [KNOWN.preference(PROPOSAL, CURRENT, temperature, first) for first in (True, False)]
         return float(sampler.marginal_acceptance(self.LOG_R0, [sum(both) / 2], [self.BUDGET]))
 
-    def accepted(self, cast: Callable[..., judging.Votes]) -> int:
+    def accepted(self, cast: Callable[..., judge_calls.Votes]) -> int:
         """Return how many of STEPS steps are accepted on votes under presentations drawn for each."""
         draws, order = rng(), sampler.RandomOrder((self.BUDGET,))
         first = np.concatenate([order.proposal_first(draws)[0] for _ in range(self.STEPS)])
@@ -78,7 +78,7 @@ class TestTheLaw:
         accepts = sampler.acceptance_probability(self.LOG_R0, in_favour[:, None], [self.BUDGET])
         return int(np.sum(draws.random(self.STEPS) < accepts))
 
-    @pytest.mark.parametrize("way", [judging.votes_by_sampling, by_log_probabilities])
+    @pytest.mark.parametrize("way", [judge_calls.votes_by_sampling, by_log_probabilities])
     def test_both_ways_accept_as_the_known_preference_says(self, scripted: Endpoint, way) -> None:
         count = self.accepted(lambda first, draws: way(scripted, pair(self.TEMPERATURE), first, draws))
         # Accepted steps are Binomial(STEPS, expected); 4 standard deviations happen once in 16,000 runs.
@@ -94,16 +94,16 @@ class TestTheLaw:
         others = {"Well": math.log(0.3 / 0.7 * 2) * self.TEMPERATURE}
         script.answer = KnownJudge(KNOWN.scores, KNOWN.lean, others, confines=False)
         scripted.can_confine = False
-        votes = judging.votes_by_sampling(scripted, pair(self.TEMPERATURE), [True] * 300, rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(self.TEMPERATURE), [True] * 300, rng())
         expected = KNOWN.preference(PROPOSAL, CURRENT, self.TEMPERATURE, True)
         assert abs(z_score(sum(v.for_proposal for v in votes.cast), len(votes.cast), expected)) < 4
         missing = 300 - len(votes.cast)
-        assert votes.unparsable == sum(v.asks - 1 for v in votes.cast) + judging.MOST_ASKS * missing > 0
+        assert votes.unparsable == sum(v.asks - 1 for v in votes.cast) + judge_calls.MOST_ASKS * missing > 0
 
     def test_a_real_server_votes_as_its_log_probabilities_say(self, llama: Endpoint) -> None:
         temperature, count = 0.5, 500
         read = by_log_probabilities(llama, pair(temperature), [True], rng())
-        votes = judging.votes_by_sampling(llama, pair(temperature), [True] * count, rng())
+        votes = judge_calls.votes_by_sampling(llama, pair(temperature), [True] * count, rng())
         assert read.failure is votes.failure is None
         in_favour = sum(vote.for_proposal for vote in votes.cast)
         p = read.preferences[True].first
@@ -115,7 +115,7 @@ class TestTheLaw:
 
 class TestWhatIsAsked:
     def test_each_vote_is_shown_as_it_was_drawn_with_a_seed_of_its_own(self, scripted, script: Script) -> None:
-        votes = judging.votes_by_sampling(scripted, pair(), [True, False, True, True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True, False, True, True], rng())
         assert [vote.proposal_first for vote in votes.cast] == [True, False, True, True]
         assert [vote.place for vote in votes.cast] == [0, 1, 2, 3]
         seeds = sorted(body["seed"] for body in script.requests)
@@ -129,13 +129,13 @@ class TestWhatIsAsked:
 
     def test_a_label_means_the_object_that_stood_there(self, scripted, script: Script) -> None:
         script.faults.extend([says("A")] * 4)
-        votes = judging.votes_by_sampling(scripted, pair(), [True, False, False, True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True, False, False, True], rng())
         assert [vote.for_proposal for vote in votes.cast] == [True, False, False, True]
 
     @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG, Dialect.OPENAI])
     def test_every_field_that_shapes_the_sampling_is_sent(self, scripted, script: Script, dialect: Dialect) -> None:
         scripted.dialect = dialect
-        judging.votes_by_sampling(scripted, pair(0.7), [True], rng())
+        judge_calls.votes_by_sampling(scripted, pair(0.7), [True], rng())
         body = script.requests[0]
         plain = {"temperature": 0.7, "top_p": 1.0, "n": 1, "presence_penalty": 0.0, "frequency_penalty": 0.0}
         assert plain.items() <= body.items()
@@ -174,7 +174,7 @@ class TestWhatIsAsked:
 
     def test_a_server_whose_replies_are_copies_is_refused(self, scripted, script: Script) -> None:
         scripted.can_vary = False
-        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         assert isinstance(votes.failure, Unable)
         assert "copies" in votes.failure.reason
         assert script.requests == []
@@ -182,8 +182,8 @@ class TestWhatIsAsked:
     def test_pictures_are_not_sent_to_a_model_that_does_not_see_them(self, scripted, script: Script) -> None:
         scripted.can_images = False
         drawn = Exhibit("CC", Picture("image/png", b"red"))
-        blind = judging.Pair("molecules", "Which is safer?", drawn, drawn)
-        for way in (judging.votes_by_sampling, by_log_probabilities):
+        blind = judge_calls.Pair("molecules", "Which is safer?", drawn, drawn)
+        for way in (judge_calls.votes_by_sampling, by_log_probabilities):
             assert "does not see pictures" in way(scripted, blind, [True], rng()).failure.reason
         assert script.requests == []
 
@@ -224,7 +224,7 @@ class TestFaults:
     def test_a_fault_casts_no_vote_and_says_why(self, scripted, script: Script, fault, kind, words: str) -> None:
         scripted.timeout_s = 1
         script.faults.append(fault)
-        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         assert votes.cast == ()
         assert type(votes.failure) is kind
         assert words in votes.failure.reason
@@ -236,45 +236,45 @@ class TestFaults:
     @pytest.mark.parametrize("fault", [fault for fault, _, _ in PASSING if fault not in (slow, dripping)])
     def test_after_a_fault_that_passes_it_goes_on(self, scripted, script: Script, fault) -> None:
         script.faults.append(fault)
-        judging.votes_by_sampling(scripted, pair(), [True], rng())
+        judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         Endpoint.objects.update(open_until=None)  # as if the pause the server asked for were over
-        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         assert votes.failure is None
         assert len(votes.cast) == 1
 
     def test_a_server_that_is_down_is_unreachable(self, make_endpoint) -> None:
-        votes = judging.votes_by_sampling(make_endpoint("http://127.0.0.1:9/v1"), pair(), [True, False], rng())
+        votes = judge_calls.votes_by_sampling(make_endpoint("http://127.0.0.1:9/v1"), pair(), [True, False], rng())
         assert type(votes.failure) is Unreachable
         assert votes.failure.retry_after > 0
 
     @pytest.mark.parametrize("fault", UNPARSABLE)
     def test_what_is_no_label_is_asked_again_a_few_times_and_never_guessed(self, scripted, script, fault) -> None:
-        script.faults.extend([fault] * judging.MOST_ASKS)
-        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        script.faults.extend([fault] * judge_calls.MOST_ASKS)
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         assert votes.cast == ()
         assert type(votes.failure) is Unparsable
         assert isinstance(votes.failure, NeedsAttention)
-        assert len({body["seed"] for body in script.requests}) == votes.unparsable == judging.MOST_ASKS
-        assert scripted.totals()["unparsable"] == judging.MOST_ASKS
+        assert len({body["seed"] for body in script.requests}) == votes.unparsable == judge_calls.MOST_ASKS
+        assert scripted.totals()["unparsable"] == judge_calls.MOST_ASKS
 
     @pytest.mark.parametrize("fault", UNPARSABLE)
     def test_a_vote_counts_the_replies_it_took(self, scripted, script: Script, fault) -> None:
         script.faults.extend([fault, says(" b. ")])
-        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         assert votes.failure is None
         assert (votes.cast[0].asks, votes.cast[0].for_proposal, votes.unparsable) == (2, False, 1)
 
     def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
-        script.faults.extend([says("A"), *[says("neither")] * judging.MOST_ASKS, says("B")])
-        votes = judging.votes_by_sampling(scripted, pair(), [True, True, True], rng())
+        script.faults.extend([says("A"), *[says("neither")] * judge_calls.MOST_ASKS, says("B")])
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True, True, True], rng())
         assert [(vote.place, vote.for_proposal) for vote in votes.cast] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)
 
     def test_after_a_fault_that_passes_the_rest_is_not_begun(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("A"), status(500)])
-        votes = judging.votes_by_sampling(scripted, pair(), [True] * 6, rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True] * 6, rng())
         assert len(votes.cast) == 1
         assert len(script.requests) == 2
 
@@ -285,7 +285,7 @@ class TestFaults:
     )  # fmt: skip
     def test_retry_after_is_read_as_seconds_or_date(self, scripted, script, header: str, least, most) -> None:
         script.faults.append(status(429, Retry_After=header))
-        votes = judging.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
         assert least <= votes.failure.retry_after <= most
 
     def test_log_probabilities_that_are_missing_or_wrong_are_refused(self, scripted, script: Script) -> None:
@@ -301,25 +301,25 @@ class TestFaults:
         assert isinstance(shy.failure, Unable)
         assert "something else than A or B" in shy.failure.reason
         # Sampled votes have the law that p would have had.
-        assert judging.votes_by_sampling(scripted, pair(), [True], rng()).failure is None
+        assert judge_calls.votes_by_sampling(scripted, pair(), [True], rng()).failure is None
 
 
 class TestRatings:
     SCALE = RatingScale(1, 10)
 
-    def rated(self) -> judging.Rated:
-        return judging.Rated("texts", "How dark is it?", Exhibit(CURRENT), self.SCALE)
+    def rated(self) -> judge_calls.Rated:
+        return judge_calls.Rated("texts", "How dark is it?", Exhibit(CURRENT), self.SCALE)
 
     def test_ratings_are_whole_numbers_on_the_scale(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("7"), says("I'd say 8"), says('"8".'), says("10")])
-        ratings = judging.ratings(scripted, self.rated(), 3, rng())
+        ratings = judge_calls.ratings(scripted, self.rated(), 3, rng())
         assert ratings.given == (7, 8, 10)
         assert ratings.unparsable == 1
         assert script.requests[0]["structured_outputs"] == {"choice": list(self.SCALE.answers)}
 
     def test_a_real_server_rates(self, llama: Endpoint) -> None:
-        ratings = judging.ratings(llama, self.rated(), 20, rng())
+        ratings = judge_calls.ratings(llama, self.rated(), 20, rng())
         assert ratings.failure is None
         assert len(ratings.given) == 20
         assert len(set(ratings.given)) > 1

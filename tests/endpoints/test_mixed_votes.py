@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from prefmh_web.endpoints import judging
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
-from sampler.model_judges import Exhibit
+from sampler.judges import Exhibit
 from tests.endpoints.conftest import KNOWN
 from tests.support.scripted_server import Script, votes_asked
 
@@ -19,8 +19,8 @@ SEED, VOTES, TEMPERATURE = 20261122, 600, 0.5
 LISTED = 0.4
 
 
-def pair() -> judging.Pair:
-    return judging.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), TEMPERATURE)
+def pair() -> judge_calls.Pair:
+    return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), TEMPERATURE)
 
 
 def hiding(body: dict) -> dict:
@@ -38,7 +38,9 @@ def hides(scripted: Endpoint, script: Script) -> Endpoint:
     return scripted
 
 
-def z_scores(cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judging.ModelVote]]) -> dict[bool, float]:
+def z_scores(
+    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.ModelVote]],
+) -> dict[bool, float]:
     """Return, by order, how many standard deviations the votes for the proposal lie off their Binomial mean."""
     draws = np.random.default_rng(SEED)
     votes = cast([place % 2 == 0 for place in range(VOTES)], draws)
@@ -51,7 +53,7 @@ def z_scores(cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judg
 
 
 def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
-    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judging.ModelVote]:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
         votes = votes_by_either(hides, pair(), first, draws.random(VOTES), draws)
         assert votes.failure is None
         assert [vote.place for vote in votes.cast] == list(range(VOTES))
@@ -64,10 +66,10 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
 
 
 def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
-    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judging.ModelVote]:
-        told = judging.votes_by_log_probabilities(hides, pair(), first, draws.random(VOTES)).cast
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
+        told = judge_calls.votes_by_log_probabilities(hides, pair(), first, draws.random(VOTES)).cast
         rest = [place for place in range(VOTES) if first[place]]
-        return [*told, *(judging.ModelVote(place, True, True, asks=0) for place in rest)]
+        return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
 
     assert abs(z_scores(cast)[True]) > 4
 

@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from prefmh_web.endpoints import judging
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.models import Endpoint
-from sampler.model_judges import Exhibit, RatingScale, pairwise_messages, rating_messages
+from sampler.judges import Exhibit, RatingScale, pairwise_messages, rating_messages
 
 # The control tokens of the tests' model come first in its vocabulary.
 CONTROL = range(6)
@@ -31,8 +31,8 @@ def turns(base_url: str, messages: list[dict]) -> list[int]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_cannot_end_the_turn_it_is_shown_in(llama: Endpoint, text: str) -> None:
-    pair = judging.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(text))
-    plain = judging.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
+    pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(text))
+    plain = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
     for first in (True, False):
         assert turns(llama.base_url, pair.messages(first)) == turns(llama.base_url, plain.messages(first))
 

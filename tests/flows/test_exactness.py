@@ -5,7 +5,7 @@ import pytest
 
 import sampler
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison
-from prefmh_web.campaigns.plans import plan_of
+from prefmh_web.campaigns.started import plan_of
 from tests.support.catalogs import independent_law, neighbours_law
 from tests.support.exact import target, transition_matrix, visits_p_value
 from tests.support.majority import majority_chain

@@ -10,7 +10,8 @@ from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import lifecycle, setup
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign
 from sampler.__main__ import main
 from tests.support.files import archive, picture
@@ -28,7 +29,7 @@ SPACES = {
 def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
     """Return a campaign that four people have voted to its end."""
     recipe = make_recipe(space=space, kernel=kernel, steps=steps)
-    campaign = setup.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    campaign = drafts.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
     lifecycle.start(campaign)
     annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
     rng = np.random.default_rng(5)
@@ -61,7 +62,7 @@ def test_a_record_with_another_object_in_it_does_not_replay(researcher, idle_tas
 def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
     space, kernel = SPACES["images"]
     recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel)).model_dump(mode="json")
-    campaign = setup.create(owner=researcher, name="Open", recipe=recipe)
+    campaign = drafts.create(owner=researcher, name="Open", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     path = export_to(campaign, tmp_path)

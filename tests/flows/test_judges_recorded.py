@@ -15,8 +15,10 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import claims, judging, lifecycle, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Turn, Vote
+from prefmh_web.campaigns.proposals import claims
 from prefmh_web.endpoints import slots
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -306,7 +308,7 @@ def test_a_slow_endpoint_is_asked_once_for_each_vote(
     researcher, endpoint, script, idle_tasks, monkeypatch, short_claims, eventually
 ):
     # How long a turn stood before turns were renewed: three times the time for a request, and this.
-    monkeypatch.setattr(judging, "_GRACE", timedelta(0), raising=False)
+    monkeypatch.setattr(turns, "_GRACE", timedelta(0), raising=False)
     Endpoint.objects.update(concurrency=4, timeout_s=2)
 
     def answer(body: dict) -> dict:
@@ -354,10 +356,10 @@ def test_a_turn_of_a_worker_that_died_is_taken_again_after_its_deadline(
     comparison = Comparison.objects.filter(verdict=None).first()
     judge = campaign.judges.get()
     monkeypatch.setattr(claims, "CLAIM_S", 2.0)
-    assert judging._claim(comparison.pk, judge.pk)
-    assert (comparison.pk, judge.pk) not in set(judging.waiting())
+    assert turns._claim(comparison.pk, judge.pk)
+    assert (comparison.pk, judge.pk) not in set(turns.waiting())
     threading.Event().wait(2.1)
-    assert (comparison.pk, judge.pk) in set(judging.waiting())
+    assert (comparison.pk, judge.pk) in set(turns.waiting())
     sweep(campaign, idle_tasks)
     assert campaign.status == Campaign.Status.FINISHED
 

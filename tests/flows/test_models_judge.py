@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.annotate import leases
-from prefmh_web.campaigns import judging, lifecycle, room, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import capacity, leases
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -119,7 +120,7 @@ def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_t
         comparison = Comparison.objects.get(pk=lease.comparison_id)
         # The model has cast what it has to cast: what is open now is for people to settle.
         model, _ = campaign.judges.all()
-        assert comparison.votes.filter(judge=model).count() == 2 or not room.has_room(comparison, model)
+        assert comparison.votes.filter(judge=model).count() == 2 or not capacity.has_room(comparison, model)
         leases.answer(lease.key, annotator, Side.LEFT if rng.random() < 0.5 else Side.RIGHT, 0)
         idle_tasks()
         campaign.refresh_from_db()
@@ -166,7 +167,7 @@ def test_replies_that_are_no_label_park_the_step_until_somebody_has_seen_to_it(
     parked = Turn.objects.filter(until__isnull=True).count()
     assert parked == 2
     script.faults.clear()
-    assert judging.try_again(campaign) == parked
+    assert turns.try_again(campaign) == parked
     idle_tasks()
     finish(campaign, idle_tasks)
     assert_replay_passes(export_to(campaign, tmp_path))
@@ -184,16 +185,16 @@ def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_
     campaign = left_unanswered(researcher, script, idle_tasks)
     comparison = Comparison.objects.filter(verdict__isnull=True).first()
     judge = campaign.judges.get()
-    claimed = judging._claim(comparison.pk, judge.pk)
+    claimed = turns._claim(comparison.pk, judge.pk)
     assert claimed is not None
     before = len(votes_asked(script))
-    judging.take_turn(comparison.pk, judge.pk)
+    turns.take_turn(comparison.pk, judge.pk)
     assert len(votes_asked(script)) == before
     # The process that had claimed it died: once its time is over, somebody else takes the turn.
-    assert (comparison.pk, judge.pk) not in set(judging.waiting())
+    assert (comparison.pk, judge.pk) not in set(turns.waiting())
     Turn.objects.update(until=Turn.objects.first().since)
-    assert (comparison.pk, judge.pk) in set(judging.waiting())
-    judging.take_turn(comparison.pk, judge.pk)
+    assert (comparison.pk, judge.pk) in set(turns.waiting())
+    turns.take_turn(comparison.pk, judge.pk)
     assert comparison.votes.exists()
 
 

@@ -12,8 +12,13 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import export, judging, lifecycle, loop, plans, rating, setup, tasks
+from prefmh_web.campaigns import lifecycle, started, tasks
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.model_judges.kinds import ratings
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
+from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
@@ -129,7 +134,7 @@ def test_verdicts_follow_from_the_ratings_and_the_numbers_that_were_drawn(resear
 def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
     # Of this form, that a state with the better rating stays for a while is as good as certain.
     recipe = rated_recipe("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = setup.create(owner=researcher, name="Made", recipe=recipe)
+    campaign = drafts.create(owner=researcher, name="Made", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     moves = sum(not step.is_identity for step in Comparison.objects.all())
@@ -181,7 +186,7 @@ def test_replies_that_are_no_rating_park_the_step_until_somebody_has_seen_to_it(
     assert "11 is not between 1 and 10" in Turn.objects.first().reason
     script.faults.clear()
     script.faults.append(returns(chat_reply("eleven")))
-    judging.try_again(campaign)
+    turns.try_again(campaign)
     idle_tasks()
     finish(campaign, idle_tasks)
     path = export_to(campaign, tmp_path)
@@ -201,7 +206,7 @@ def waiting(researcher, endpoint, idle_tasks) -> Comparison:
     chain = campaign.chains.get()
     Turn.objects.all().delete()
     while not (found := chain.comparisons.filter(verdict__isnull=True).first()):
-        loop.open_comparison(chain.pk, sampler.ask(plans.plan_of(campaign), plans.position_of(chain)))
+        transitions.open_comparison(chain.pk, sampler.ask(started.plan_of(campaign), started.position_of(chain)))
         idle_tasks()
         chain.refresh_from_db()
     Rating.objects.all().delete()
@@ -212,8 +217,8 @@ def waiting(researcher, endpoint, idle_tasks) -> Comparison:
 def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     judge = waiting.chain.campaign.judges.first()
     script.requests.clear()
-    claimed = judging._claim(waiting.pk, judge.pk)
-    judging.take_turn(waiting.pk, judge.pk)
+    claimed = turns._claim(waiting.pk, judge.pk)
+    turns.take_turn(waiting.pk, judge.pk)
     assert script.requests == []
     # Both come back, the one that was thought lost as well.
     Turn.objects.all().delete()
@@ -227,8 +232,8 @@ def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
 
 def rate(taken) -> None:
     admitted = Admitted()
-    asked = rating.ask(taken.comparison, taken.judge, taken.state, taken.slots, admitted)
-    judging._rate(taken, *asked, admitted)
+    asked = ratings.ask(taken.comparison, taken.judge, taken.state, taken.slots, admitted)
+    turns._rate(taken, *asked, admitted)
 
 
 def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(waiting, idle_tasks, script):
@@ -240,14 +245,14 @@ def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(
             )
     # Seen from outside in that moment, it is open, and no difference.
     assert waiting.verdict is None
-    assert (waiting.pk, judges[0].pk) in set(judging.waiting())
-    judging.take_turn(waiting.pk, judges[0].pk)
+    assert (waiting.pk, judges[0].pk) in set(turns.waiting())
+    turns.take_turn(waiting.pk, judges[0].pk)
     waiting.refresh_from_db()
     assert waiting.verdict
 
 
 TAMPERINGS = {
-    "a rating": ("ratings.csv", lambda rows: rows[0].update(rating=str(int(rows[0]["rating"]) % 10 + 1))),
+    "a rating": ("ratings.csv", lambda rows: rows[0].update(ratings=str(int(rows[0]["rating"]) % 10 + 1))),
     "a missing rating": ("ratings.csv", lambda rows: rows.pop(0)),
     "all ratings": ("ratings.csv", lambda rows: rows.clear()),
     "a mean": ("steps.csv", lambda rows: moved(rows).update(proposal_ratings="9.5 9.5")),
@@ -341,7 +346,7 @@ def test_other_campaigns_export_no_rating_and_replay_without_the_file(campaign, 
 def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoint, script, idle_tasks, tmp_path):
     script.faults.extend([status(500)] * 200)
     recipe = rated_recipe(space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = setup.create(owner=researcher, name="Made", recipe=recipe)
+    campaign = drafts.create(owner=researcher, name="Made", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     chunks = export.archive(campaign)

@@ -4,8 +4,10 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, plans, proposing, setup, tasks
+from prefmh_web.campaigns import lifecycle, started, tasks
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Chain, Draft, State, Turn
+from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.model_server import model_server, write_model
@@ -57,7 +59,7 @@ def endpoint(researcher, llama_url, settings) -> Endpoint:
 def make(owner, **changes) -> Campaign:
     recipe = make_recipe(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return setup.create(owner=owner, name="Written", recipe=recipe)
+    return drafts.create(owner=owner, name="Written", recipe=recipe)
 
 
 def finish(campaign: Campaign, idle_tasks) -> None:
@@ -81,7 +83,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
     path = export_to(campaign, tmp_path)
     assert "32 verdicts" in assert_replay_passes(path)
     # Tokens are the state: what was written is never tokenised again.
-    space = plans.plan_of(campaign).space
+    space = started.plan_of(campaign).space
     for row in table(path, "states.csv"):
         writing = space.decode(row["code"])
         assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
@@ -117,7 +119,7 @@ def test_while_people_vote_both_next_proposals_are_written(researcher, endpoint,
     Chain.objects.filter(pk=chain_id).update(step=comparison.step, head=comparison.proposal)
     comparison.verdict, comparison.decided_at = "accept", timezone.now()
     comparison.save()
-    proposing.write(campaign.pk)
+    drawing.write(campaign.pk)
     chain = Chain.objects.get(pk=chain_id)
     opened = chain.comparisons.get(step=comparison.step + 1)
     assert chain.foreseen >= 1

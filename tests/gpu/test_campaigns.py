@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.campaigns import lifecycle, plans, setup
+from prefmh_web.campaigns import lifecycle, started
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, State
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
 from tests.support import engines
@@ -38,7 +39,7 @@ def make(owner, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "system": "moon", "limit": 8}
     recipe = make_recipe(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return setup.create(owner=owner, name="Written here", recipe=recipe)
+    return drafts.create(owner=owner, name="Written here", recipe=recipe)
 
 
 class TestInOneProcess:
@@ -54,7 +55,7 @@ class TestInOneProcess:
         assert sum(chain.foreseen for chain in campaign.chains.all()) > 0
         path = export_to(campaign, tmp_path)
         assert "24 verdicts" in assert_replay_passes(path)
-        space = plans.plan_of(campaign).space
+        space = started.plan_of(campaign).space
         for row in table(path, "states.csv"):
             writing = space.decode(row["code"])
             assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]

@@ -13,14 +13,16 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
-pytest.importorskip("diffusers", reason="needs the extra [gpu]")
-
 import sampler
-from prefmh_web.annotate import leases
-from prefmh_web.campaigns import lifecycle, paintings, plans, proposing, setup, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.exhibits import exhibit
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Draft, State
 from prefmh_web.campaigns.pictures import Look, picture
+from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.campaigns.proposals.backends import rendered_images
+from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
 from prefmh_web.endpoints.models import Endpoint
@@ -28,6 +30,8 @@ from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_recipe, vote_until_finished
+
+pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -71,7 +75,7 @@ def offer(settings, folders):
 
 def make(owner, **changes) -> Campaign:
     recipe = make_recipe(space=SPACE, kernel=sampler.PAPER_MIXTURE, chains=2, steps=6) | changes
-    return setup.create(owner=owner, name="Painted", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    return drafts.create(owner=owner, name="Painted", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
 
 
 def started(owner, idle_tasks, **changes) -> Campaign:
@@ -111,7 +115,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     assert "10 verdicts" in assert_replay_passes(path)
     rows = table(path, "states.csv")
     assert len({row["code"] for row in rows}) == len(rows) == campaign.states.count() == 12
-    decoder, space = local_decoder("turbo", PROMPT), plans.plan_of(campaign).space
+    decoder, space = local_decoder("turbo", PROMPT), plan_of(campaign).space
     for row in rows:
         stored, _ = picture(campaign.states.get(place=row["state"]), Look())
         assert stored == sampler.png(decoder.pixels(space.decode(row["code"].removeprefix("'")).vector))
@@ -166,10 +170,10 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
     assert starts[0].picture.name.split("/")[-1] == starts[1].picture.name.split("/")[-1]
     assert picture(starts[0], Look()) == picture(starts[1], Look())
     offer("broken")
-    space = plans.plan_of(first).space
-    paintings.paint(first, [space.decode(starts[0].code)])
+    space = plan_of(first).space
+    rendered_images.paint(first, [space.decode(starts[0].code)])
     with pytest.raises(Unable, match="not finite"):
-        paintings.paint(first, [space.start(np.random.default_rng(1), 0)])
+        rendered_images.paint(first, [space.start(np.random.default_rng(1), 0)])
 
 
 def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
@@ -180,7 +184,7 @@ def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_t
     assert (drafts.count(), drafts.values("code").distinct().count()) == (2, 1)
     drafts.last().delete()
     offer("broken")
-    proposing.foresee(campaign.pk)
+    drawing.foresee(campaign.pk)
     assert drafts.count() == 2
     vote_once(campaign)
     idle_tasks()
@@ -200,7 +204,7 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
     head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
     Draft.objects.filter(chain=comparison.chain, state=head).delete()
     stays = Draft.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
-    paintings.discard_drafts([stays], campaign)
+    rendered_images.discard_drafts([stays], campaign)
     assert not Draft.objects.filter(pk=stays.pk).exists()
     assert head.picture.name in pictures_of(campaign)
 
@@ -249,12 +253,12 @@ def test_a_disk_that_takes_no_picture_parks_the_chain_with_the_reason_until_it_d
 def test_a_sweep_gives_one_hint_for_a_campaign_and_none_while_a_picture_is_made(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks, chains=3)
     Comparison.objects.all().delete()
-    assert len(list(proposing.chains_to_hint())) == 1
+    assert len(list(drawing.chains_to_hint())) == 1
     Chain.objects.filter(place=1).update(waits_until=timezone.now() + timedelta(minutes=5))
-    assert list(proposing.chains_to_hint()) == []
+    assert list(drawing.chains_to_hint()) == []
     # A rest after a failure is no work.
     Chain.objects.filter(place=1).update(waits_because="no memory")
-    assert [chain.campaign for chain in proposing.chains_to_hint()] == [campaign]
+    assert [chain.campaign for chain in drawing.chains_to_hint()] == [campaign]
 
 
 def test_a_start_without_pictures_says_so_and_changes_nothing(researcher, idle_tasks, offer, settings):

@@ -3,7 +3,7 @@
 import json
 import logging
 
-from prefmh_web.annotate import leases
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side
 from prefmh_web.operations import logs
 

@@ -8,8 +8,7 @@ from django.db import connection
 from django.db.models import Count, F, Q
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.annotate import leases
-from prefmh_web.campaigns import loop
+from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.operations import metrics
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished, wait_until_idle
@@ -36,10 +35,10 @@ def assert_exact() -> None:
 
 
 def cast_too_late(comparison: Comparison, annotator: Annotator) -> None:
-    with loop.locked(pk=comparison.pk) as locked:
+    with transitions.locked(pk=comparison.pk) as locked:
         judge = locked.chain.campaign.judges.first()
         sides = {"proposal_side": Side.LEFT, "chosen_side": Side.LEFT}
-        loop.cast_vote(locked, key=uuid.uuid4(), judge=judge, annotator=annotator, **sides)
+        transitions.cast_vote(locked, key=uuid.uuid4(), judge=judge, annotator=annotator, **sides)
 
 
 def test_nothing_yet(db):

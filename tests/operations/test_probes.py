@@ -5,7 +5,7 @@ import ipaddress
 import httpx
 import pytest
 
-from prefmh_web.annotate import leases
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Side
 from tests.support.processes import wait_for
 

@@ -13,8 +13,10 @@ from django.test import override_settings
 
 import sampler
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.campaigns import export, lifecycle, setup
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.released import server, voting
@@ -92,7 +94,7 @@ def _draft(case: Case, owner, name: str) -> Campaign:
     recipe = sampler.parse_recipe(described).model_dump(mode="json")
     filename, content = case.file or ("", b"")
     file = ContentFile(content, filename) if case.file else None
-    campaign = setup.create(owner=owner, name=name, recipe=recipe, file=file, filename=filename)
+    campaign = drafts.create(owner=owner, name=name, recipe=recipe, file=file, filename=filename)
     wait_until_idle()
     # What was read of the file is on the campaign's row of another process, as it were.
     return Campaign.objects.get(pk=campaign.pk)

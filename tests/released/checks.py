@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import export
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.record import export
 from tests.released import voting
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.stack import sweep_everything, wait_until_idle

@@ -9,8 +9,9 @@ from django.conf import settings
 from django.utils import timezone
 
 import sampler
-from prefmh_web.annotate import leases, people
+from prefmh_web.annotate import admission
 from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, Turn
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import sweep_everything, wait_until_idle
@@ -82,7 +83,7 @@ def let_time_pass() -> None:
 
 def _joined(invitation) -> Annotator:
     session = import_module(settings.SESSION_ENGINE).SessionStore()
-    annotator = people.join(session, invitation)
+    annotator = admission.join(session, invitation)
     session.save()
     return annotator
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sampler import Record, parse_recipe
-from sampler.diagnose import diagnose
+from sampler.diagnostics.report import diagnose
 from tests.support.leaning import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sampler.spaces.images.description import describe_image
+from sampler.objects.images.measures import describe_image
 
 SIDE = 64
 

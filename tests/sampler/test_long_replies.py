@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sampler.model_judges import RatingScale, UnparsableReplyError, parse_label, parse_rating
+from sampler.judges import RatingScale, UnparsableReplyError, parse_label, parse_rating
 
 # Each is a way to make a pattern that is not linear try every division of the reply.
 SHAPES = {
@@ -32,7 +32,7 @@ SHAPES = {
 PATIENCE_S = 60
 READ_ALL = """
 import sys
-from sampler.model_judges import RatingScale, UnparsableReplyError, parse_label, parse_rating
+from sampler.judges import RatingScale, UnparsableReplyError, parse_label, parse_rating
 
 def length_of_error(read, reply):
     try:

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
-from sampler.order import RandomOrder, TwoJudgeOrder
 from sampler.rules import InvalidPlugIn, NVote
+from sampler.rules.order import RandomOrder, TwoJudgeOrder
 
 decimal.getcontext().prec = 60
 decimal.getcontext().Emax, decimal.getcontext().Emin = 10**9, -(10**9)

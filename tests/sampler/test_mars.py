@@ -11,7 +11,7 @@ import pytest
 from sampler import Mars
 from sampler.__main__ import main
 from sampler.experiments.mars import MarsRun, run_chain, run_chains, summary
-from sampler.spaces.molecules.description import describe_molecule
+from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
 
 RUN = MarsRun(seed=3, steps=60, convention="paper")

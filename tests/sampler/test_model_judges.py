@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler.model_judges import (
+from sampler.judges import (
     Exhibit,
     Picture,
     RatingScale,

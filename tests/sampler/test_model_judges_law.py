@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler.model_judges import NoPreferenceError, drawn_vote, label_preference
+from sampler.judges import NoPreferenceError, drawn_vote, label_preference
 
 LOGITS = st.floats(-8, 0)
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from sampler.spaces.molecules.drawing import draw_molecule, draw_pair
+from sampler.objects.molecules.drawing import draw_molecule, draw_pair
 
 PAIRS = {
     "an arm added": ("CC(=O)Nc1ccc(O)cc1", "CC(=O)Nc1ccc(O)c(-c2ccc(S(N)(=O)=O)cc2)c1"),

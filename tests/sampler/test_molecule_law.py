@@ -11,11 +11,11 @@ from rdkit import Chem
 
 from sampler import Purpose, stream
 from sampler.__main__ import main
+from sampler.experiments.size_pilot import drug_like_sizes, pilot, sizes_visited
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecules.description import describe_molecule
+from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state
 from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights, parse_size_log_weights
-from sampler.spaces.molecules.pilot import drug_like_sizes, pilot, sizes_visited
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
 THREE = (0.0, -1.0, -3.0)

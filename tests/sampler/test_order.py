@@ -7,7 +7,7 @@ import pytest
 
 from sampler import ORDERS, BalancedOrder, NVote, RandomOrder, TwoJudgeOrder, target, transition_matrix
 from sampler.exact import log_base_ratio, preferences, transitions_of
-from sampler.order import leaning
+from sampler.rules.order import leaning
 from tests.support import synthetic
 from tests.support.catalogs import LOPSIDED, SMALL_CATALOGS, independent_law, neighbours_law, two_scores
 from tests.support.exact import imbalance, stationary

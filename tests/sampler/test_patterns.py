@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from scipy import stats
 
 from sampler.kernels.crank_nicolson import CrankNicolson
-from sampler.spaces.images.encoding import png, preview
-from sampler.spaces.images.fields import cosine, sine
+from sampler.objects.images.encoding import png, preview
 from sampler.spaces.images.latent import Latent, normals_of, standard_normals
-from sampler.spaces.images.patterns import DIMENSION, SIDE
+from sampler.spaces.images.patterns.decoder import DIMENSION, SIDE
+from sampler.spaces.images.patterns.fields import cosine, sine
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.streams import Purpose, stream
 

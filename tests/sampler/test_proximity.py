@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sampler.spaces.catalogs.proximity import nearest_by_distance, symmetric
+from sampler.objects.nearness import nearest_by_distance, symmetric
 
 
 def test_two_items_are_linked_when_either_is_among_the_others_nearest():

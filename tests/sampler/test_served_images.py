@@ -13,7 +13,7 @@ from scipy import stats
 from sampler import PAPER_MIXTURE, CrankNicolson, RecipeError, parse_recipe, replay
 from sampler.acceptance import Verdict
 from sampler.chain import Proposal, advance, ask, begin
-from sampler.ledger import state_number
+from sampler.record.state_index import state_number
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.latent_space import LatentSpace
 from sampler.spaces.images.served import MAX_DIMENSION, SDXL_TURBO_DIMENSION

@@ -10,8 +10,8 @@ import pytest
 
 from sampler import parse_recipe
 from sampler.exact import imbalance, log_base_ratio, preferences, transitions_of
-from sampler.order import leaning
 from sampler.rules import NVote
+from sampler.rules.order import leaning
 from tests.support.catalogs import LOPSIDED, neighbours_law, two_scores
 from tests.support.exact import target
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sampler.model_judges import truncation_in
+from sampler.judges import truncation_in
 
 RNG_SEED = 20261122
 HOT, REPLIES, LISTED = 2.0, 64, 20

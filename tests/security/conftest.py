@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.management import call_command
 
-from prefmh_web import limits
+from prefmh_web.transport import rate_limits
 from tests.security import world as worlds
 from tests.support.stack import LiveServer, wait_until_idle
 
@@ -13,9 +13,9 @@ from tests.support.stack import LiveServer, wait_until_idle
 @pytest.fixture(autouse=True)
 def fresh_limits() -> Iterator[None]:
     """Nobody pays for the attempts of the test before."""
-    limits.forget()
+    rate_limits.forget()
     yield
-    limits.forget()
+    rate_limits.forget()
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from prefmh_web.campaigns import export, setup
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Catalog
-from sampler.spaces.catalogs.objects import MAX_ITEMS
+from prefmh_web.campaigns.record import export
+from sampler.objects.items import MAX_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support import files
@@ -81,7 +82,7 @@ BOMBS = {
 def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_tasks, tmp_path, bomb):
     recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2})
     file = SimpleUploadedFile("a.zip", BOMBS[bomb]())
-    draft = setup.create(owner=researcher, file=file, filename="a.zip", name="A", recipe=recipe)
+    draft = drafts.create(owner=researcher, file=file, filename="a.zip", name="A", recipe=recipe)
     idle_tasks()
     draft.catalog.refresh_from_db()
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -97,7 +98,7 @@ def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
     content = files.archive(
         {"a.png": GOOD, "b.png": files.picture("blue"), "c.png": files.png_that_claims(40_000, 40_000)}
     )
-    draft = setup.create(
+    draft = drafts.create(
         owner=researcher, file=SimpleUploadedFile("a.zip", content), filename="a.zip", name="A", recipe=recipe
     )
     idle_tasks()
@@ -154,7 +155,7 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_meant_to_harm_gives_no_objects(researcher, idle_tasks, table):
     file = SimpleUploadedFile("t.csv", TABLES[table])
-    draft = setup.create(owner=researcher, file=file, filename="t.csv", name="A", recipe=make_recipe())
+    draft = drafts.create(owner=researcher, file=file, filename="t.csv", name="A", recipe=make_recipe())
     idle_tasks()
     draft.catalog.refresh_from_db()
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -197,7 +198,7 @@ def test_smiles_meant_to_harm_are_refused_row_by_row(researcher, idle_tasks, smi
     recipe = make_recipe(space={"kind": "catalog", "objects": "molecules", "neighbours": 1})
     content = files.table([["smiles"], ["CCO"], ["CCN"], [smiles]])
     file = SimpleUploadedFile("m.csv", content)
-    draft = setup.create(owner=researcher, file=file, filename="m.csv", name="A", recipe=recipe)
+    draft = drafts.create(owner=researcher, file=file, filename="m.csv", name="A", recipe=recipe)
     idle_tasks()
     assert sorted(draft.states.values_list("content", flat=True)) == ["CCN", "CCO"]
     page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()

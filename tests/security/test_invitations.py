@@ -8,9 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.annotate import consumer, leases, people
+import prefmh_web.transport.sessions
+from prefmh_web.annotate import admission, consumer
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import access
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Vote
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
@@ -72,9 +74,9 @@ def test_of_many_who_open_a_link_for_one_person_at_once_one_gets_in(campaign):
         try:
             session = Client().session
             start.wait()
-            people.join(session, single)
+            admission.join(session, single)
             outcomes.append("in")
-        except people.NotAdmitted:
+        except admission.NotAdmitted:
             outcomes.append("out")
         finally:
             connections.close_all()
@@ -186,7 +188,7 @@ def test_the_heartbeat_asks_a_page_whose_session_has_ended_to_connect_again(live
     [key] = [part.split("=")[1] for part in cookies.split("; ") if part.startswith("prefmh_session=")]
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         socket.recv(timeout=10)
-        people.sessions.stored(key).flush()
+        prefmh_web.transport.sessions.stored(key).flush()
         assert closing_code(socket) == 1011
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         assert closing_code(socket) == 4401

@@ -10,10 +10,10 @@ from django.db import connections
 from django.test import Client, RequestFactory
 from limits.errors import StorageError
 
-from prefmh_web import limits
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.annotate import consumer
 from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.transport import rate_limits
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
@@ -31,16 +31,16 @@ def rates(settings):
 
 
 def test_every_rate_can_be_read():
-    for rate in limits.RATES.values():
-        assert limits._rate(rate).amount > 0
+    for rate in rate_limits.RATES.values():
+        assert rate_limits._rate(rate).amount > 0
 
 
 def test_one_persons_uses_are_not_anothers(rates):
     rates(votes="2/minute")
     for person in (1, 1, 2, 2):
-        limits.spend("votes", person)
-    with pytest.raises(limits.TooMany) as refused:
-        limits.spend("votes", 1)
+        rate_limits.spend("votes", person)
+    with pytest.raises(rate_limits.TooMany) as refused:
+        rate_limits.spend("votes", 1)
     assert 1 <= refused.value.retry_after <= 60
 
 
@@ -51,10 +51,10 @@ def test_without_its_storage_each_process_counts_for_itself(rates, monkeypatch):
 
     rates(votes="1/minute")
     with monkeypatch.context() as patch:
-        patch.setattr(limits, "_shared", Broken)
-        limits.spend("votes", 1)
-        with pytest.raises(limits.TooMany):
-            limits.spend("votes", 1)
+        patch.setattr(rate_limits, "_shared", Broken)
+        rate_limits.spend("votes", 1)
+        with pytest.raises(rate_limits.TooMany):
+            rate_limits.spend("votes", 1)
 
 
 @pytest.mark.parametrize("longest_last", [False, True])
@@ -62,19 +62,19 @@ def test_of_several_rates_each_is_counted_and_the_longest_wait_is_told(rates, lo
     rates(votes="1/hour", forms="2/minute")
     both = [("votes", 1), ("forms", 1)]
     both.sort(reverse=not longest_last)
-    limits.spend_each(*both)
-    with pytest.raises(limits.TooMany) as refused:
-        limits.spend_each(*both)
+    rate_limits.spend_each(*both)
+    with pytest.raises(rate_limits.TooMany) as refused:
+        rate_limits.spend_each(*both)
     assert 60 < refused.value.retry_after <= 3600
     # Beyond the first rate the second was counted nonetheless, and now both are exhausted.
-    with pytest.raises(limits.TooMany):
-        limits.check_each(("forms", 1))
-    with pytest.raises(limits.TooMany) as refused:
-        limits.check_each(*both)
+    with pytest.raises(rate_limits.TooMany):
+        rate_limits.check_each(("forms", 1))
+    with pytest.raises(rate_limits.TooMany) as refused:
+        rate_limits.check_each(*both)
     assert 60 < refused.value.retry_after <= 3600
     # Looking counts nothing.
-    limits.check_each(("votes", 2), ("forms", 2))
-    limits.spend_each(("votes", 2), ("forms", 2))
+    rate_limits.check_each(("votes", 2), ("forms", 2))
+    rate_limits.spend_each(("votes", 2), ("forms", 2))
 
 
 def try_to_sign_in(name: str, address: str = "192.0.2.1", password: str = "guessed"):
@@ -138,7 +138,7 @@ def test_what_is_no_name_is_refused_and_counted_too(idle_tasks, rates, fields):
 
 
 def test_an_hour_of_guesses_from_one_place_locks_no_account_everywhere():
-    here, anywhere = (limits._rate(limits.RATES[name]) for name in ("sign-in-name-here", "sign-in-name"))
+    here, anywhere = (rate_limits._rate(rate_limits.RATES[name]) for name in ("sign-in-name-here", "sign-in-name"))
     # So many windows of the shorter rate touch one of the longer.
     touching = anywhere.get_expiry() // here.get_expiry() + 1
     assert here.amount * touching < anywhere.amount
@@ -273,7 +273,7 @@ def test_a_vote_by_post_beyond_the_rate_is_not_stored_and_can_be_sent_again(clie
     second = client.get(vote).context["panel"].lease.key
     refused = client.post(vote, {"choice": "left", "lease": second})
     assert (refused.status_code, Vote.objects.count()) == (429, 1)
-    limits.forget()
+    rate_limits.forget()
     client.post(vote, {"choice": "left", "lease": second})
     assert Vote.objects.filter(key=second, number__isnull=False).exists()
 
@@ -289,7 +289,7 @@ def test_a_vote_by_socket_beyond_the_rate_is_sent_again_after_reconnecting(live_
         send(socket, lease=third, choice="left")
         assert closing_code(socket) == consumer.TOO_OFTEN
     assert not Vote.objects.filter(key=third).exists()
-    limits.forget()
+    rate_limits.forget()
     with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
         assert lease_in(socket.recv(timeout=10)) == third
         send(socket, lease=third, choice="left")
@@ -335,4 +335,4 @@ def test_a_researchers_forms_are_counted(researcher, campaign, rates):
 def test_the_address_that_is_counted(settings, peer, forwarded, proxies, address):
     settings.TRUSTED_PROXIES = tuple(map(ipaddress.ip_network, proxies))
     headers = {"x-forwarded-for": forwarded} if forwarded else {}
-    assert limits.by_address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)) == address
+    assert rate_limits.by_address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)) == address

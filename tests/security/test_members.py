@@ -4,9 +4,10 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.accounts.roles import is_researcher, make_researcher
-from prefmh_web.campaigns import access, live
-from prefmh_web.campaigns.access import Right
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Membership
+from prefmh_web.transport import nudges
 from tests.security.world import browser_of
 from tests.support.sockets import closing_code, open_socket
 from tests.support.stack import make_draft
@@ -103,5 +104,5 @@ def test_the_board_of_a_deactivated_account_or_an_old_password_closes(live_site,
         socket.recv(timeout=10)
         type(researcher).objects.filter(pk=researcher.pk).update(**change)
         # Whatever makes the board look again; without a nudge it does so every ten seconds.
-        live.nudge(live.watchers(campaign.pk))
+        nudges.nudge(nudges.watchers(campaign.pk))
         assert closing_code(socket) == 4401

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prefmh_web.campaigns import export, properties
+from prefmh_web.campaigns import properties
+from prefmh_web.campaigns.record import export
 from tests.security.world import browser_of
 from tests.support import files
 from tests.support.stack import make_campaign, make_recipe, wait_until_idle

@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
-from prefmh_web import limits
 from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.transport import rate_limits
 from tests.security.world import browser_of
 
 PASSWORD = "correct horse battery staple"
@@ -91,4 +91,4 @@ def test_strangers_who_guess_at_a_name_do_not_lock_its_owner_out_for_good(resear
     assert is_signed_in(browser_of(researcher))
     by_link(owner, researcher)
     assert is_signed_in(owner)
-    limits.forget()
+    rate_limits.forget()

@@ -17,9 +17,10 @@ from django.test import Client
 from django.test.client import ClientHandler
 
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.annotate import leases, people
+from prefmh_web.annotate import admission
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import access
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Membership, Side
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import make_campaign, make_draft, make_recipe, wait_until_idle
@@ -95,7 +96,7 @@ def build() -> World:
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
     voter = Client()
     voter.post(campaign.invitations.get().get_absolute_url())
-    annotator = people.annotator_in(voter.session, campaign.pk)
+    annotator = admission.annotator_in(voter.session, campaign.pk)
     answered = leases.take(annotator)
     leases.answer(answered.key, annotator, Side.LEFT, 700)
     wait_until_idle()

@@ -9,8 +9,8 @@ from pathlib import Path
 from django.core.management import call_command
 
 from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns import export
 from prefmh_web.campaigns.models import Campaign, Comparison, Vote
+from prefmh_web.campaigns.record import export
 
 
 def assert_record_is_whole(campaign: Campaign) -> None:

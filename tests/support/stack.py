@@ -9,9 +9,10 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 
 import sampler
-from prefmh_web.annotate import leases
 from prefmh_web.annotate.tasks import sweep_leases
-from prefmh_web.campaigns import lifecycle, setup
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded import serving, tasks
@@ -68,7 +69,7 @@ def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv",
     """Return a draft whose file has been read."""
     content = file.encode() if isinstance(file, str) else file
     fields = {"name": "Twelve texts", "instructions": "", "lease_seconds": 120} | fields
-    campaign = setup.create(
+    campaign = drafts.create(
         owner=owner, file=ContentFile(content, filename), filename=filename, recipe=recipe or make_recipe(), **fields
     )
     wait_until_idle()

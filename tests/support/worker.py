@@ -10,8 +10,8 @@ from celery.signals import before_task_publish, task_postrun
 from django.conf import settings
 
 from prefmh_web import celery_app
-from prefmh_web.campaigns import publishing
 from prefmh_web.embedded.tasks import THREADS
+from prefmh_web.transport import publishing
 
 _LOOKS = 8
 

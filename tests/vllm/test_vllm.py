@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.campaigns import lifecycle, setup, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.endpoints import judging
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from sampler.model_judges import Exhibit
+from sampler.judges import Exhibit
 from tests.support.ports import port_from
 from tests.support.processes import ROOT, Process, wait_for
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
@@ -78,12 +79,12 @@ def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
 
 @pytest.mark.parametrize("temperature", [0.5, 1.5])
 def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temperature):
-    pair = judging.Pair("texts", "Which is darker?", Exhibit("w3 w5 w9"), Exhibit("w20 w4"), temperature)
+    pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("w3 w5 w9"), Exhibit("w20 w4"), temperature)
     rng = np.random.default_rng(20261121)
-    told = judging.votes_by_log_probabilities(endpoint, pair, [True], [0.5])
+    told = judge_calls.votes_by_log_probabilities(endpoint, pair, [True], [0.5])
     assert told.failure is None
     [chance] = [vote.preference for vote in told.cast]
-    votes = judging.votes_by_sampling(endpoint, pair, [True] * VOTES, rng)
+    votes = judge_calls.votes_by_sampling(endpoint, pair, [True] * VOTES, rng)
     assert (votes.failure, len(votes.cast), votes.unparsable) == (None, VOTES, 0)
     in_favour = sum(vote.for_proposal for vote in votes.cast)
     # Binomial(VOTES, chance); 4 standard deviations happen once in 16,000 runs.
@@ -111,7 +112,7 @@ def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_pa
     ]
     kernel = {"kind": "suffix", "cut": "length"}
     recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
-    campaign = setup.create(owner=endpoint.owner, name="Written", recipe=recipe.model_dump(mode="json"))
+    campaign = drafts.create(owner=endpoint.owner, name="Written", recipe=recipe.model_dump(mode="json"))
     lifecycle.start(campaign)
     for _ in range(20):
         idle_tasks()

@@ -8,9 +8,9 @@ never happen stands as a constraint here, whatever the code above does.
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity
 from prefmh_web.campaigns.models.objects import Catalog, State
+from prefmh_web.campaigns.models.pending import Draft, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
-from prefmh_web.campaigns.models.under_way import Draft, Turn
 
 __all__ = [
     "Annotator",

@@ -5,7 +5,7 @@ import secrets
 from django import forms
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.spaces import offered_forms
+from prefmh_web.console.forms.spaces import offered_forms
 
 _SEEDS = 2**53
 

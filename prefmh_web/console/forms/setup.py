@@ -7,7 +7,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionFormSet, questions_of
 from prefmh_web.console.forms.rule import RuleForm
-from prefmh_web.console.spaces import SpaceForm, offered_forms
+from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.endpoints.models import Endpoint
 
 

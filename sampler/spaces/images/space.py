@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from sampler.spaces.images.description import describe_image
+from sampler.objects.images.measures import describe_image
 from sampler.spaces.images.latent import Latent, Vector
 from sampler.spaces.images.latent_space import LatentSpace
-from sampler.spaces.images.patterns import Patterns
+from sampler.spaces.images.patterns.decoder import Patterns
 
 
 class Decoder(Protocol):

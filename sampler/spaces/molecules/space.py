@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from sampler.spaces.molecules.description import describe_molecule
+from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
 from sampler.spaces.molecules.law import AlertName, MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary

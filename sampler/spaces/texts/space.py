@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sampler.spaces.texts.description import describe_text
+from sampler.objects.texts.measures import describe_text
 from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
 from sampler.spaces.texts.story_openings import SCENARIOS, story_openings
 

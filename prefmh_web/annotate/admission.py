@@ -1,0 +1,109 @@
+"""Which annotator a session is, in each campaign it has joined; joining, and being shown out."""
+
+import re
+from datetime import timedelta
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.db import transaction
+from django.dispatch import receiver
+from django.utils import timezone
+
+from prefmh_web.annotate.models import Lease
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.transport import nudges, sessions
+
+# A page renews its presence a little more than twice in this time.
+PRESENCE = timedelta(seconds=75)
+_KEY = "annotator_in_{}"
+_TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
+
+
+class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
+    """This session may not join; the message says why, to the person who tries."""
+
+
+def invitation_by(token: str) -> Invitation | None:
+    """Return the invitation of a link, revoked or not; None for an unknown token."""
+    if not _TOKEN.fullmatch(token):
+        return None
+    return Invitation.objects.select_related("campaign").filter(token=token).first()
+
+
+def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
+    """Return who this session is in a campaign; None before joining and once access is withdrawn."""
+    annotator = _joined(session, campaign_id)
+    return annotator if annotator and annotator.removed_at is None else None
+
+
+def annotator_by(session: SessionBase, token: str) -> Annotator | None:
+    """Return who this session is in the campaign of an invitation; None as `annotator_in`, or for an unknown token."""
+    invitation = invitation_by(token)
+    return annotator_in(session, invitation.campaign_id) if invitation else None
+
+
+def demand_admission(session: SessionBase, invitation: Invitation) -> Annotator | None:
+    """Return who this session is already in the invitation's campaign, None if it may join.
+
+    Raises:
+        NotAdmitted: its access was withdrawn, or the link is revoked or used up.
+    """
+    annotator = _joined(session, invitation.campaign_id)
+    if annotator and annotator.removed_at:
+        raise NotAdmitted("The researcher has ended your part in this campaign. What you voted is kept.")
+    if annotator is None and invitation.revoked_at:
+        raise NotAdmitted("The researcher has withdrawn this link. If you should still vote, ask for a new one.")
+    if annotator is None and invitation.is_single_use and invitation.annotators.exists():
+        raise NotAdmitted("This link is for one person, and somebody has used it. Ask for one of your own.")
+    return annotator
+
+
+def join(session: SessionBase, invitation: Invitation) -> Annotator:
+    """Make the session an annotator of the invitation's campaign, once.
+
+    Raises:
+        NotAdmitted: as `demand_admission`.
+    """
+    with transaction.atomic():
+        # Locked: of two who open a link for one person at the same moment, one gets in.
+        locked = Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
+        annotator = demand_admission(session, locked)
+        if annotator is None:
+            annotator = Annotator.objects.create(campaign_id=locked.campaign_id, invitation=locked)
+    session[_KEY.format(locked.campaign_id)] = annotator.pk
+    return annotator
+
+
+def is_known(session_key: str | None, annotator: Annotator) -> bool:
+    """True while the session, as stored now, is this annotator."""
+    return sessions.stored(session_key).get(_KEY.format(annotator.campaign_id)) == annotator.pk
+
+
+def set_present(annotator: Annotator, is_present: bool) -> bool:
+    """Note that a page of this person is open, for a while; or that it has closed.
+
+    Returns:
+        False when their access has been withdrawn; nothing is noted then.
+    """
+    until = timezone.now() + PRESENCE if is_present else None
+    admitted = Annotator.objects.filter(pk=annotator.pk, removed_at__isnull=True).update(online_until=until)
+    nudges.nudge(nudges.watchers(annotator.campaign_id))
+    return bool(admitted)
+
+
+@receiver(access.withdrawn)
+def _return_leases(annotator_ids: list[int], **_) -> None:
+    """Give the questions of people who are shown out to others, at once."""
+    out = Lease.objects.filter(annotator__in=annotator_ids, ended_at__isnull=True)
+    for lease in out.select_related("annotator"):
+        # As skipped: such a lease takes no vote any more, while an expired one still would.
+        leases.skip(lease.key, lease.annotator)
+    Annotator.objects.filter(pk__in=annotator_ids).update(online_until=None)
+
+
+def _joined(session: SessionBase, campaign_id: int) -> Annotator | None:
+    annotator_id = session.get(_KEY.format(campaign_id))
+    if annotator_id is None:
+        return None
+    return Annotator.objects.select_related("campaign").filter(pk=annotator_id, campaign=campaign_id).first()

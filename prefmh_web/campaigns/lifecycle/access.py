@@ -1,0 +1,121 @@
+"""Who may see and do what in a campaign. The one door through which memberships and invitations are written.
+
+    watch   see the page, download the record        viewers
+    run     also start, pause, resume and invite     managers
+    own     also members, setup and deletion         the owner, and admins
+
+Withdrawing access closes pages and returns leases at once; votes stay, as the method demands.
+"""
+
+from enum import IntEnum
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.dispatch import Signal
+from django.utils import timezone
+
+from prefmh_web.campaigns.errors import Deleted, NotPossible
+from prefmh_web.campaigns.models import Annotator, Campaign, Invitation, Membership
+from prefmh_web.transport import nudges
+
+# Sent after the commit, with `annotator_ids`: whoever has promised these people something takes it back.
+withdrawn = Signal()
+
+
+class Right(IntEnum):
+    """What somebody may do in a campaign; each right includes those below it."""
+
+    WATCH = 1
+    RUN = 2
+    OWN = 3
+
+
+_RIGHT_OF = {Membership.Role.VIEWER: Right.WATCH, Membership.Role.MANAGER: Right.RUN}
+
+
+def campaigns_for(user, right: Right = Right.WATCH) -> QuerySet[Campaign]:
+    """Return the campaigns in which `user` has this right, each with their `role` as a member, if any."""
+    memberships = Membership.objects.filter(campaign=OuterRef("pk"), user=user.pk)
+    found = Campaign.objects.annotate(role=Subquery(memberships.values("role")))
+    if not (user.is_authenticated and user.is_active):
+        return found.none()
+    if user.is_superuser:
+        return found
+    roles = [role for role, granted in _RIGHT_OF.items() if granted >= right]
+    return found.filter(Q(owner=user.pk) | Q(role__in=roles))
+
+
+def right_in(campaign: Campaign, user) -> Right:
+    """Return the right `user` has in a campaign that `campaigns_for` found for them."""
+    if user.is_superuser or campaign.owner_id == user.pk:
+        return Right.OWN
+    return _RIGHT_OF[campaign.role]
+
+
+def add_member(campaign: Campaign, username: str, role: Membership.Role) -> Membership:
+    """Let somebody with an account see a campaign; change their role if they are a member already.
+
+    Raises:
+        NotPossible: there is no such account, or it is the owner's; or the campaign is deleted.
+    """
+    user = get_user_model().objects.filter(username=username, is_active=True).first()
+    if user is None:
+        raise NotPossible(
+            f"Nobody here is called “{username}”. Whoever runs the server makes accounts with manage.py researcher."
+        )
+    if user.pk == campaign.owner_id:
+        raise NotPossible(f"{username} owns this campaign.")
+    with transaction.atomic():
+        # Locked: nobody deletes it meanwhile.
+        if not Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).exists():
+            raise Deleted
+        member, _ = Membership.objects.update_or_create(campaign=campaign, user=user, defaults={"role": role})
+    return member
+
+
+def remove_member(member: Membership) -> None:
+    """Let somebody see a campaign no more; their open pages close."""
+    with transaction.atomic():
+        Membership.objects.filter(pk=member.pk).delete()
+        nudges.nudge(nudges.watchers(member.campaign_id))
+
+
+def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
+    """Make another link, for one person or for many.
+
+    Raises:
+        NotPossible: the campaign is a draft.
+    """
+    if campaign.is_draft:
+        raise NotPossible("Start the campaign first; then there are links to send.")
+    return Invitation.objects.create(campaign=campaign, is_single_use=is_single_use)
+
+
+def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
+    """Let nobody else join by a link; `withdraw` also ends the access of those who have."""
+    with transaction.atomic():
+        # Locked, as joining locks it: nobody slips in between the two lines.
+        Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
+        Invitation.objects.filter(pk=invitation.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+        if withdraw:
+            _withdraw(invitation.annotators.all())
+
+
+def remove(annotator: Annotator, *, with_link: bool = False) -> None:
+    """Let one annotator vote no more; `with_link` also lets nobody else join by the link they came by.
+
+    Without that, a link for many admits them again, as somebody new: nothing tells a fresh browser from another person.
+    """
+    with transaction.atomic():
+        if with_link and annotator.invitation:
+            revoke(annotator.invitation)
+        _withdraw(Annotator.objects.filter(pk=annotator.pk))
+
+
+def _withdraw(people: QuerySet[Annotator]) -> None:
+    ids = list(people.filter(removed_at__isnull=True).values_list("pk", flat=True))
+    people.filter(pk__in=ids).update(removed_at=timezone.now())
+    nudges.nudge(*map(nudges.voter, ids))
+    # After the commit: whoever returns a lease locks its comparison, which nobody does while holding an annotator.
+    transaction.on_commit(lambda: withdrawn.send(Annotator, annotator_ids=ids), robust=True)

@@ -1,0 +1,252 @@
+"""What Start makes sure of where models judge or write: that they can be asked, and what they are asked is fixed.
+
+    examined          every endpoint is tested, and refused where its votes could not have the law that they should
+    check_prompts     prompt and text fit into the context of the server that writes
+    check_questions   each question with the largest objects fits into the context of the server that answers it
+    freeze            the judges as they are from now on
+
+All but `freeze` take requests, so they run before the transaction that starts the campaign, and out of the web request.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import recipes, states
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.exhibits import exhibit
+from prefmh_web.campaigns.model_judges import frozen_judges
+from prefmh_web.campaigns.models import Campaign, Judge, State
+from prefmh_web.campaigns.proposals.backends import served_texts
+from prefmh_web.endpoints.client import LABEL_TOKENS, Client
+from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.examination import examine, examine_writer, patiently
+from prefmh_web.endpoints.identity import Identity
+from prefmh_web.endpoints.language_model import ServedModel
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.transport import nudges
+from sampler import judges as model_judges
+
+
+@dataclass(frozen=True)
+class Models:
+    """The endpoints of a campaign's judges, by name, and what the replies of each said they were from."""
+
+    endpoints: dict[str, Endpoint] = field(default_factory=dict)
+    identities: dict[str, tuple[Identity, ...]] = field(default_factory=dict)
+
+
+def is_needed(campaign: Campaign) -> bool:
+    """Say whether models have to be asked before a campaign can start, which may take minutes."""
+    is_judged = any(judge.get("source", {}).get("kind") == "model" for judge in campaign.recipe["judges"])
+    return is_judged or campaign.waits_for_a_model
+
+
+def begin(campaign: Campaign) -> None:
+    """Show on a draft's page that it is being started."""
+    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
+        start_trouble="", starting_since=timezone.now(), start_progress="waiting for a worker"
+    )
+    nudges.nudge(nudges.watchers(campaign.pk))
+
+
+def examined(campaign: Campaign) -> Models:
+    """Test the endpoints that a campaign asks, store what was seen of them, and return its judges'.
+
+    Raises:
+        NotPossible: there is no such endpoint, it does not answer, or its votes could not have the law of a judge's.
+    """
+    models = Models()
+    _check_writer(campaign)
+    for place, judge in _asked(campaign):
+        name = judge.source.endpoint
+        if name not in models.endpoints:
+            models.endpoints[name], models.identities[name] = _examined(campaign, name)
+        _check_judge(campaign, place, judge, models.endpoints[name])
+    return models
+
+
+def check_prompts(campaign: Campaign, plan: sampler.Plan) -> None:
+    """Check that a served writer's longest prompt and a text of the greatest length fit into its context.
+
+    Raises:
+        NotPossible: they do not, or the server does not say.
+    """
+    model = getattr(plan.space, "model", None)
+    if not isinstance(model, ServedModel):
+        return
+    _tell(campaign, f"counting the tokens of the prompts for “{_writer(campaign)}”")
+    context = _endpoint(campaign, _writer(campaign)).context_tokens
+    try:
+        place, tokens = model.longest_prompt()
+    except EndpointError as error:
+        raise NotPossible(f"The model does not write: {error.reason}.") from error
+    if context is not None and tokens + model.limit > context:
+        raise NotPossible(
+            f"Prompt {place + 1} has {tokens} tokens and a text up to {model.limit}, together more than the {context} "
+            f"of the context of “{_writer(campaign)}”. Shorten the prompt, or lower “Most tokens of a text”."
+        )
+
+
+def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position]) -> None:
+    """Send each model its question with the largest objects there are, and check that it fits into its context.
+
+    Raises:
+        NotPossible: it does not, or the server does not take it.
+    """
+    asked = list(_asked(campaign))
+    if not asked:
+        return
+    largest = _largest(campaign, starts)
+    for place, judge in asked:
+        endpoint = models.endpoints[judge.source.endpoint]
+        _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
+        read = _read(campaign, place, endpoint, [exhibit(state, endpoint) for state in largest])
+        _check_fits(judge, endpoint, read, _which(campaign))
+        if campaign.is_written_by_a_model and endpoint.context_tokens is not None:
+            # Texts that are still to be written may be longer than those that are there.
+            words = _read(campaign, place, endpoint, [model_judges.Exhibit(text="x")] * len(largest))
+            limit = campaign.recipe["space"]["limit"]
+            _check_fits(
+                judge, endpoint, words + len(largest) * limit, f"{_number(len(largest))} of {limit} tokens each"
+            )
+
+
+def freeze(campaign: Campaign, models: Models) -> None:
+    """Fix what the judges of a campaign are, in the transaction that starts it."""
+    for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
+        name = recipes.recipe_of(campaign).judges[judge.place].source.endpoint
+        endpoint = models.endpoints[name]
+        if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
+            raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
+        frozen = frozen_judges.frozen_as(campaign, judge.place, endpoint, frozen_judges.AT_THE_START)
+        Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
+        frozen_judges.accept_at_start(judge, models.identities[name])
+
+
+def _is_as_examined(endpoint: Endpoint) -> bool:
+    where = {name: getattr(endpoint, name) for name in ("name", "base_url", "model", "dialect")}
+    return Endpoint.objects.filter(pk=endpoint.pk, **where).exists()
+
+
+def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe]]:
+    """Return the judges that are models, with their places."""
+    try:
+        judges = recipes.recipe_of(campaign).judges
+    except sampler.RecipeError as error:
+        raise NotPossible(f"The setup cannot be run: {error}.") from error
+    return [(place, judge) for place, judge in enumerate(judges) if isinstance(judge.source, sampler.ModelSource)]
+
+
+def _writer(campaign: Campaign) -> str:
+    """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
+    is_served = campaign.is_written_by_a_model and not served_texts.is_run_here(campaign)
+    return campaign.recipe["space"]["model"] if is_served else ""
+
+
+def _check_writer(campaign: Campaign) -> None:
+    name = _writer(campaign)
+    # One that is not there is named where the plan is built.
+    if name and (endpoint := _endpoint(campaign, name)):
+        _tell(campaign, f"testing the endpoint “{name}”")
+        if failure := examine_writer(endpoint).failure:
+            raise NotPossible(f"The model does not write: the endpoint “{name}”: {failure.reason}.")
+
+
+def _endpoint(campaign: Campaign, name: str) -> Endpoint | None:
+    return Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
+
+
+def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, ...]]:
+    endpoint = _endpoint(campaign, name)
+    if endpoint is None:
+        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
+    _tell(campaign, f"testing the endpoint “{name}”")
+    found = examine(endpoint)
+    if found.failure is not None:
+        raise NotPossible(f"The endpoint “{name}” did not pass its test: {found.failure.reason}.")
+    if len(names := sorted({identity.model for identity in found.identities})) > 1:
+        raise NotPossible(
+            f"The endpoint “{name}” answers as several models ({', '.join(names)}). A judge must be one model: name "
+            "one that the server does not swap."
+        )
+    return endpoint, found.identities
+
+
+def _check_judge(campaign: Campaign, place: int, judge: sampler.JudgeRecipe, endpoint: Endpoint) -> None:
+    refusal = ""
+    if judge.source.votes == "log-probabilities":
+        if endpoint.can_log_probabilities is False:
+            refusal = "it returns no log-probabilities. Let its votes be sampled, or choose another endpoint"
+    elif endpoint.can_vary is False:
+        refusal = "it gives the same reply whatever the seed, so its votes would be copies of each other"
+    elif endpoint.samples_plainly is False:
+        refusal = endpoint.sampling_words
+    if campaign.objects_kind == "images" and endpoint.can_images is False:
+        refusal = refusal or "it does not see pictures"
+    if refusal:
+        raise NotPossible(
+            f"The endpoint “{endpoint.name}” cannot answer question {place + 1}, “{judge.question}”: {refusal}."
+        )
+
+
+def _largest(campaign: Campaign, starts: Sequence[sampler.Position]) -> list[State]:
+    """Return the objects that make the longest prompt, as far as there are any yet: one where each is rated alone."""
+    wanted = 1 if campaign.is_rated else 2
+    if campaign.has_catalog:
+        sizes = ((len(content.encode()), pk) for pk, content in campaign.states.values_list("pk", "content").iterator())
+        largest = [pk for _, pk in heapq.nlargest(wanted, sizes)]
+        rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
+    else:
+        made = [states.unsaved(campaign, position.chain, 0, position.state) for position in starts]
+        rows = heapq.nlargest(wanted, made, key=lambda row: len(row.content.encode()))
+    # A campaign may have one chain, or a catalog of one object.
+    return (rows * wanted)[:wanted]
+
+
+def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
+    """Return how many tokens a question with these objects has, as the server counts them."""
+    recipe = recipes.recipe_of(campaign)
+    messages = frozen_judges.prompt_as_of_now(campaign, recipe, place).messages(*exhibits)
+    called = patiently(endpoint, [_counting(messages)])
+    if called.failure is not None:
+        question = f"question {place + 1}, “{recipe.judges[place].question}”, with {_which(campaign)}"
+        raise NotPossible(f"The endpoint “{endpoint.name}” does not take {question}: {called.failure.reason}.")
+    return called.results[0]
+
+
+def _counting(messages: model_judges.Messages) -> Callable[[Client], int]:
+    def count(client: Client) -> int:
+        client.chat(messages, temperature=1.0, seed=1)
+        return client.calls[-1].tokens_in
+
+    return count
+
+
+def _check_fits(judge: sampler.JudgeRecipe, endpoint: Endpoint, tokens: int, which: str) -> None:
+    context = endpoint.context_tokens
+    if context is not None and tokens + LABEL_TOKENS > context:
+        raise NotPossible(
+            f"The question “{judge.question}” with {which} has {tokens} tokens and its reply up to {LABEL_TOKENS}, "
+            f"together more than the {context} of the context of “{endpoint.name}”. Shorten the objects, or serve the "
+            "model with a larger context."
+        )
+
+
+def _which(campaign: Campaign) -> str:
+    kind = campaign.objects_kind
+    return f"the longest of the {kind}" if campaign.is_rated else f"the two longest {kind}"
+
+
+def _number(objects: int) -> str:
+    return "a text" if objects == 1 else "two texts"
+
+
+def _tell(campaign: Campaign, progress: str) -> None:
+    """Show on the page of a draft that is being started how far that is."""
+    starting = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT, starting_since__isnull=False)
+    if starting.update(start_progress=progress[:200]):
+        nudges.nudge(nudges.watchers(campaign.pk))

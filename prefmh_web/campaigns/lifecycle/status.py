@@ -1,0 +1,256 @@
+"""The campaign's own states: draft, running, paused, finished. The one door through which they change.
+
+    draft --start--> running <--pause/resume--> paused        running or paused --(last step decided)--> finished
+
+A change is a guarded update: of two clicks at once, one wins and the other is told. Pausing stops the handing out
+of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.
+"""
+
+import logging
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import dispatch, recipes, started, states
+from prefmh_web.campaigns.errors import Deleted, NotPossible
+from prefmh_web.campaigns.lifecycle import model_start
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
+from prefmh_web.campaigns.proposals.backends import rendered_images
+from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.objects import media
+from prefmh_web.transport import nudges
+
+logger = logging.getLogger(__name__)
+
+
+def request_start(campaign: Campaign) -> None:
+    """Start a campaign; out of the request where models are asked first, and the page tells how far that is.
+
+    Raises:
+        NotPossible: as `start` does.
+    """
+    if campaign.is_draft and model_start.is_needed(campaign):
+        model_start.begin(campaign)
+        dispatch.start(campaign)
+    else:
+        start(campaign)
+
+
+def note_trouble(campaign: Campaign, reason: str) -> None:
+    """Show on a draft's page why it could not be started."""
+    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
+        start_trouble=reason[:500], starting_since=None, start_progress=""
+    )
+    nudges.nudge(nudges.watchers(campaign.pk))
+
+
+def start(campaign: Campaign) -> None:
+    """Freeze the recipe, create judges and chains, and queue the first proposals.
+
+    Raises:
+        NotPossible: not a draft, the catalog is not read, or the recipe does not fit it; or somebody deleted the
+            campaign, or what it needs, while it was being started.
+    """
+    _reload(campaign)
+    if not campaign.is_draft:
+        # Told now: the plan may take a model that only the worker of its queue should load.
+        raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
+    recipe = campaign.recipe
+    models = model_start.examined(campaign)
+    revision, plan = _checked_plan(campaign)
+    model_start.check_prompts(campaign, plan)
+    starts = _drawn_starts(campaign, plan)
+    model_start.check_questions(campaign, models, starts)
+    try:
+        _begin(campaign, recipe, revision, starts, models)
+    except IntegrityError as error:
+        # A row that this one names was removed between the look and the commit: an endpoint, say.
+        logger.exception("campaign %s could not be started", campaign.pk)
+        raise _overtaken(campaign) from error
+
+
+def _begin(
+    campaign: Campaign,
+    recipe: dict,
+    revision: int | None,
+    starts: list[sampler.Position],
+    models: model_start.Models,
+) -> None:
+    """Write what starting means, if the setup is still the one that was looked at."""
+    with transaction.atomic():
+        _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
+        if campaign.recipe != recipe or _ready_revision(campaign) != revision:
+            raise _overtaken(campaign)
+        recipes.freeze(campaign)
+        _create_judges(campaign)
+        model_start.freeze(campaign, models)
+        for chain in _create_chains(campaign, starts):
+            dispatch.propose(chain)
+        rendered_images.remove_unnamed(campaign)
+        Invitation.objects.get_or_create(campaign=campaign)
+
+
+def discard(campaign: Campaign) -> None:
+    """Delete a draft with its file. What has started has a record, and stays.
+
+    Raises:
+        NotPossible: the campaign has started, or is deleted already.
+    """
+    campaign_id = campaign.pk
+    with transaction.atomic():
+        draft = lock_draft(campaign_id)
+        uploads = list(Catalog.objects.filter(campaign=draft).values_list("file", flat=True))
+        draft.delete()
+    for upload in uploads:
+        media.remove_upload(upload)
+    media.remove_pictures(campaign_id)
+
+
+def lock_draft(campaign_id: int) -> Campaign:
+    """Return a draft that stays as it is until this transaction ends. Whoever writes what belongs to one locks it
+    first, in this one order: of two who do so at once the second waits, and then sees what the first has done.
+
+    Raises:
+        NotPossible: it has started, or is deleted.
+    """
+    found = Campaign.objects.select_for_update().filter(pk=campaign_id).first()
+    if found is None:
+        raise Deleted
+    if not found.is_draft:
+        raise NotPossible("The campaign has started; its setup is frozen and its record stays.")
+    return found
+
+
+def pause(campaign: Campaign) -> None:
+    """Stop handing out pairs and opening steps.
+
+    Raises:
+        NotPossible: the campaign is not running.
+    """
+    with transaction.atomic():
+        _change(campaign, Campaign.Status.RUNNING, Campaign.Status.PAUSED)
+
+
+def resume(campaign: Campaign) -> None:
+    """Go on where `pause` stopped: open steps keep their uniform and their votes.
+
+    Raises:
+        NotPossible: the campaign is not paused.
+    """
+    with transaction.atomic():
+        _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING)
+        for chain in campaign.chains.select_related("campaign"):
+            dispatch.propose(chain)
+        if started.uses_models(campaign):
+            for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
+                dispatch.judge(comparison)
+
+
+def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
+    """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
+    revision = _ready_revision(campaign)
+    if campaign.has_catalog and revision is None:
+        raise _not_read(campaign)
+    try:
+        return revision, started.plan_of(campaign)
+    except sampler.RecipeError as error:
+        raise NotPossible(f"The setup does not fit the file: {error}.") from error
+    except EndpointError as error:
+        raise NotPossible(f"The model cannot write these texts: {error.reason}.") from error
+    except ValueError as error:
+        if _ready_revision(campaign) == revision:
+            raise
+        # The objects went, or others came, while they were being looked at.
+        raise _overtaken(campaign) from error
+
+
+def _not_read(campaign: Campaign) -> NotPossible:
+    """Return why a campaign has no objects from its file."""
+    status = Catalog.objects.filter(campaign=campaign.pk).values_list("status", flat=True).first()
+    if status == Catalog.Status.REFUSED:
+        return NotPossible("The file gave no objects. Correct it and upload it again.")
+    if status == Catalog.Status.READING:
+        return NotPossible("The file is still being read. Wait a moment.")
+    return _overtaken(campaign)
+
+
+def _overtaken(campaign: Campaign) -> NotPossible:
+    """Return what to tell somebody whom another change has overtaken."""
+    if not Campaign.objects.filter(pk=campaign.pk).exists():
+        return Deleted()
+    return NotPossible("The setup was changed in this very moment. Look at it again.")
+
+
+def _reload(campaign: Campaign) -> None:
+    try:
+        campaign.refresh_from_db()
+    except Campaign.DoesNotExist as error:
+        raise Deleted from error
+
+
+def _drawn_starts(campaign: Campaign, plan: sampler.Plan) -> list[sampler.Position]:
+    """Return where every chain starts. Outside the transaction: a model may have to write it, or its picture."""
+    try:
+        starts = sampler.begin_many(plan, campaign.recipe["chains"])
+    except EndpointError as error:
+        raise NotPossible(f"The model does not write: {error.reason}.") from error
+    try:
+        rendered_images.paint(campaign, [position.state for position in starts])
+    except EndpointError as error:
+        raise NotPossible(f"There are no pictures to start with: {error.reason}.") from error
+    finally:
+        if not Campaign.objects.filter(pk=campaign.pk).exists():
+            # Discarded while its pictures were made: nobody else would remove them now.
+            media.remove_pictures(campaign.pk)
+    return starts
+
+
+def _ready_revision(campaign: Campaign) -> int | None:
+    """Return which reading of its file a campaign stands on; None while there is none, or where there is no file."""
+    ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY)
+    return ready.values_list("revision", flat=True).first() if campaign.has_catalog else None
+
+
+def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status, **fields) -> None:
+    changed = Campaign.objects.filter(pk=campaign.pk, status=before).update(status=after, **fields)
+    _reload(campaign)
+    if not changed:
+        raise _not_from(campaign, before, after)
+    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+
+
+def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:
+    return NotPossible(f"The campaign is {campaign.status}; only a {before} one can be made {after}.")
+
+
+def _create_judges(campaign: Campaign) -> None:
+    recipe = recipes.recipe_of(campaign)
+    for place, judge in enumerate(recipe.judges):
+        source = judge.source
+        is_model = isinstance(source, sampler.ModelSource)
+        Judge.objects.create(
+            campaign=campaign,
+            place=place,
+            question=judge.question,
+            budget=judge.budget,
+            order=judge.order,
+            endpoint=_endpoint(campaign, source.endpoint) if is_model else None,
+            is_asked_first=is_model and source.first,
+        )
+
+
+def _endpoint(campaign: Campaign, name: str) -> Endpoint:
+    found = Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
+    if found is None:
+        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
+    return found
+
+
+def _create_chains(campaign: Campaign, starts: list[sampler.Position]) -> list[Chain]:
+    length = campaign.recipe["steps"]
+    rows = [states.starting(campaign, position.chain, position.state) for position in starts]
+    return Chain.objects.bulk_create(
+        Chain(campaign=campaign, place=place, length=length, start=row, head=row) for place, row in enumerate(rows)
+    )

@@ -1,0 +1,54 @@
+"""A model's turn while it is taken: renewed by whoever takes it, so that nobody else asks for the same meanwhile.
+
+As with `claims.py`: however slow the endpoint is, there is one request on its way for each vote; a process that dies
+keeps its turn from the others for `CLAIM_S` and no longer.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from prefmh_web.campaigns.models import Comparison, Judge, State, Turn
+from prefmh_web.campaigns.proposals import claims
+
+
+class TurnClaim:
+    """A turn that somebody is taking."""
+
+    def __init__(self, turn: int, until: datetime) -> None:
+        self._turn, self._until = turn, until
+
+    def __str__(self) -> str:
+        return f"turn {self._turn}"
+
+    @classmethod
+    def take(cls, comparison: Comparison, judge: Judge, asked: int, state: State | None) -> "TurnClaim":
+        """Take a turn on a `locked` comparison: so many votes are on their way, or ratings of this object."""
+        until = claims.claim_end()
+        turn, _ = Turn.objects.update_or_create(
+            comparison=comparison, judge=judge, defaults={"asked": asked, "state": state, "until": until, "reason": ""}
+        )
+        return cls(turn.pk, until)
+
+    def renew(self) -> None:
+        """Keep it for another while."""
+        until = claims.claim_end()
+        self._mine().update(until=until)
+        self._until = until
+
+    def end(self, **outcome: object) -> None:
+        """End it: gone, or with what it came to. One that ran out may be somebody else's by now, and stays."""
+        if outcome:
+            self._mine().update(asked=0, state=None, **outcome)
+        else:
+            self._mine().delete()
+
+    def _mine(self):
+        return Turn.objects.filter(pk=self._turn, until=self._until, asked__gt=0)
+
+
+@contextmanager
+def kept(claim: TurnClaim) -> Iterator[None]:
+    """Renew a turn from another thread while this one waits for the endpoint."""
+    with claims.renewed(claim):
+        yield

@@ -1,0 +1,97 @@
+"""A list of the researcher's own: texts, molecules or images from a file."""
+
+from typing import ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture
+
+MAX_UPLOAD_BYTES = 512 * 2**20
+
+MOVES = {
+    "mixture": "Both: mostly similar objects, now and then a fresh draw",
+    "independent": "A fresh draw from the whole list",
+    "neighbours": "An object similar to the current one",
+}
+OBJECTS = {
+    "texts": "Texts: a CSV with a column “text”",
+    "molecules": "Molecules: a CSV with a column “smiles”",
+    "images": "Images: a ZIP of PNG, JPEG, WebP, GIF or BMP files",
+}
+
+
+class CatalogForm(SpaceForm):
+    """The file, and moves on a finite list."""
+
+    kind = "catalog"
+    title = "A list of your own: texts, molecules or images from a file"
+    field_of: ClassVar = {"space.objects": "objects", "space.neighbours": "neighbours", "kernel": "move"}
+
+    objects = forms.ChoiceField(choices=OBJECTS, widget=forms.RadioSelect, label="What is in it?", initial="texts")
+    file = forms.FileField(
+        label="Your file",
+        help_text="An optional column “weight” (for images: a weights.csv with the columns file and weight inside "
+        "the ZIP) says how likely each object is before anybody votes (p0).",
+        widget=forms.FileInput(attrs={"accept": ".csv,.zip"}),
+    )
+    move = forms.ChoiceField(choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is proposed?")
+    fresh_share = forms.FloatField(
+        min_value=0.01, max_value=0.99, initial=0.3, label="Share of fresh draws", help_text="Used with “Both”."
+    )
+    neighbours = forms.IntegerField(
+        min_value=1,
+        max_value=50,
+        initial=8,
+        label="Similar objects per object",
+        help_text="At least; links go both ways.",
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.before:
+            self.fields["file"].required = False
+            self.fields["file"].help_text = f"Empty: keep {self.before.catalog.filename}."
+
+    @property
+    def upload(self):
+        return self.cleaned_data.get("file")
+
+    def clean_file(self):
+        file = self.cleaned_data["file"]
+        if file and file.size > MAX_UPLOAD_BYTES:
+            raise ValidationError(f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it.")
+        return file
+
+    def space(self) -> dict:
+        data = self.cleaned_data
+        neighbours = 0 if data["move"] == "independent" else data["neighbours"]
+        return {"kind": "catalog", "objects": data["objects"], "neighbours": neighbours}
+
+    def kernel(self) -> dict:
+        move, fresh = self.cleaned_data["move"], self.cleaned_data["fresh_share"]
+        if move != "mixture":
+            return {"kind": move}
+        return mixture((fresh, {"kind": "independent"}), (1 - fresh, {"kind": "neighbours"}))
+
+    @classmethod
+    def initial_of(cls, recipe: dict) -> dict:
+        fields = {"objects": recipe["space"]["objects"], "move": recipe["kernel"]["kind"]}
+        if recipe["space"]["neighbours"]:
+            fields["neighbours"] = recipe["space"]["neighbours"]
+        if recipe["kernel"]["kind"] == "mixture":
+            fields["fresh_share"] = fresh_share_of(recipe["kernel"])
+        return fields
+
+    @classmethod
+    def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
+        recipe = campaign.recipe
+        move = MOVES[recipe["kernel"]["kind"]]
+        if recipe["kernel"]["kind"] == "mixture":
+            move += f"; {fresh_share_of(recipe['kernel']):.0%} fresh draws"
+        return [
+            ("Objects", f"{campaign.states.count()} {campaign.objects_kind} from {campaign.catalog.filename}"),
+            ("Proposals", move),
+            ("Similar objects per object", str(recipe["space"]["neighbours"] or "not used")),
+        ]

@@ -1,0 +1,75 @@
+"""Pictures that one of the site's image models makes of a latent vector."""
+
+from typing import ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.spaces.images import ImagesForm, moves_line
+from prefmh_web.endpoints.local.models import image_model_names, latent_dimension
+
+
+class ModelImagesForm(ImagesForm):
+    """Which model, what its pictures show, and how the latent is moved."""
+
+    kind = "model-images"
+    title = "Pictures that an image model makes"
+    field_of: ClassVar = {
+        "space.model": "model",
+        "space.prompt": "prompt",
+        "space.steps": "model_steps",
+        "space.dimension": "model",
+        "kernel": "small_share",
+    }
+    field_order = ("model", "prompt", "model_steps")
+
+    model = forms.ChoiceField(help_text="Run by this site itself.")
+    prompt = forms.CharField(
+        max_length=1_000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="What every picture shows. The model reads its first 75 tokens, some fifty words.",
+    )
+    model_steps = forms.IntegerField(
+        min_value=1,
+        max_value=4,
+        initial=1,
+        label="Steps of the model",
+        help_text="1 to 4: more take longer and show finer detail.",
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["model"].choices = [(name, name) for name in image_model_names()]
+
+    @classmethod
+    def is_offered(cls) -> bool:
+        return bool(image_model_names())
+
+    def clean_model(self) -> str:
+        try:
+            self._dimension = latent_dimension(self.cleaned_data["model"])
+        except ValueError as error:
+            raise ValidationError(f"{error}.") from error
+        return self.cleaned_data["model"]
+
+    def space(self) -> dict:
+        data = self.cleaned_data
+        described = {"kind": self.kind, "model": data["model"], "prompt": data["prompt"], "steps": data["model_steps"]}
+        return described if self._dimension is None else described | {"dimension": self._dimension}
+
+    @classmethod
+    def initial_of(cls, recipe: dict) -> dict:
+        space = recipe["space"]
+        fields = {"model": space["model"], "prompt": space["prompt"], "model_steps": space["steps"]}
+        return super().initial_of(recipe) | fields
+
+    @classmethod
+    def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
+        space = campaign.recipe["space"]
+        steps = "1 step" if space["steps"] == 1 else f"{space['steps']} steps"
+        return [
+            ("Objects", f"pictures of {space['model']}, in {steps}, from latents of {space['dimension']} numbers"),
+            ("Prompt", space["prompt"]),
+            ("Proposals", moves_line(campaign.recipe["kernel"])),
+        ]

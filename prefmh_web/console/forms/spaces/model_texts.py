@@ -1,0 +1,83 @@
+"""Texts that a model behind an endpoint writes."""
+
+from typing import ClassVar
+
+from django import forms
+from django.db.models import Q
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture
+from prefmh_web.console.forms.spaces.texts import CUTS, cut_of
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.local.models import model_names
+from prefmh_web.endpoints.models import Endpoint
+
+_WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
+
+
+class ModelTextsForm(SpaceForm):
+    """Which model, what it is asked for, and how its texts are changed."""
+
+    kind = "model-texts"
+    title = "Texts that a language model writes"
+    field_of: ClassVar = {
+        "space.model": "model",
+        "space.prompts": "prompts",
+        "space.system": "system",
+        "space.limit": "limit",
+        "space.temperature": "temperature",
+        "kernel": "cut",
+    }
+
+    model = forms.ChoiceField(
+        help_text="Endpoints whose server takes and returns token ids: vLLM and llama.cpp. A text that is tokenised "
+        "again comes back changed, so no other can write the end of a text anew."
+    )
+    prompts = forms.CharField(
+        max_length=200_000,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="One a line. Each chain stays with one of them, in turn.",
+    )
+    system = forms.CharField(
+        max_length=4_000, required=False, widget=forms.Textarea(attrs={"rows": 2}), label="System message"
+    )
+    limit = forms.IntegerField(min_value=1, max_value=4_096, initial=128, label="Most tokens of a text")
+    temperature = forms.FloatField(min_value=0.1, max_value=5, initial=1.0, help_text="Part of p0.")
+    cut = forms.ChoiceField(choices=CUTS, initial="limit", label="The end is written again from")
+    fresh_share = forms.FloatField(min_value=0, max_value=1, initial=0.1, label="Share of fresh draws")
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        able = Endpoint.objects.filter(~Q(can_token_ids=False), owner=self.owner, dialect__in=_WITH_TOKEN_IDS)
+        local = [(name, f"{name} (run by this site)") for name in model_names()]
+        self.fields["model"].choices = [*local, *((name, name) for name in able.values_list("name", flat=True))]
+
+    def space(self) -> dict:
+        data = self.cleaned_data
+        prompts = [line.strip() for line in data["prompts"].splitlines() if line.strip()]
+        return {"kind": self.kind, "prompts": prompts} | {
+            name: data[name] for name in ("model", "system", "limit", "temperature")
+        }
+
+    def kernel(self) -> dict:
+        fresh = self.cleaned_data["fresh_share"]
+        suffix = {"kind": "suffix", "cut": self.cleaned_data["cut"]}
+        return mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix))
+
+    @classmethod
+    def initial_of(cls, recipe: dict) -> dict:
+        fields = {name: recipe["space"][name] for name in ("model", "system", "limit", "temperature")}
+        fields["prompts"] = "\n".join(recipe["space"]["prompts"])
+        return fields | {"fresh_share": fresh_share_of(recipe["kernel"]), "cut": cut_of(recipe["kernel"])}
+
+    @classmethod
+    def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
+        space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
+        move = f"the end written again from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts"
+        return [
+            ("Objects", f"texts of {space['model']}, at most {space['limit']} tokens"),
+            ("Prompts", "\n".join(space["prompts"])),
+            ("System message", space["system"] or "none"),
+            ("Temperature", f"{space['temperature']:g}"),
+            ("Proposals", move),
+        ]

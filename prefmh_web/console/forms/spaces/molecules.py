@@ -1,0 +1,140 @@
+"""Molecules that grow and shrink by fragments."""
+
+from typing import ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.spaces.space_form import SpaceForm
+
+MAX_LIST_BYTES = 2**20
+ALERTS = {"PAINS": "PAINS", "BRENK": "Brenk", "NIH": "NIH", "ZINC": "ZINC"}
+CONVENTIONS = {
+    "exact": "exact",
+    "paper": "1, as in the published experiment: inexact, the chain samples another law",
+}
+
+
+class MoleculesForm(SpaceForm):
+    """Start, fragments, and the law of sizes with its filters."""
+
+    kind = "molecules"
+    title = "Molecules that grow and shrink by fragments"
+    field_of: ClassVar = {
+        "space.start": "start",
+        "space.elements": "elements",
+        "space.alerts": "alerts",
+        "space.vocabulary": "fragments",
+        "space.size_log_weights": "sizes",
+        "kernel": "add",
+    }
+
+    start = forms.CharField(max_length=300, initial="CC", label="Start molecule (SMILES)")
+    add = forms.FloatField(
+        min_value=0.01, max_value=0.99, initial=0.5, label="Share of additions", help_text="The rest are deletions."
+    )
+    alerts = forms.MultipleChoiceField(
+        choices=ALERTS,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Leave out molecules with alerts of",
+        help_text="Part of p0: such molecules have probability 0.",
+    )
+    elements = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Elements allowed",
+        help_text="For example: C N O F S Cl. Empty: all that the fragments bring.",
+    )
+    fragments = forms.FileField(
+        required=False,
+        label="Fragments of your own",
+        help_text="Empty: the 1,000 that come with prefmh. Made by: python -m sampler vocabulary",
+    )
+    sizes = forms.FileField(
+        required=False,
+        label="Law of sizes of your own",
+        help_text="Goes with your fragments. Made by: python -m sampler pilot",
+    )
+    convention = forms.ChoiceField(choices=CONVENTIONS, initial="exact", label="Hastings ratio")
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.before and self.before.recipe["space"].get("vocabulary", "default") != "default":
+            self.fields["fragments"].help_text = "Empty: keep those of the draft."
+        if self.before and self.before.recipe["space"].get("size_log_weights"):
+            self.fields["sizes"].help_text = "Empty: keep that of the draft."
+
+    def clean_fragments(self):
+        if text := _text_of(self.cleaned_data["fragments"]):
+            return [arm for arm, _ in _parsed(sampler.parse_arms, text)]
+        return self.before.recipe["space"]["vocabulary"] if self.before else "default"
+
+    def clean_sizes(self):
+        if text := _text_of(self.cleaned_data["sizes"]):
+            weights = _parsed(sampler.parse_size_log_weights, text)
+            return [weight if weight > float("-inf") else None for weight in weights]
+        return self.before.recipe["space"]["size_log_weights"] if self.before else None
+
+    def clean_elements(self):
+        return self.cleaned_data["elements"].replace(",", " ").split() or None
+
+    def space(self) -> dict:
+        data = self.cleaned_data
+        return {
+            "kind": "molecules",
+            "start": data["start"],
+            "vocabulary": data["fragments"],
+            "size_log_weights": data["sizes"],
+            "elements": data["elements"],
+            "alerts": data["alerts"],
+        }
+
+    def kernel(self) -> dict:
+        return {"kind": "fragments", "add": self.cleaned_data["add"], "convention": self.cleaned_data["convention"]}
+
+    @classmethod
+    def initial_of(cls, recipe: dict) -> dict:
+        space, kernel = recipe["space"], recipe["kernel"]
+        return {
+            "start": space["start"],
+            "elements": " ".join(space["elements"] or ()),
+            "alerts": space["alerts"],
+            "add": kernel["add"],
+            "convention": kernel["convention"],
+        }
+
+    @classmethod
+    def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
+        space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
+        own = space["vocabulary"] != "default"
+        filters = [f"only {' '.join(space['elements'])}"] if space["elements"] else []
+        filters += [f"no {ALERTS[name]} alerts" for name in space["alerts"]]
+        return [
+            ("Objects", f"molecules from {space['start']}, by fragments"),
+            ("Fragments", f"{len(space['vocabulary'])} of your own" if own else "those that come with prefmh"),
+            ("Law of sizes", "your own" if space["size_log_weights"] else "the one that comes with prefmh"),
+            ("Filters", "; ".join(filters) or "none"),
+            ("Proposals", f"{kernel['add']:.0%} additions, else deletions"),
+            ("Hastings ratio", CONVENTIONS[kernel["convention"]]),
+        ]
+
+
+def _text_of(file) -> str:
+    if not file:
+        return ""
+    if file.size > MAX_LIST_BYTES:
+        raise ValidationError(f"The file is larger than {MAX_LIST_BYTES // 2**20} MiB. It should be a short list.")
+    try:
+        return file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValidationError("The file is not UTF-8 text.") from error
+
+
+def _parsed(parse, text: str):
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValidationError(f"{error}.") from error

@@ -1,0 +1,79 @@
+"""Story openings that a grammar writes."""
+
+from typing import ClassVar
+
+from django import forms
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture, parts_of
+
+CUTS = {
+    "limit": "anywhere up to the longest text’s length",
+    "length": "anywhere in the text (as in QUEST; the ratio makes up for the length)",
+}
+
+
+class TextsForm(SpaceForm):
+    """Scenarios, temperature, and how often a text is written afresh."""
+
+    kind = "texts"
+    title = "Story openings, written as the chain goes"
+    field_of: ClassVar = {"space.scenarios": "scenarios", "space.temperature": "temperature", "kernel": "cut"}
+
+    scenarios = forms.MultipleChoiceField(
+        choices=[(number, scenario.prompt) for number, scenario in enumerate(sampler.STORY_SCENARIOS)],
+        required=False,
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "many"}),
+        help_text="Each chain stays with one of them, in turn. None chosen: all fifty.",
+    )
+    temperature = forms.FloatField(
+        min_value=0.1,
+        max_value=10,
+        initial=1.0,
+        help_text="Part of p0. Below 1 the usual turns of phrase come more often, above 1 the rare ones.",
+    )
+    cut = forms.ChoiceField(choices=CUTS, initial="limit", label="The end is written again from")
+    fresh_share = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        initial=0.1,
+        label="Share of fresh draws",
+        help_text="A whole new text; the paper: 0.1.",
+    )
+
+    def space(self) -> dict:
+        scenarios = sorted(int(number) for number in self.cleaned_data["scenarios"])
+        return {"kind": "texts", "scenarios": scenarios, "temperature": self.cleaned_data["temperature"]}
+
+    def kernel(self) -> dict:
+        fresh = self.cleaned_data["fresh_share"]
+        suffix = {"kind": "suffix", "cut": self.cleaned_data["cut"]}
+        return mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix))
+
+    @classmethod
+    def initial_of(cls, recipe: dict) -> dict:
+        space = recipe["space"]
+        fields = {"scenarios": space["scenarios"], "temperature": space["temperature"]}
+        fields["fresh_share"] = fresh_share_of(recipe["kernel"])
+        return fields | {"cut": cut_of(recipe["kernel"])}
+
+    @classmethod
+    def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
+        space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
+        scenarios = sampler.STORY_SCENARIOS
+        chosen = [scenarios[number].prompt for number in space["scenarios"]]
+        return [
+            ("Objects", "story openings, written as the chains go"),
+            ("Scenarios", "\n".join(chosen) or f"all {len(scenarios)}"),
+            ("Temperature", f"{space['temperature']:g}"),
+            (
+                "Proposals",
+                f"the end written again from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts",
+            ),
+        ]
+
+
+def cut_of(kernel: dict) -> str:
+    """Return where the kernel's suffix moves cut."""
+    return next((part["cut"] for _, part in parts_of(kernel) if part["kind"] == "suffix"), "limit")

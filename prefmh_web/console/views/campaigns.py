@@ -1,0 +1,146 @@
+"""The researcher's pages: list, set up, watch, and change a campaign's state."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import access, drafts
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign, Membership, State
+from prefmh_web.campaigns.pictures import Look, picture_response
+from prefmh_web.console.board import board_for
+from prefmh_web.console.forms import SetupForms
+from prefmh_web.transport import rate_limits
+
+posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
+
+
+def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WATCH) -> Campaign:
+    """Return a campaign in which the signed-in person has this right; 404 for everybody else."""
+    found = access.campaigns_for(request.user, right).select_related("catalog", "owner")
+    return get_object_or_404(found, pk=campaign_id)
+
+
+def told(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible) -> HttpResponse:
+    """Show on the campaign's page, or on the list where the campaign is no more, why a change was not possible."""
+    messages.error(request, str(reason))
+    return redirect("console:campaigns") if isinstance(reason, lifecycle.Deleted) else redirect(campaign)
+
+
+@login_required
+@require_safe
+def campaigns(request: HttpRequest) -> HttpResponse:
+    """List the campaigns that the signed-in person may see."""
+    return render(
+        request,
+        "console/campaigns.html",
+        {"campaigns": access.campaigns_for(request.user), "may_create": is_researcher(request.user)},
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@posts_by_user
+def create(request: HttpRequest) -> HttpResponse:
+    """Set up a new campaign."""
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    forms = SetupForms(request)
+    if request.method == "POST" and (fields := forms.checked()) is not None:
+        file = forms.space.upload
+        campaign = drafts.create(owner=request.user, file=file, filename=file.name if file else "", **fields)
+        return redirect(campaign)
+    return render(request, "console/setup.html", {"forms": forms})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@posts_by_user
+def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Change the setup of a draft."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    forms = SetupForms(request, campaign)
+    if request.method == "POST" and (fields := forms.checked()) is not None:
+        try:
+            drafts.change(campaign, file=forms.space.upload, **fields)
+        except lifecycle.NotPossible as reason:
+            return told(request, campaign, reason)
+        return redirect(campaign)
+    return render(request, "console/setup.html", {"forms": forms, "campaign": campaign})
+
+
+@login_required
+@require_safe
+def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Show a campaign live."""
+    found = campaign_for(request, campaign_id)
+    right = access.right_in(found, request.user)
+    board = board_for(found)
+    return render(
+        request,
+        "console/campaign.html",
+        {
+            "board": board,
+            "may_run": right >= Right.RUN,
+            "may_own": right >= Right.OWN,
+            **_people(request, found, right),
+        },
+    )
+
+
+def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict:
+    """Return what the page tells of links and members to those who may change them."""
+    people = {}
+    if right >= Right.RUN and not campaign.is_draft:
+        links = list(campaign.invitations.annotate(joined=Count("annotators")).order_by("pk"))
+        for link in links:
+            link.url = request.build_absolute_uri(link.get_absolute_url())
+        people["links"] = links
+        people["invitation"] = next((link for link in links if link.admits_anybody), None)
+    if right >= Right.OWN:
+        people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
+        people["roles"] = Membership.Role.choices
+    return people
+
+
+@login_required
+@require_POST
+@posts_by_user
+def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaign], None]) -> HttpResponse:
+    """Start, pause or resume a campaign."""
+    campaign = campaign_for(request, campaign_id, Right.RUN)
+    try:
+        change(campaign)
+    except lifecycle.NotPossible as reason:
+        return told(request, campaign, reason)
+    return redirect(campaign)
+
+
+@login_required
+@require_POST
+@posts_by_user
+def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Delete a draft."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    try:
+        lifecycle.discard(campaign)
+    except lifecycle.NotPossible as reason:
+        return told(request, campaign, reason)
+    messages.info(request, f"“{campaign.name}” is deleted.")
+    return redirect("console:campaigns")
+
+
+@login_required
+@require_safe
+def picture(request: HttpRequest, state_id: int) -> HttpResponse:
+    """Send an object's picture to those who may see its campaign."""
+    visible = State.objects.filter(campaign__in=access.campaigns_for(request.user).values("pk"))
+    state = get_object_or_404(visible.select_related("campaign"), pk=state_id)
+    return picture_response(state, Look.of(request))

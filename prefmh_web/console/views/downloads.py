@@ -1,0 +1,68 @@
+"""Downloads of the record, streamed while people go on voting."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.decorators import login_required
+from django.db import connections
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.text import slugify
+from django.views.decorators.http import require_safe
+
+from prefmh_web.campaigns import properties
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.record import export
+from prefmh_web.console.views.campaigns import campaign_for
+
+
+@login_required
+@require_safe
+async def download(request: HttpRequest, campaign_id: int, filename: str) -> HttpResponse:
+    """Send one file of the record, or all of them as export.zip."""
+    campaign = await sync_to_async(campaign_for)(request, campaign_id)
+    if campaign.is_draft and filename != export.RECIPE:
+        raise Http404("A draft has no record yet.")
+    if filename == export.RECIPE:
+        response = HttpResponse(export.recipe(campaign), content_type="application/json")
+    elif filename == export.JUDGES:
+        response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
+    elif filename in export.TABLES:
+        response = _stream(lambda: export.csv_text(export.Cut.now(campaign), filename), "text/csv; charset=utf-8")
+    elif filename == properties.NAME:
+        response = _stream(lambda: export.as_csv(properties.rows(export.Cut.now(campaign))), "text/csv; charset=utf-8")
+    elif filename == "export.zip":
+        response = _stream(lambda: export.archive(campaign), "application/zip")
+    else:
+        raise Http404("There is no such file.")
+    if request.method == "HEAD":
+        response = HttpResponse(content_type=response["Content-Type"])
+    # Nothing on the way may keep a record that this person may read, for another who may not.
+    response["Cache-Control"] = "no-store"
+    response["Content-Disposition"] = f'attachment; filename="{_prefix(campaign)}-{filename}"'
+    return response
+
+
+def _prefix(campaign: Campaign) -> str:
+    return slugify(campaign.name)[:60] or f"campaign-{campaign.pk}"
+
+
+def _stream(make: Callable[[], Iterator], content_type: str) -> StreamingHttpResponse:
+    return StreamingHttpResponse(_in_own_thread(make), content_type=content_type)
+
+
+async def _in_own_thread(make: Callable[[], Iterator]) -> AsyncIterator:
+    """Yield what `make()` yields, drawn on a thread and a database connection of its own.
+
+    On the connection that all votes of this process share, a cursor left open between two chunks would hold an
+    old snapshot, and the next vote could not write over it.
+    """
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as thread:
+        try:
+            chunks = await loop.run_in_executor(thread, make)
+            while (chunk := await loop.run_in_executor(thread, next, chunks, None)) is not None:
+                yield chunk
+        finally:
+            await loop.run_in_executor(thread, connections.close_all)

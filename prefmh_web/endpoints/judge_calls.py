@@ -1,0 +1,339 @@
+"""Votes and ratings of model judges: what a campaign's task calls.
+
+    votes_by_sampling            one request a vote, each with its own seed, at the judge's temperature
+    votes_by_log_probabilities   one request for each presentation, and the votes drawn from p with the caller's numbers
+    ratings                      one request a rating
+
+Nothing is raised for what a server or a model does. What was cast is returned and may be stored, also when the rest
+failed: each vote's presentation was drawn before, and votes under one presentation are independent, so the missing
+ones may be asked another time. `failure` says what to do about them (`errors.py`): a `TryLater` after `retry_after`
+seconds, a `NeedsAttention` when somebody has seen to it.
+
+An unparsable reply is asked again, with another seed and under the same presentation, up to `MOST_ASKS` times in all.
+That makes a vote one given that the reply is a label; `ModelVote.asks` counts, for the page that shows how often.
+
+Whoever asks may say whose replies count (`identity.Admitted`). A reply of another model is dropped before it is read,
+so whether it counts cannot depend on its answer, and nothing more is asked.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from prefmh_web.endpoints.calls import Called, call
+from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import BadReply, EndpointError, NotTold, Unable, Unparsable
+from prefmh_web.endpoints.identity import Admitted, Identity
+from prefmh_web.endpoints.models import Endpoint
+from sampler import judges
+
+MOST_ASKS = 3
+_LARGEST_SEED = 2**31
+
+Answer = TypeVar("Answer")
+
+
+class _Anybody(Admitted):
+    def check(self, identity: Identity | None = None) -> None:
+        """Admit every reply."""
+
+
+_ANYBODY = _Anybody()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One judge's question about one comparison.
+
+    Args:
+        kind: texts, molecules or images.
+        criterion: the judge's one question.
+        current, proposal: x and x'.
+        temperature: of the votes.
+        prompt: the words around the objects; None for those that this version of the program has.
+
+    Raises:
+        ValueError: the temperature is too low.
+    """
+
+    kind: str
+    criterion: str
+    current: judges.Exhibit
+    proposal: judges.Exhibit
+    temperature: float = 1.0
+    prompt: judges.Prompt | None = None
+
+    def __post_init__(self) -> None:
+        judges.checked_temperature(self.temperature)
+
+    def messages(self, proposal_first: bool) -> judges.Messages:
+        """Return what the judge is shown under one presentation."""
+        first, second = judges.in_order(self.current, self.proposal, proposal_first)
+        prompt = self.prompt or judges.pairwise_prompt(self.kind, self.criterion)
+        return prompt.messages(first, second)
+
+
+@dataclass(frozen=True)
+class ModelVote:
+    """One vote.
+
+    Args:
+        place: its place among those asked for.
+        proposal_first: its presentation, as it was asked for.
+        for_proposal: what it says.
+        asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
+        preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
+        seconds: from the first ask to the answer; None if it was drawn from p.
+        identity: what the reply said it is from; None if p was known before.
+    """
+
+    place: int
+    proposal_first: bool
+    for_proposal: bool
+    asks: int
+    preference: float | None = None
+    seconds: float | None = None
+    identity: Identity | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What came of asking for some votes.
+
+    Args:
+        cast: the votes that there are, by place.
+        failure: why the others are missing; None if none is.
+        preferences: by presentation (proposal first or not), what log-probabilities said; empty for sampled votes.
+        requests, tokens_in, tokens_out: what it took, failed requests included.
+        unparsable: replies that were no label; for `ratings`, no rating.
+        untold: presentations whose p the log-probabilities do not tell.
+    """
+
+    cast: tuple[ModelVote, ...]
+    failure: EndpointError | None
+    preferences: Mapping[bool, judges.LabelPreference] = field(default_factory=dict)
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    unparsable: int = 0
+    untold: frozenset[bool] = frozenset()
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What came of asking for some ratings, and how many replies each took; other fields as in `Votes`."""
+
+    given: tuple[int, ...]
+    asks: tuple[int, ...]
+    failure: EndpointError | None
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    unparsable: int = 0
+    identities: tuple[Identity, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One judge's question about one object; several criteria in one question make the rating a joint one.
+
+    Raises:
+        ValueError: the temperature is too low.
+    """
+
+    kind: str
+    criterion: str
+    exhibit: judges.Exhibit
+    scale: judges.RatingScale
+    temperature: float = 1.0
+    prompt: judges.Prompt | None = None
+
+    def __post_init__(self) -> None:
+        judges.checked_temperature(self.temperature)
+
+    def messages(self) -> judges.Messages:
+        """Return what the judge is shown."""
+        prompt = self.prompt or judges.rating_prompt(self.kind, self.criterion, self.scale)
+        return prompt.messages(self.exhibit)
+
+
+def votes_by_sampling(
+    endpoint: Endpoint,
+    pair: Pair,
+    proposal_first: Sequence[bool],
+    rng: np.random.Generator,
+    admitted: Admitted | None = None,
+) -> Votes:
+    """Ask for one vote under each of these presentations; each an independent sample.
+
+    Args:
+        proposal_first: one entry a vote: whether it shows the proposal as A; from `sampler.ORDERS`.
+        rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
+        admitted: whose replies count; anybody's if None.
+    """
+    choices = judges.LABELS if confines(endpoint) else ()
+
+    def job(place: int, first: bool) -> Callable[[Client], ModelVote]:
+        question = _Question(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted)
+
+        def cast(client: Client) -> ModelVote:
+            label, asks, seconds, identity = question.ask(client, judges.parse_label)
+            return ModelVote(place, first, judges.label_is_for_proposal(label, first), asks, None, seconds, identity)
+
+        return cast
+
+    jobs = [job(place, bool(first)) for place, first in enumerate(proposal_first)]
+    called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=True)
+    return Votes(called.results, called.failure, {}, *_spent(called))
+
+
+def votes_by_log_probabilities(
+    endpoint: Endpoint,
+    pair: Pair,
+    proposal_first: Sequence[bool],
+    uniforms: Sequence[float],
+    known: Mapping[bool, float] | None = None,
+    most_shortfall: float = 0.5,
+    admitted: Admitted | None = None,
+) -> Votes:
+    """Ask for p once under each presentation that occurs, and draw the votes from it.
+
+    The votes have the law of `votes_by_sampling` (`sampler.judges.log_probabilities` says under which
+    assumptions), so a caller may turn to that when p cannot be had: whether it can depends on the pair alone.
+    `untold` says for which presentations that is so.
+
+    Args:
+        proposal_first: one entry a vote.
+        uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
+        known: the probability of a vote for the proposal that an earlier call found for this very pair, by
+            presentation; not asked again.
+        most_shortfall: the most probability of other replies than the two labels.
+        admitted: whose replies count; anybody's if None.
+    """
+    known = known or {}
+    wanted = sorted({bool(first) for first in proposal_first} - set(known))
+    jobs = [_preference_job(pair, first, confines(endpoint), most_shortfall, admitted) for first in wanted]
+    called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
+    by_order = dict(zip(wanted, called.outcomes, strict=True))
+    told = {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
+    untold = frozenset(first for first, outcome in by_order.items() if isinstance(outcome, NotTold))
+    chances = {**known} | {
+        first: judges.preference_for_proposal(preference.first, first) for first, (preference, _) in told.items()
+    }
+    identities = {first: identity for first, (_, identity) in told.items()}
+    cast = tuple(
+        ModelVote(
+            place,
+            bool(first),
+            judges.drawn_vote(uniform, chances[first]),
+            asks=0,
+            preference=chances[first],
+            identity=identities.get(first),
+        )
+        for place, (first, uniform) in enumerate(zip(proposal_first, uniforms, strict=True))
+        if first in chances
+    )
+    preferences = {first: preference for first, (preference, _) in told.items()}
+    # What p cannot tell, sampling can: an error that it cannot help with comes first.
+    others = [outcome for outcome in called.errors if not isinstance(outcome, NotTold)]
+    failure = others[0] if others else called.failure
+    return Votes(cast, failure, preferences, *_spent(called), untold=untold)
+
+
+def ratings(
+    endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
+) -> Ratings:
+    """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
+    choices = rated.scale.answers if confines(endpoint) else ()
+    messages = rated.messages()
+
+    def job() -> Callable[[Client], tuple[int, int, Identity]]:
+        question = _Question(messages, rated.temperature, choices, _seeds(rng), admitted)
+
+        def rate(client: Client) -> tuple[int, int, Identity]:
+            value, asks, _, identity = question.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
+            return value, asks, identity
+
+        return rate
+
+    called = _called(endpoint, [job() for _ in range(count)], (rated.exhibit,), sampled=True)
+    given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
+    return Ratings(given, asks, called.failure, *_spent(called), identities)
+
+
+@dataclass(frozen=True)
+class _Question:
+    messages: judges.Messages
+    temperature: float
+    choices: Sequence[str]
+    seeds: Sequence[int]
+    admitted: Admitted | None = None
+
+    def ask(self, client: Client, parse: Callable[[str | None], Answer]) -> tuple[Answer, int, float, Identity]:
+        """Return the answer, the number of replies it took, the seconds, and what the reply says it is from."""
+        admitted = self.admitted or _ANYBODY
+        began = time.monotonic()
+        for asks, seed in enumerate(self.seeds, start=1):
+            admitted.check()
+            reply, identity = client.signed_chat(
+                self.messages, temperature=self.temperature, seed=seed, choices=self.choices
+            )
+            admitted.check(identity)
+            try:
+                return parse(reply), asks, time.monotonic() - began, identity
+            except judges.UnparsableReplyError as error:
+                reason = client.without_key(str(error))
+                client.unparsable_replies.append(reason)
+        raise Unparsable(f"no answer in {len(self.seeds)} replies; the last one: {reason}")
+
+
+def _preference_job(
+    pair: Pair, first: bool, confined: bool, most_shortfall: float, admitted: Admitted | None
+) -> Callable[[Client], tuple[judges.LabelPreference, Identity]]:
+    messages, admitted = pair.messages(first), admitted or _ANYBODY
+
+    def ask(client: Client) -> tuple[judges.LabelPreference, Identity]:
+        admitted.check()
+        tokens, identity = client.signed_first_token(messages)
+        admitted.check(identity)
+        try:
+            told = judges.label_preference(tokens, pair.temperature, confined=confined, most_shortfall=most_shortfall)
+        except judges.NoPreferenceError as error:
+            raise NotTold(str(error)) from None
+        except ValueError as error:
+            raise BadReply(str(error)) from None
+        return told, identity
+
+    return ask
+
+
+def _called(
+    endpoint: Endpoint, jobs: Sequence[Callable[[Client], Answer]], shown: Sequence[judges.Exhibit], *, sampled: bool
+) -> Called[Answer]:
+    """Run jobs, unless the endpoint was seen to be unable to do them."""
+    reason = ""
+    if sampled and endpoint.can_vary is False:
+        reason = f"{endpoint.name} gives the same reply whatever the seed: its votes would be copies"
+    elif not sampled and endpoint.can_log_probabilities is False:
+        reason = f"{endpoint.name} returns no log-probabilities"
+    elif endpoint.can_images is False and any(exhibit.picture for exhibit in shown):
+        reason = f"{endpoint.name} does not see pictures"
+    return Called((Unable(reason),) * len(jobs)) if reason else call(endpoint, jobs)
+
+
+def confines(endpoint: Endpoint) -> bool:
+    """Say whether replies are confined: where the server knows how, unless it was seen not to."""
+    return Dialect(endpoint.dialect).has_confinement and endpoint.can_confine is not False
+
+
+def _seeds(rng: np.random.Generator) -> tuple[int, ...]:
+    """Draw a seed for each ask, far from all others: servers use neighbouring seeds for other things."""
+    return tuple(int(rng.random() * _LARGEST_SEED) for _ in range(MOST_ASKS))
+
+
+def _spent(called: Called) -> tuple[int, int, int, int]:
+    return len(called.requests), *called.tokens, called.unparsable

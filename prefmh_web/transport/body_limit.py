@@ -1,0 +1,127 @@
+"""Django's ASGI handler, with bounds on request bodies, kept while they arrive: Django looks at an upload's size, and
+at who sends it, only once it is all there."""
+
+import asyncio
+import logging
+import re
+from tempfile import SpooledTemporaryFile
+
+from django.conf import settings
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpResponse, parse_cookie
+
+from prefmh_web.transport import legible, sessions
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_BYTES = 2**20
+# Room for the largest catalog file and the form around it; for people who are signed in.
+SETUP_BYTES = 513 * 2**20
+# For the next piece of a body, however small.
+PIECE_WITHIN_S = 60
+# For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
+GRACE_S = 60
+LEAST_BYTES_PER_S = 8 * 2**10
+_SETUP = re.compile(r"^/campaigns/(new|\d+/setup)/$")
+
+
+class BoundedHandler(ASGIHandler):
+    """Answers 413 to a body larger than its path may have, and 408 to one that has stopped to come or comes too slowly.
+
+    Closes what has arrived however a request ends. Django itself leaves it to the garbage collector when a request is
+    cancelled, as a server does that stops.
+    """
+
+    async def handle(self, scope, receive, send):
+        headers = dict(scope["headers"])
+        stated, limit = headers.get(b"content-length", b"0"), await _limit(scope, headers)
+        # In the folder of uploads: a container's /tmp is memory.
+        kept = {"max_size": settings.FILE_UPLOAD_MAX_MEMORY_SIZE, "dir": settings.FILE_UPLOAD_TEMP_DIR}
+        with SpooledTemporaryFile(**kept) as file:
+            try:
+                if not stated.isdigit() or int(stated) > limit:
+                    raise _TooLarge
+                await super().handle(scope, _Body(receive, limit, file), send)
+            except _TooLarge:
+                await self.send_response(_refusal("The request is too large.", 413), send)
+            except _TooSlow:
+                await self.send_response(_refusal("The request did not come to its end.", 408), send)
+            except OSError as error:
+                if not legible.is_no_room(error):
+                    raise
+                logger.exception("no room for a request")
+                await self.send_response(_closing(legible.no_room()), send)
+
+    async def read_body(self, receive):
+        return await receive.read()
+
+    def create_request(self, scope, body_file):
+        try:
+            return super().create_request(scope, body_file)
+        except legible.UNREADABLE:
+            logger.warning("a request cannot be read", exc_info=True)
+            return None, legible.plain("The headers of this request cannot be read.", 400)
+
+
+class _TooLarge(Exception):  # noqa: N818 - reads as the sentence it starts
+    pass
+
+
+class _TooSlow(Exception):  # noqa: N818
+    pass
+
+
+class _Body:
+    """Where the messages of one request come from, and the file that keeps its body."""
+
+    def __init__(self, receive, limit: int, file: SpooledTemporaryFile) -> None:
+        self._receive, self._limit, self._file = receive, limit, file
+
+    async def __call__(self) -> dict:
+        return await self._receive()
+
+    async def read(self) -> SpooledTemporaryFile:
+        """Return the whole body, at its beginning.
+
+        Raises:
+            RequestAborted: the client has gone.
+            _TooLarge: it is beyond the limit; what comes after that is not read.
+            _TooSlow: its next piece does not come in time.
+        """
+        more, size, begun = True, 0, asyncio.get_running_loop().time()
+        while more:
+            message = await self._next(begun + GRACE_S + size / LEAST_BYTES_PER_S)
+            if message["type"] == "http.disconnect":
+                raise RequestAborted
+            size += len(message.get("body", b""))
+            if size > self._limit:
+                raise _TooLarge
+            self._file.write(message.get("body", b""))
+            more = message.get("more_body", False)
+        self._file.seek(0)
+        return self._file
+
+    async def _next(self, deadline: float) -> dict:
+        try:
+            async with asyncio.timeout_at(deadline), asyncio.timeout(PIECE_WITHIN_S):
+                return await self._receive()
+        except TimeoutError as error:
+            raise _TooSlow from error
+
+
+async def _limit(scope, headers: dict[bytes, bytes]) -> int:
+    if scope["method"] != "POST" or not _SETUP.match(scope["path"]):
+        return DEFAULT_BYTES
+    cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin1"))
+    user = await sessions.user_now(cookies.get(settings.SESSION_COOKIE_NAME))
+    return SETUP_BYTES if user.is_authenticated else DEFAULT_BYTES
+
+
+def _refusal(reason: str, status: int) -> HttpResponse:
+    return _closing(legible.plain(reason, status))
+
+
+def _closing(answer: HttpResponse) -> HttpResponse:
+    answer["Connection"] = "close"
+    return answer

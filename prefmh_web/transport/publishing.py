@@ -1,0 +1,161 @@
+"""Task messages on their way to the broker: sent by a thread of its own, so that nobody who votes waits for a broker.
+
+A broker that is frozen refuses nothing and answers nothing. What waits for it here is bounded: the same hint twice is
+one, and beyond `AT_MOST_WAITING` new ones are dropped, since the sweep finds the work. A hint that could not be sent
+is tried again, with all behind it, until the broker answers.
+"""
+
+import atexit
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+from django.conf import settings
+from kombu import Connection
+from kombu.exceptions import OperationalError
+
+from prefmh_web import celery_app
+
+# By name: Celery's “current” application is whichever this thread has made last.
+
+logger = logging.getLogger(__name__)
+
+AT_MOST_WAITING = 1000
+# How long one attempt may take, and the pause before the next.
+PATIENCE_S = 2.0
+_AGAIN_AFTER_S = 1.0
+# A process that ends gives its last hints this long to leave.
+_LAST_WAIT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One call of a task, for a queue of its own where it has one."""
+
+    task: str
+    arguments: tuple[int, ...]
+    queue: str | None = None
+
+    def send(self, **options) -> None:
+        """Call the task."""
+        queue = {"queue": self.queue} if self.queue else {}
+        celery_app.tasks[self.task].apply_async(self.arguments, **queue, **options)
+
+
+class Publisher:
+    """Sends hints in the order in which they came, on a thread that lives as long as the process."""
+
+    def __init__(self) -> None:
+        # A dictionary for its order; no hint waits twice.
+        self._waiting: dict[Hint, None] = {}
+        self._sending: Hint | None = None
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_failing = False
+
+    def put(self, hint: Hint) -> bool:
+        """Take a hint to be sent; return at once, with False when too many wait and it is dropped."""
+        with self._changed:
+            if len(self._waiting) >= AT_MOST_WAITING and hint not in self._waiting:
+                return False
+            self._waiting[hint] = None
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="hints", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        return True
+
+    def wait_until_sent(self, timeout: float) -> bool:
+        """Return once nothing waits any more; False if something still does after `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and self._sending is None, timeout)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                with _connection() as connection:
+                    self._send_all(connection)
+            except _errors() as error:
+                self._put_back()
+                if not self._is_failing:
+                    logger.warning(
+                        "the task broker does not answer (%s): hints wait, and chains with them", type(error).__name__
+                    )
+                self._is_failing = True
+                time.sleep(_AGAIN_AFTER_S)
+
+    def _send_all(self, connection: Connection) -> None:
+        while True:
+            hint = self._next()
+            hint.send(connection=connection)
+            if self._is_failing:
+                logger.warning("the task broker answers again")
+            self._is_failing = False
+            self._sent()
+
+    def _next(self) -> Hint:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting)
+            self._sending = next(iter(self._waiting))
+            # Given again from here on, it is a new hint: what it is about may have been read already.
+            del self._waiting[self._sending]
+            return self._sending
+
+    def _sent(self) -> None:
+        with self._changed:
+            self._sending = None
+            self._changed.notify_all()
+
+    def _put_back(self) -> None:
+        with self._changed:
+            if self._sending is not None:
+                self._waiting = {self._sending: None, **self._waiting}
+            self._sending = None
+
+
+def publish(hint: Hint) -> None:
+    """See that a task is called soon, without waiting for it or for the broker."""
+    if settings.EMBEDDED:
+        hint.send()
+    elif not _publisher.put(hint):
+        logger.debug("a hint is dropped; the sweep finds what it was about")
+
+
+def wait_until_sent(timeout: float) -> bool:
+    """Return once no hint of this process waits to be sent; False if some still do after `timeout` seconds."""
+    return _publisher.wait_until_sent(timeout)
+
+
+def _connection() -> Connection:
+    bounds = {
+        # Redis
+        "socket_timeout": PATIENCE_S,
+        "socket_connect_timeout": PATIENCE_S,
+        # RabbitMQ
+        "read_timeout": PATIENCE_S,
+        "write_timeout": PATIENCE_S,
+        # Celery would try again by itself for as long as it takes.
+        "max_retries": 0,
+    }
+    options = {**celery_app.conf.broker_transport_options, **bounds}
+    return celery_app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    # Each transport has its own, and kombu wraps some of them.
+    connection = celery_app.connection_for_write()
+    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
+
+
+def _begin() -> None:
+    global _publisher
+    _publisher = Publisher()
+
+
+_begin()
+# A worker's children have neither the thread nor, perhaps, a lock that is free.
+os.register_at_fork(after_in_child=_begin)
+# A command that starts a campaign ends in the next moment.
+atexit.register(lambda: _publisher.wait_until_sent(_LAST_WAIT_S))

@@ -1,0 +1,211 @@
+"""How often somebody may do something: in memory embedded, in Redis where several processes share the counting.
+
+    limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
+    limits.spend_each(("votes", 1), ("forms", 2))     several at once
+    limits.check_each(("votes", 1), ("forms", 2))     the same, without counting
+    @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
+
+A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/rates.py` holds them,
+and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES` holds the networks of our own
+proxies; nobody else's X-Forwarded-For is believed.
+"""
+
+import hashlib
+import ipaddress
+import logging
+import math
+import time
+from collections.abc import Callable
+from functools import cache, wraps
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from limits import RateLimitItem, parse
+from limits.errors import StorageError
+from limits.storage import MemoryStorage, RedisStorage, Storage
+from limits.strategies import MovingWindowRateLimiter
+
+from prefmh_web.settings.rates import RATES
+from prefmh_web.transport import shared_redis
+
+logger = logging.getLogger(__name__)
+
+# Providers hand each customer this much of the newer addresses.
+_IPV6_PREFIX = 64
+
+Key = str | int
+# The name of a rate, and whom it counts against.
+Use = tuple[str, *tuple[Key, ...]]
+
+
+class TooMany(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The rate is exceeded for now.
+
+    Args:
+        retry_after: whole seconds after which it is worth trying again.
+    """
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"too often; again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+def spend(name: str, *key: Key) -> None:
+    """Count one use of a rate by whoever `key` names.
+
+    Raises:
+        TooMany: this one is beyond the rate, and is not counted.
+    """
+    _use("hit", name, key)
+
+
+def spend_each(*uses: Use) -> None:
+    """Count one use of each rate, whatever the others say.
+
+    Raises:
+        TooMany: it is beyond one of them, where it is not counted; of several, with the longest wait.
+    """
+    _use_each("hit", uses)
+
+
+def check_each(*uses: Use) -> None:
+    """Count nothing, but refuse if the next use would be beyond one of the rates.
+
+    Raises:
+        TooMany: it would be; of several, with the longest wait.
+    """
+    _use_each("test", uses)
+
+
+def posts(name: str, who: Callable[[HttpRequest], Key]) -> Callable:
+    """Decorate a view so that its form posts beyond the rate are answered with 429."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @polite
+        @wraps(view)
+        def counted(request: HttpRequest, *arguments, **keywords) -> HttpResponse:
+            if request.method == "POST":
+                spend(name, who(request))
+            return view(request, *arguments, **keywords)
+
+        return counted
+
+    return decorate
+
+
+def polite(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a view so that a `TooMany` becomes a page with status 429 and Retry-After."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *arguments, **keywords) -> HttpResponse:
+        try:
+            return view(request, *arguments, **keywords)
+        except TooMany as reason:
+            logger.info("too often: %s %s", request.method, request.resolver_match and request.resolver_match.view_name)
+            answer = render(request, "slow_down.html", {"seconds": reason.retry_after}, status=429)
+            answer["Retry-After"] = str(reason.retry_after)
+            return answer
+
+    return answered
+
+
+def by_user(request: HttpRequest) -> Key:
+    return request.user.pk
+
+
+def by_address(request: HttpRequest) -> Key:
+    """Return the address a request came from; of an IPv6 address, the network one customer has."""
+    address = client_address(request)
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        # A server listening on a file socket has no address to tell.
+        return address
+    if number.version == 4:
+        return address
+    return str(ipaddress.ip_network((number, _IPV6_PREFIX), strict=False))
+
+
+def client_address(request: HttpRequest) -> str:
+    """Return the last address in the request's path that is not one of our own proxies.
+
+    Each proxy appends to X-Forwarded-For the address it was called from; what stands before the first of ours
+    is whatever the visitor wrote.
+    """
+    address = request.META.get("REMOTE_ADDR") or ""
+    forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    while forwarded and _is_our_proxy(address):
+        address = forwarded.pop()
+    return address
+
+
+def forget() -> None:
+    """Forget every count of this installation: for whoever locked themselves out, and for tests."""
+    for limiter in (_shared(), _own()):
+        limiter.storage.reset()
+
+
+def _is_our_proxy(address: str) -> bool:
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(number in network for network in settings.TRUSTED_PROXIES)
+
+
+def _use_each(how: str, uses: tuple[Use, ...]) -> None:
+    refusals = []
+    for name, *key in uses:
+        try:
+            _use(how, name, tuple(key))
+        except TooMany as refusal:
+            refusals.append(refusal)
+    if refusals:
+        raise max(refusals, key=lambda refusal: refusal.retry_after)
+
+
+def _use(how: str, name: str, key: tuple[Key, ...]) -> None:
+    rate, hashed = _rate(settings.RATE_LIMITS.get(name, RATES[name])), _hashed(key)
+    if not shared_redis.is_out():
+        try:
+            _allow(_shared(), how, rate, name, hashed)
+            return
+        except StorageError as error:
+            shared_redis.note_failure(error.storage_error)
+    # Without Redis each process counts for itself: looser, but nobody is kept from voting, nor waits for it.
+    _allow(_own(), how, rate, name, hashed)
+
+
+def _allow(limiter: MovingWindowRateLimiter, how: str, rate: RateLimitItem, *key: str) -> None:
+    if not getattr(limiter, how)(rate, *key):
+        wait = limiter.get_window_stats(rate, *key).reset_time - time.time()
+        raise TooMany(max(1, math.ceil(wait)))
+
+
+@cache
+def _rate(text: str) -> RateLimitItem:
+    return parse(text)
+
+
+def _hashed(key: tuple[Key, ...]) -> str:
+    # Of one length whatever somebody sends, and no address or name lies about in Redis.
+    return hashlib.sha256(repr(key).encode(errors="backslashreplace")).hexdigest()[:32]
+
+
+@cache
+def _shared() -> MovingWindowRateLimiter:
+    url = getattr(settings, "REDIS_URL", None)
+    if url is None:
+        return _own()
+    prefix = f"prefmh.{settings.DATABASES['default']['NAME']}.rates"
+    return _limiter(RedisStorage(url, wrap_exceptions=True, key_prefix=prefix, **shared_redis.patience()))
+
+
+@cache
+def _own() -> MovingWindowRateLimiter:
+    return _limiter(MemoryStorage())
+
+
+def _limiter(storage: Storage) -> MovingWindowRateLimiter:
+    return MovingWindowRateLimiter(storage)

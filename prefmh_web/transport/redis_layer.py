@@ -1,0 +1,146 @@
+"""The channel layer of several processes: groups are kept here, and Redis only carries messages between processes.
+
+Opening a page, joining a group and leaving it never ask Redis, so a Redis that is frozen or gone keeps nobody from
+voting. The pages of this process hear a message at once; those of the others hear it from Redis, if it answers. A
+message may be lost, as with any layer: pages look again by themselves.
+
+All of an installation's messages go over one Redis channel, one subscription a process: a nudge is short, many within
+a moment are sent as one (`campaigns/live.py`), and most processes have a page that it is for.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import uuid
+from collections import defaultdict
+
+import redis
+from django.conf import settings
+from redis import asyncio as aioredis
+
+from prefmh_web.transport import shared_redis
+
+logger = logging.getLogger(__name__)
+
+_AT_MOST_UNREAD = 100
+# After such a silence the subscription is asked for a sign of life, and given up when the next is as long.
+_SILENCE_S = 5.0
+_SUBSCRIBE_AGAIN_S = 1.0
+
+
+class RedisLayer:
+    """Channels' layer of groups; see the module.
+
+    Args:
+        prefix: what tells this installation's messages from others' on the same Redis.
+    """
+
+    extensions = ("groups",)
+
+    def __init__(self, prefix: str) -> None:
+        self._redis_channel = f"{prefix}nudges"
+        # Whoever has no consumers need not tell its own messages from others'.
+        self._me = ""
+        self._home: asyncio.AbstractEventLoop | None = None
+
+    async def new_channel(self, prefix: str = "specific.") -> str:
+        """Make a channel for one consumer; the loop it runs on becomes the layer's home."""
+        self._be_at_home()
+        channel = prefix + uuid.uuid4().hex
+        self._unread[channel] = asyncio.Queue(_AT_MOST_UNREAD)
+        return channel
+
+    async def receive(self, channel: str) -> dict:
+        """Return the next message; cancelled, as it is when the consumer ends, the channel ends too."""
+        try:
+            return await self._unread[channel].get()
+        except asyncio.CancelledError:
+            self._forget(channel)
+            raise
+
+    async def group_add(self, group: str, channel: str) -> None:
+        self._members[group].add(channel)
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        if group in self._members:
+            self._members[group].discard(channel)
+            if not self._members[group]:
+                del self._members[group]
+
+    async def group_send(self, group: str, message: dict) -> None:
+        """Give a message to the group's channels, here and in the other processes. Never waits for longer than
+        `shared_redis.PATIENCE_S`.
+        """
+        self._hand_out(group, message)
+        if not shared_redis.is_out():
+            await asyncio.to_thread(self._publish, json.dumps({"from": self._me, "group": group, "message": message}))
+
+    def _be_at_home(self) -> None:
+        # The consumers of a process share one loop; tests serve from one after another.
+        loop = asyncio.get_running_loop()
+        if self._home is loop:
+            return
+        self._unread: dict[str, asyncio.Queue] = {}
+        self._members: defaultdict[str, set[str]] = defaultdict(set)
+        self._listening = loop.create_task(self._listen())
+        self._home, self._me = loop, uuid.uuid4().hex
+
+    def _forget(self, channel: str) -> None:
+        self._unread.pop(channel, None)
+        for group in [group for group, members in self._members.items() if channel in members]:
+            self._members[group].discard(channel)
+            if not self._members[group]:
+                del self._members[group]
+
+    def _hand_out(self, group: str, message: dict) -> None:
+        """Give a message to channels of this process, from whatever thread."""
+        if self._home is not None:
+            # The loop may have ended.
+            with contextlib.suppress(RuntimeError):
+                self._home.call_soon_threadsafe(self._put, group, message)
+
+    def _put(self, group: str, message: dict) -> None:
+        for channel in self._members.get(group, ()):
+            if queue := self._unread.get(channel):
+                # A page with so much unread looks again anyway.
+                with contextlib.suppress(asyncio.QueueFull):
+                    queue.put_nowait(message)
+
+    def _publish(self, text: str) -> None:
+        # Several may have waited for a thread while the first found that Redis is out.
+        if shared_redis.is_out():
+            return
+        try:
+            shared_redis.client().publish(self._redis_channel, text)
+        except redis.RedisError as error:
+            shared_redis.note_failure(error)
+
+    async def _listen(self) -> None:
+        """Hand out what other processes send; subscribe again whenever the subscription is lost."""
+        while True:
+            try:
+                await self._hear()
+            except (redis.RedisError, OSError) as error:
+                logger.info("the subscription to nudges is lost (%s) and made again", type(error).__name__)
+            await asyncio.sleep(_SUBSCRIBE_AGAIN_S)
+
+    async def _hear(self) -> None:
+        patience = shared_redis.patience() | {"retry": None}
+        async with aioredis.Redis.from_url(settings.REDIS_URL, **patience) as client, client.pubsub() as subscription:
+            await subscription.subscribe(self._redis_channel)
+            was_asked = False
+            while True:
+                message = await subscription.get_message(timeout=_SILENCE_S)
+                if message is None and was_asked:
+                    raise redis.TimeoutError("no sign of life")
+                was_asked = message is None
+                if was_asked:
+                    await subscription.ping()
+                elif message["type"] == "message":
+                    self._take(message["data"])
+
+    def _take(self, data: bytes) -> None:
+        sent = json.loads(data)
+        if sent["from"] != self._me:
+            self._put(sent["group"], sent["message"])

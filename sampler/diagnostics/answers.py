@@ -1,0 +1,222 @@
+"""The votes of an exported campaign as its readers need them: objects by what they are, judges by whom they ask.
+
+Numbers of states are arbitrary: another numbering of the same record must give the same report. So objects are told
+apart by what people saw and stand in the order in which the chains came to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sampler.diagnostics import Choices
+from sampler.record.reader import Record, Row
+from sampler.record.replay import RecordError
+
+CLUSTERS = ("prompt", "chain", "step", "annotator")
+# A judge in one of these orders draws the sides of its votes by chance.
+_BY_CHANCE = ("random", "balanced")
+_NAME_LENGTH = 60
+
+
+class Objects:
+    """The objects of a record's steps, numbered by their first appearance there, whatever the states' numbers.
+
+    Chains make the same molecule, or the same text under a prompt, more than once, each time as a new state. Voters
+    cannot tell these apart, so they are one object. A catalog's entries are as many objects.
+
+    Raises:
+        KeyError: there is no such column, or no row for a state.
+        ValueError: a code is not what it should be.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._what = {row["state"]: _what(row) for row in record.states}
+        self._prompts = {row["state"]: _prompt(row) for row in record.states}
+        content = {row["state"]: row["content"] for row in record.states}
+        self._place: dict[Hashable, int] = {}
+        short: list[str] = []
+        for row in sorted(record.steps, key=lambda row: (int(row["chain"]), int(row["step"]))):
+            for state in (row["current"], row["proposal"]):
+                if self._place.setdefault(self._what[state], len(short)) == len(short):
+                    short.append((content[state].splitlines() or [""])[0][:_NAME_LENGTH])
+        self.names = _distinct(short)
+        """What to call each object: the first line of its content, and which it is of those that read alike."""
+
+    def place(self, state: str) -> int:
+        """Return the object's number: 0 for the one that the chains came to first."""
+        return self._place[self._what[state]]
+
+    def prompt(self, state: str) -> str:
+        """Return the prompt that a text answers; empty for other objects."""
+        return self._prompts[state]
+
+    @property
+    def has_prompts(self) -> bool:
+        """True where the record's texts answer more than one prompt."""
+        return len({prompt for prompt in self._prompts.values() if prompt}) > 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One vote: what stood where, and who chose what. Objects are numbers of `Objects`."""
+
+    judge: int
+    left: int
+    right: int
+    chose_left: bool
+    cluster: Hashable
+    annotator: str
+    """Empty for a model."""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two objects, the one that the chains came to first in front."""
+        return min(self.left, self.right), max(self.left, self.right)
+
+    @property
+    def chose_former(self) -> bool:
+        """True for a vote for the first of the pair."""
+        return self.chose_left == (self.left <= self.right)
+
+
+@dataclass
+class Population:
+    """One source's answers to one question, twin judges of opposite orders together: one set of scores."""
+
+    source: str
+    question: str
+    names: Mapping[int, str]
+    """What to call each object."""
+    judges: dict[int, str] = field(default_factory=dict)
+    """The order of each judge by its number."""
+    answers: list[Answer] = field(default_factory=list)
+
+    def choices(self) -> Choices:
+        """Return the votes."""
+        return self._choices(self.answers)
+
+    def choices_apart(self) -> Choices:
+        """Return the votes between two different objects."""
+        return self._choices([each for each in self.answers if each.left != each.right])
+
+    def choices_by_chance(self) -> Choices:
+        """Return the votes to those judges whose sides are drawn by chance."""
+        return self._choices([each for each in self.answers if self.judges[each.judge] in _BY_CHANCE])
+
+    def _choices(self, answers: list[Answer]) -> Choices:
+        names = self.names
+        return Choices.of((names[each.left], names[each.right], each.chose_left, each.cluster) for each in answers)
+
+
+def cluster_of(objects: Objects, cluster: str | None) -> str:
+    """Return which votes belong together: prompt where there are several prompts, else chain; or what is asked for.
+
+    Raises:
+        RecordError: there are no prompts to go by, or no such cluster.
+    """
+    if cluster is not None and cluster not in CLUSTERS:
+        raise RecordError(f"cluster must be one of {', '.join(CLUSTERS)}, not {cluster!r}")
+    if cluster == "prompt" and not objects.has_prompts:
+        raise RecordError("cluster cannot be prompt: the record's objects do not answer several prompts; use chain")
+    return cluster or ("prompt" if objects.has_prompts else "chain")
+
+
+def populations(record: Record, objects: Objects, cluster: str) -> list[Population]:
+    """Return the record's votes, late ones included, by source and question; in the order of their judges.
+
+    Late votes are honest votes: they came too late for the chain, not for the scores.
+
+    Args:
+        cluster: one of `CLUSTERS`.
+
+    Raises:
+        ValueError: a cell is not what its column holds.
+        KeyError: there is no such column or step.
+    """
+    judges: list[dict[str, Any]] = record.recipe["judges"]
+    sources = [_source(judge, judges) for judge in judges]
+    found: dict[tuple[str, str], Population] = {}
+    for number, (judge, source) in enumerate(zip(judges, sources, strict=True)):
+        key = source, judge["question"].strip()
+        found.setdefault(key, Population(*key, objects.names)).judges[number] = judge.get("order", "random")
+    of_judge = {number: each for each in found.values() for number in each.judges}
+    for answer in _answers(record, objects, cluster):
+        if answer.judge not in of_judge:
+            raise ValueError(f"judge must be 0 to {len(judges) - 1}, not {answer.judge}")
+        of_judge[answer.judge].answers.append(answer)
+    return [each for each in found.values() if each.answers]
+
+
+def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]:
+    """Yield the votes in the order in which they were given."""
+    asked = {(row["chain"], row["step"]): (row["current"], row["proposal"]) for row in record.steps}
+    # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
+    for row in sorted(record.votes, key=lambda row: row.get("cast_at", "")):
+        current, proposal = asked[row["chain"], row["step"]]
+        chose_left, for_proposal = _is(row, "chosen_side", "left", "right"), _is(row, "for_proposal", "1", "0")
+        left, right = (proposal, current) if chose_left == for_proposal else (current, proposal)
+        belongs = {
+            "prompt": objects.prompt(current),
+            "chain": row["chain"],
+            "step": (row["chain"], row["step"]),
+            "annotator": row["annotator"],
+        }[cluster]
+        yield Answer(
+            int(row["judge"]), objects.place(left), objects.place(right), chose_left, belongs, row["annotator"]
+        )  # fmt: skip
+
+
+def _is(row: Row, column: str, yes: str, no: str) -> bool:
+    if row[column] not in (yes, no):
+        raise ValueError(f"{column} must be {yes} or {no}, not {row[column]!r}")
+    return row[column] == yes
+
+
+def _source(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
+    """Return who answers: "people", or a model by its endpoint, and its temperature where it has several."""
+    source = judge.get("source") or {"kind": "people"}
+    if source["kind"] != "model":
+        return str(source["kind"])
+    temperatures = {
+        each["source"].get("temperature", 1.0)
+        for each in judges
+        if each.get("source") and each["source"].get("endpoint") == source["endpoint"]
+    }
+    at = f" at temperature {source.get('temperature', 1.0):g}" if len(temperatures) > 1 else ""
+    return f"model {source['endpoint']}{at}"
+
+
+def _what(row: Row) -> Hashable:
+    """Return what voters saw of a state that a chain made; a catalog's states are told apart by their numbers."""
+    code = row.get("code", "")
+    if not code:
+        return row["state"]
+    return (_prompt(row), row["content"]) if _is_text(code) else code
+
+
+def _prompt(row: Row) -> str:
+    code = row.get("code", "")
+    if not _is_text(code):
+        return ""
+    try:
+        return str(json.loads(code)["prompt"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"code must be a text's, not {code[:60]!r}") from error
+
+
+def _is_text(code: str) -> bool:
+    # No SMILES and no base64 begins so.
+    return code.startswith("{")
+
+
+def _distinct(names: list[str]) -> dict[int, str]:
+    taken, seen = Counter(names), Counter[str]()
+    distinct = {}
+    for place, name in enumerate(names):
+        seen[name] += 1
+        distinct[place] = name if name and taken[name] == 1 else f"{name} ({seen[name]})".strip()
+    return distinct

@@ -1,0 +1,301 @@
+"""A report on one exported campaign, line by line.
+
+What it says does not depend on how states are numbered. Votes are read by population (`answers.py`): one question, one
+source, twin judges of opposite orders together. Scores are fitted together with the lean, so that neither is mistaken
+for the other; each question has scores of its own, each source one lean over all questions that it answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from sampler.diagnostics import (
+    FEWEST_CLUSTERS,
+    Choices,
+    Convergence,
+    NoFit,
+    Scores,
+    SourceLean,
+    acceptance_rate,
+    bradley_terry_intervals,
+    cohen_kappa,
+    convergence,
+    cycle_test,
+    fleiss_kappa,
+    fleiss_kappa_interval,
+    source_lean,
+)
+from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
+from sampler.diagnostics.properties import Column, Followed, followed
+from sampler.record.reader import Record, Row
+from sampler.record.replay import RecordError
+
+_SHOWN_ITEMS = 10
+_SHOWN_PAIRS = 5
+# With fewer questions in common, two people's kappa says nothing.
+_FEWEST_SHARED = 10
+
+Chain = list[Row]
+Asked = tuple[int, tuple[int, int]]
+"""A question that was put: the judge, which fixes the order, and the two objects."""
+
+
+def diagnose(
+    record: Record,
+    rng: np.random.Generator,
+    column: str | None = None,
+    resamples: int = 1_000,
+    cluster: str | None = None,
+) -> Iterator[str]:
+    """Yield the report: acceptance, convergence, lean by source, and for each question scores and agreement.
+
+    Args:
+        column: the property of the objects to follow along the chains; without it, all numeric ones (`properties.py`).
+        resamples: bootstrap resamples behind the intervals of scores and leans.
+        cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
+            the objects answer several, else chains.
+
+    Raises:
+        RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
+            asked for is not to be had; the message says why.
+        MissingExtra: a library of the extra [analysis] is not installed.
+    """
+    try:
+        opening = [*_chains(record)]
+        objects = Objects(record)
+        clusters = cluster_of(objects, cluster)
+        voters = populations(record, objects, clusters)
+        opening += _convergence(record, objects, followed(record, column))
+    except KeyError as error:
+        raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
+    except RecordError:
+        raise
+    except (IndexError, ValueError) as error:
+        raise RecordError(f"the record cannot be read: {error}") from error
+    yield from opening
+    if not voters:
+        yield "Lean to the left side: there is no vote"
+    report = _Voters(voters, f"{clusters}s", rng, resamples)
+    yield from report.leans()
+    for population in voters:
+        yield ""
+        yield _heading(population)
+        yield from (f"  {line}" for line in report.of(population))
+
+
+def _chains(record: Record) -> Iterator[str]:
+    decided = _by_chain([row for row in record.steps if row["verdict"]])
+    open_steps = len(record.steps) - sum(map(len, decided.values()))
+    late = sum(not row["number"] for row in record.votes)
+    yield (
+        f"{_many(len(_by_chain(record.samples)), 'chain')}, {_many(sum(map(len, decided.values())), 'decided step')}, "
+        f"{open_steps} open; {_many(len(record.votes), 'vote')}, {late} of them late"
+    )
+    if not decided:
+        return
+    accepted = [[row["verdict"] == "accept" for row in chain] for chain in decided.values()]
+    moved = [
+        [row["verdict"] == "accept" and row["current"] != row["proposal"] for row in chain]
+        for chain in decided.values()
+    ]
+    rate = acceptance_rate(accepted, moved)
+    yield (
+        f"Acceptance rate: {rate.accepted:.1%} of steps (by chain {min(rate.by_chain):.1%} to "
+        f"{max(rate.by_chain):.1%}); {rate.moved:.1%} moved to another object"
+    )
+
+
+def _convergence(record: Record, objects: Objects, properties: Followed) -> Iterator[str]:
+    prompts = {row["chain"]: objects.prompt(row["state"]) for row in record.samples}
+    for column in properties.columns:
+        yield f"Convergence of {column.name}: {_converged(column, prompts)}"
+    if properties.missing:
+        yield f"Convergence: {properties.missing}"
+
+
+def _converged(column: Column, prompts: dict[str, str]) -> str:
+    """Compare chains that answer one prompt; those of different prompts differ by design, and only add to the rest."""
+    if column.problem:
+        return f"not measured; {column.problem}"
+    by_prompt: dict[str, list[list[float]]] = defaultdict(list)
+    for chain, draws in column.draws.items():
+        by_prompt[prompts[chain]].append(draws)
+    found: list[Convergence] = []
+    reasons: list[str] = []
+    for chains in by_prompt.values():
+        try:
+            found.append(convergence(chains))
+        except ValueError as reason:
+            reasons.append(str(reason))
+    if not found:
+        return f"cannot be measured; {reasons[0]}"
+    r_hats = [each.r_hat for each in found if not math.isnan(each.r_hat)]
+    several = len(by_prompt) > 1
+    r_hat = f"{max(r_hats):.3f}" if r_hats else f"needs two chains{' of one prompt' if several else ''}"
+    if several and r_hats:
+        r_hat += f" (the largest of {_many(len(r_hats), 'prompt')})"
+    kept = sorted({each.draws for each in found})
+    lengths = _many(kept[0], "draw") if len(kept) == 1 else f"{kept[0]:,} to {kept[-1]:,} draws"
+    return (
+        f"R-hat {r_hat}, effective sample size {sum(each.bulk_ess for each in found):.0f} (bulk), "
+        f"{sum(each.tail_ess for each in found):.0f} (tail), "
+        f"from {_many(sum(each.chains for each in found), 'chain')} of {lengths}"
+    )
+
+
+class _Voters:
+    """What the votes say: the leans of all sources, and each population's scores and agreement."""
+
+    def __init__(self, voters: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> None:
+        self._voters, self._clusters, self._rng, self._resamples = voters, clusters, rng, resamples
+        self._fits = [self._fit(each) for each in voters]
+
+    def leans(self) -> Iterator[str]:
+        """Yield each source's lean over all questions that it answers."""
+        for source in dict.fromkeys(each.source for each in self._voters):
+            asked = [each for each in self._voters if each.source == source]
+            yield f"Lean to the left side ({source}): {self._lean(asked)}"
+
+    def of(self, population: Population) -> Iterator[str]:
+        """Yield a population's scores and agreement, and its own lean where its source answers other questions too."""
+        if sum(each.source == population.source for each in self._voters) > 1:
+            yield f"Lean to the left side on this question: {self._lean([population])}"
+        choices, scores = population.choices_apart(), self._fit_of(population)
+        if isinstance(scores, NoFit):
+            yield f"Bradley-Terry scores cannot be fitted: {scores}"
+        else:
+            yield from _scores(scores, choices.votes, self._clusters)
+            yield _cycles(choices, self._rng)
+        yield from _agreement(population.answers, self._rng)
+
+    def _fit(self, population: Population) -> Scores | NoFit:
+        try:
+            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
+        except NoFit as reason:
+            return reason
+
+    def _fit_of(self, population: Population) -> Scores | NoFit:
+        return next(fit for each, fit in zip(self._voters, self._fits, strict=True) if each is population)
+
+    def _lean(self, asked: list[Population]) -> str:
+        answers = [answer for each in asked for answer in each.answers]
+        left = f"left chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
+        try:
+            lean = self._lean_of(asked)
+        except NoFit as reason:
+            return f"cannot be estimated; {reason}; {left}"
+        return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, self._clusters)}; {_basis(lean)}; {left}"
+
+    def _lean_of(self, asked: list[Population]) -> SourceLean:
+        if len(asked) == 1:
+            fit = self._fit_of(asked[0])
+            if isinstance(fit, Scores) and fit.lean is not None:
+                return fit.lean
+        by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
+        return source_lean([each.choices() for each in asked], self._rng, self._resamples, random_sides=by_chance)
+
+
+def _interval_of(lean: SourceLean, clusters: str) -> str:
+    if lean.clusters < FEWEST_CLUSTERS:
+        return _too_few(lean.clusters, clusters)
+    return f"95 % interval {lean.low:+.3f} to {lean.high:+.3f} ({lean.clusters:,} clusters: {clusters})"
+
+
+def _basis(lean: SourceLean) -> str:
+    if lean.method == "joint fit":
+        return f"fitted with the scores to {_many(lean.votes, 'vote')}"
+    return f"from {_many(lean.votes, 'vote')} on pairs that were asked about more than once"
+
+
+def _too_few(count: int, clusters: str) -> str:
+    found = _many(count, "cluster")
+    return f"no interval: one from {found} ({clusters}) is not to be trusted, it takes {FEWEST_CLUSTERS}"
+
+
+def _heading(population: Population) -> str:
+    numbers = [str(number) for number in population.judges]
+    judges = f"Judge {numbers[0]}" if len(numbers) == 1 else f"Judges {', '.join(numbers[:-1])} and {numbers[-1]}"
+    source = "" if population.source == "people" else f" ({population.source})"
+    return f"{judges}{source}: {population.question}"
+
+
+def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
+    about = f"Bradley-Terry scores of {len(scores.items)} objects from {_many(votes, 'vote')}, fitted with the lean"
+    trusted = scores.clusters >= FEWEST_CLUSTERS
+    if trusted:
+        yield f"{about}, with 95 % intervals ({scores.clusters:,} clusters: {clusters})"
+    else:
+        yield f"{about}; {_too_few(scores.clusters, clusters)}"
+    order = np.argsort(-scores.estimate, kind="stable")
+    shown = order if len(order) <= 2 * _SHOWN_ITEMS else [*order[:_SHOWN_ITEMS], *order[-_SHOWN_ITEMS:]]
+    for place, i in enumerate(shown):
+        if len(shown) < len(order) and place == _SHOWN_ITEMS:
+            yield f"  … {len(order) - len(shown)} more"
+        interval = f"  ({scores.low[i]:+.2f} to {scores.high[i]:+.2f})" if trusted else ""
+        yield f"  {scores.estimate[i]:+.2f}{interval}  {scores.items[i]}"
+
+
+def _cycles(choices: Choices, rng: np.random.Generator) -> str:
+    try:
+        test = cycle_test(choices, rng)
+    except ValueError as reason:
+        return f"Cycles: {reason}"
+    return f"Cycles: X² = {test.statistic:.1f} on {_many(test.cycles, 'independent cycle')}, p = {test.p_value:.2g}"
+
+
+def _agreement(answers: list[Answer], rng: np.random.Generator) -> Iterator[str]:
+    first: dict[Asked, dict[str, bool]] = defaultdict(dict)
+    again: list[tuple[bool, bool]] = []
+    for each in answers:
+        if each.annotator and each.left != each.right:
+            given = first[each.judge, each.pair]
+            if each.annotator in given:
+                again.append((given[each.annotator], each.chose_former))
+            given.setdefault(each.annotator, each.chose_former)
+    shared = {asked: given for asked, given in first.items() if len(given) > 1}
+    if shared:
+        counts = [[sum(given.values()), len(given) - sum(given.values())] for given in shared.values()]
+        low, high = fleiss_kappa_interval(counts, rng)
+        interval = (
+            "" if math.isnan(low) else f", 95 % interval {low:.2f} to {high:.2f}; biased where voting stopped early"
+        )
+        yield f"Fleiss' kappa of {_many(len(shared), 'shared question')}: {_kappa(fleiss_kappa(counts))}{interval}"
+        yield from _pairs_of_people(shared)
+    else:
+        yield "Shared questions: none was answered by two people"
+    if again:
+        kappa = cohen_kappa([before for before, _ in again], [now for _, now in again])
+        yield f"Repeated questions: {_many(len(again), 'second answer')}, Cohen's kappa {_kappa(kappa)}"
+
+
+def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
+    both: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
+    for given in shared.values():
+        for one, other in combinations(sorted(given), 2):
+            both[one, other].append((given[one], given[other]))
+    enough = sorted((item for item in both.items() if len(item[1]) >= _FEWEST_SHARED), key=lambda item: -len(item[1]))
+    for (one, other), chosen in enough[:_SHOWN_PAIRS]:
+        kappa = cohen_kappa([a for a, _ in chosen], [b for _, b in chosen])
+        yield f"  Cohen's kappa of annotators {one} and {other}: {_kappa(kappa)} on {len(chosen)} questions"
+    if len(enough) > _SHOWN_PAIRS:
+        yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of annotators"
+
+
+def _by_chain(rows: Sequence[Row]) -> dict[str, Chain]:
+    chains: dict[str, Chain] = defaultdict(list)
+    for row in rows:
+        chains[row["chain"]].append(row)
+    return chains
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _kappa(value: float) -> str:
+    return "undefined (one answer only)" if math.isnan(value) else f"{value:.2f}"

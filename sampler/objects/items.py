@@ -1,0 +1,228 @@
+"""What a catalog is read from: items, and the rows that could not become one."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from sampler.objects.characters import quoted, visible
+from sampler.objects.tables import CatalogError, table_rows
+from sampler.spaces.catalog import Catalog
+
+MAX_ITEMS = 20_000
+# Of all objects together: what a catalog takes of memory while it is read follows from it.
+MAX_CHARACTERS = 50_000_000
+# Of all pictures together, as they are kept: on a disk, where the caller has given a file.
+MAX_PICTURE_BYTES = 2 * 2**30
+# Reasons beyond these are counted and not kept.
+MAX_REFUSALS = 1_000
+_REASONS_SHOWN = 3
+
+# A reader calls this after each row with the number of rows done and, where it knows it, of rows in all.
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A picture in a file that holds many, one behind the other."""
+
+    file: BinaryIO
+    at: int
+    size: int
+
+    def read(self) -> bytes:
+        """Return the picture."""
+        self.file.seek(self.at)
+        return self.file.read(self.size)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One object of a catalog.
+
+    Args:
+        source: where it stood in the file: "row 3", or a name in the archive.
+        content: what identifies it: the text, the canonical SMILES, or the image's file name.
+        weight: positive; p0 is proportional to it.
+        kept: where the image is, re-encoded; None for kinds that have none.
+        media_type: of the image.
+    """
+
+    source: str
+    content: str
+    weight: float = 1.0
+    kept: Kept | None = None
+    media_type: str = ""
+
+    @property
+    def picture(self) -> bytes:
+        """The image; empty for kinds that have none."""
+        return self.kept.read() if self.kept else b""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A row or file that was not taken, or that was joined with an earlier one, and why."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one file gave: the items in order, what was refused or joined, and of how much of that no more is kept."""
+
+    items: tuple[Item, ...]
+    refusals: tuple[Refusal, ...]
+    more_refusals: int = 0
+
+
+class ObjectKind(Protocol):
+    """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them."""
+
+    name: str
+    accepts: str
+    """File name endings a browser should offer, as in an HTML `accept` attribute."""
+
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
+        """Read a catalog.
+
+        Args:
+            file: at its beginning, and seekable.
+            pictures: an empty file that is open as long as the reading is used; images are kept in it. In memory
+                without one.
+
+        Raises:
+            CatalogError: the file gives no catalog.
+        """
+        ...
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Return the symmetric graph that links each item to its `count` nearest others."""
+        ...
+
+
+def parse_weight(cell: str | None) -> float:
+    """Return a weight; 1 when the file has no weight column.
+
+    Raises:
+        ValueError: empty, or not a positive number; the message says so.
+    """
+    if cell is None:
+        return 1.0
+    if not cell.strip():
+        raise ValueError("there is no weight")
+    try:
+        weight = float(cell)
+    except ValueError:
+        weight = math.nan
+    if not (weight > 0 and math.isfinite(weight)):
+        raise ValueError(f"the weight {quoted(cell.strip(), 40)} is not a positive number")
+    return weight
+
+
+class Collector:
+    """Gathers items, joining repeated objects: p0 of an object is the sum of its rows' weights.
+
+    Args:
+        pictures: as in `ObjectKind.read`.
+    """
+
+    def __init__(self, pictures: BinaryIO | None = None) -> None:
+        self._pictures: BinaryIO = pictures or io.BytesIO()
+        self._items: dict[str, Item] = {}
+        self._refusals: list[Refusal] = []
+        self._refused = self._characters = self._picture_bytes = 0
+
+    def keep(self, picture: bytes) -> Kept:
+        """Put a picture with the others.
+
+        Raises:
+            CatalogError: there is more in them than may be.
+        """
+        kept = Kept(self._pictures, self._picture_bytes, len(picture))
+        self._picture_bytes += len(picture)
+        if self._picture_bytes > MAX_PICTURE_BYTES:
+            raise CatalogError(
+                f"The pictures take more than {MAX_PICTURE_BYTES // 2**30} GiB once they are unpacked. Split the file."
+            )
+        self._pictures.seek(kept.at)
+        self._pictures.write(picture)
+        return kept
+
+    def add(self, item: Item) -> None:
+        """Take an item, or add its weight to the same object's.
+
+        Raises:
+            CatalogError: there are more, or longer ones, than a catalog may have.
+        """
+        first = self._items.get(item.content)
+        if first is not None:
+            self._items[item.content] = replace(first, weight=first.weight + item.weight)
+            self.refuse(item.source, f"repeats {first.source}; their weights were added")
+            return
+        if len(self._items) == MAX_ITEMS:
+            raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
+        self._characters += len(item.content)
+        if self._characters > MAX_CHARACTERS:
+            raise CatalogError(
+                f"The objects have more than {MAX_CHARACTERS:,} characters in all, at {item.source}. Split the file."
+            )
+        self._items[item.content] = item
+
+    def refuse(self, source: str, reason: str) -> None:
+        """Note that `source` gave no item of its own."""
+        self._refused += 1
+        if self._refused <= MAX_REFUSALS:
+            self._refusals.append(Refusal(visible(source), visible(reason)))
+
+    def reading(self) -> Reading:
+        """Return what was gathered.
+
+        Raises:
+            CatalogError: fewer than two objects, or weights that no double can hold the shares of.
+        """
+        if len(self._items) < 2:
+            raise CatalogError(
+                f"A catalog needs at least two different objects; the file gave {len(self._items)}.{self._reasons()}"
+            )
+        items = tuple(self._items.values())
+        try:
+            Catalog(np.array([item.weight for item in items]))
+        except ValueError as error:
+            raise CatalogError("The weights are too far apart, or too large to be added. Scale them down.") from error
+        return Reading(items, tuple(self._refusals), self._refused - len(self._refusals))
+
+    def _reasons(self) -> str:
+        shown = "".join(f" {refusal.source}: {refusal.reason}." for refusal in self._refusals[:_REASONS_SHOWN])
+        more = self._refused - _REASONS_SHOWN
+        if more <= 0:
+            return shown
+        return f"{shown} There is 1 more reason." if more == 1 else f"{shown} There are {more:,} more reasons."
+
+
+def read_table(file: BinaryIO, column: str, parse: Callable[[str], str], progress: Progress) -> Reading:
+    """Read a CSV whose cells of `column` are the objects.
+
+    Args:
+        parse: turns a cell into what identifies the object, or raises ValueError with the reason it cannot.
+
+    Raises:
+        CatalogError: the file gives no catalog.
+    """
+    collector = Collector()
+    for row, cell, weight in table_rows(file, column, collector.refuse):
+        source = f"row {row}"
+        try:
+            item = Item(source, parse(cell), parse_weight(weight))
+        except ValueError as problem:
+            collector.refuse(source, str(problem))
+        else:
+            collector.add(item)
+        progress(row, None)
+    return collector.reading()

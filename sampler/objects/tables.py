@@ -1,0 +1,197 @@
+"""Rows of a CSV file, read as they come: no more of the file is in memory than one row.
+
+Bounds, each with a message that names it: `MAX_ROWS` rows; `MAX_ROW_CHARACTERS` characters and `MAX_CELL_LINES` lines
+to a row; `csv.field_size_limit()` characters to a cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, Protocol
+
+from sampler.objects.characters import demand_storable, quoted, visible
+
+MAX_ROWS = 1_000_000
+# Of all cells of a row together. Nobody writes such rows; a file without line ends is one.
+MAX_ROW_CHARACTERS = 1_000_000
+# Of one cell. Longer than any text that may be in it, unless its lines are very short.
+MAX_CELL_LINES = 1_000
+_OPEN_QUOTE = (
+    "A cell that begins with a quotation mark needs one at its end, right before the separator or the end of the line; "
+    "inside, each mark is written twice."
+)
+# How ZIP archives begin; an Excel workbook is one.
+_ZIP = b"PK\x03\x04"
+_DECIMAL_COMMA = re.compile(r"\s*\d+,\d+([eE][+-]?\d+)?\s*")
+
+# A reader of rows calls this with the source and the reason of each row that cannot become an item.
+Refuse = Callable[[str, str], None]
+
+
+class CatalogError(ValueError):
+    """A file that gives no catalog at all; the message says what to change in it."""
+
+    def __init__(self, message: str) -> None:
+        # What a file holds is quoted in messages, which are stored and shown.
+        super().__init__(visible(message))
+
+
+class _Reader(Protocol):
+    """What `csv.reader` returns; the standard library does not name it."""
+
+    line_num: int
+
+    def __next__(self) -> list[str]: ...
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
+class _Lines:
+    """The lines of a text, each with its end, and a bound on how many characters make one row."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self._line, self._row, self._characters = 0, 1, 0
+
+    def begin_row(self, row: int) -> None:
+        """Count the characters of this row from here."""
+        self._row, self._characters = row, 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self._line += 1
+        try:
+            line = self._text.readline(MAX_ROW_CHARACTERS + 1 - self._characters)
+        except UnicodeDecodeError as error:
+            raise CatalogError(
+                f"The file is not UTF-8 text (near line {self._line}). Save it as “CSV UTF-8” and upload it again."
+            ) from error
+        if not line:
+            raise StopIteration
+        self._characters += len(line)
+        if self._characters > MAX_ROW_CHARACTERS:
+            raise CatalogError(
+                f"Row {self._row} (line {self._line} of the file) has more than {MAX_ROW_CHARACTERS:,} characters. "
+                f"Shorten it, or end its lines. {_OPEN_QUOTE}"
+            )
+        return line
+
+
+def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[int, str, str | None]]:
+    """Yield (row number as a spreadsheet shows it, cell of `column`, weight cell or None) of a CSV file.
+
+    A row that fills more cells than the first row names was cut where nobody meant it to be; it is refused. So is one
+    with a character that cannot be kept, with the name of its column.
+
+    Args:
+        file: at its beginning, and seekable; left open.
+
+    Raises:
+        CatalogError: not UTF-8, no header row that names `column`, a row the CSV format does not allow, or a bound of
+            this file's exceeded.
+    """
+    if file.read(len(_ZIP)) == _ZIP:
+        raise CatalogError(
+            "The file looks like an Excel workbook or a ZIP, not like a CSV. Save it as “CSV UTF-8” and upload that."
+        )
+    file.seek(0)
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    try:
+        yield from _table_rows(_Lines(text), column, refuse)
+    finally:
+        # Otherwise the wrapper closes the file with itself.
+        text.detach()
+
+
+def _table_rows(lines: _Lines, column: str, refuse: Refuse) -> Iterator[tuple[int, str, str | None]]:
+    header = next(lines, "")
+    delimiter = max(",;\t", key=header.count)
+    rows = _rows(lines, csv.reader(itertools.chain([header], lines), delimiter=delimiter, strict=True))
+    _, first = next(rows, (1, []))
+    names = _names(first)
+    if column not in names:
+        found = ", ".join(quoted(name, 40) for name in names[:6]) or "nothing"
+        raise CatalogError(
+            f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
+        )
+    at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
+    for row, cells in rows:
+        width = _filled(cells)
+        if width > len(names):
+            shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
+            refuse(
+                f"row {row}",
+                f"the row has {width} cells, the first row names {len(names)}; put a cell that holds {shown} in quotes",
+            )
+        elif width:
+            padded = cells + [""] * (len(names) - len(cells))
+            cell, weight = padded[at].strip(), None if weight_at is None else padded[weight_at]
+            try:
+                demand_storable(cell, f"the cell of “{column}”")
+                demand_storable(weight or "", "the cell of “weight”")
+            except ValueError as problem:
+                refuse(f"row {row}", str(problem))
+            else:
+                yield row, cell, weight if delimiter == "," else _with_decimal_point(weight)
+
+
+def _names(first: Sequence[str]) -> list[str]:
+    """Return the columns' names; one that cannot be read as it is meant would be a column that nobody finds."""
+    names = [name.strip().lower() for name in first[: _filled(first)]]
+    for place, name in enumerate(names, start=1):
+        try:
+            demand_storable(name, f"Row 1, column {place}, {quoted(name, 40)},")
+        except ValueError as problem:
+            raise CatalogError(f"{problem}.") from problem
+    return names
+
+
+def _rows(lines: _Lines, reader: _Reader) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with its number, counted here, as a cell may run over several lines of the file.
+
+    A quotation mark that is never closed makes one cell of all that follows, or of what comes before the next mark.
+
+    Raises:
+        CatalogError: the CSV format does not allow the row, or a cell runs over more lines than anybody means.
+    """
+    for row in itertools.count(1):
+        line = reader.line_num + 1
+        if row > 1:
+            # The first line was counted when it was read.
+            lines.begin_row(row)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise CatalogError(_why_unreadable(row, line, runs_on=reader.line_num > line, error=error)) from error
+        if cells is None:
+            return
+        if reader.line_num - line >= MAX_CELL_LINES:
+            raise CatalogError(f"A cell of row {row} runs over {reader.line_num - line + 1:,} lines. {_OPEN_QUOTE}")
+        if row > MAX_ROWS:
+            raise CatalogError(
+                f"The file has more than {MAX_ROWS:,} rows. Join those that repeat an object, or split it."
+            )
+        yield row, cells
+
+
+def _why_unreadable(row: int, line: int, *, runs_on: bool, error: csv.Error) -> str:
+    where = f"Row {row} (line {line} of the file)"
+    if runs_on or "field larger" not in str(error):
+        return f"{where} has a quotation mark that does not end its cell. {_OPEN_QUOTE}"
+    return f"{where} has a cell of more than {csv.field_size_limit():,} characters. Shorten it."
+
+
+def _with_decimal_point(weight: str | None) -> str | None:
+    """Return 0.5 for 0,5, as spreadsheets write it in many languages; any other cell as it is."""
+    return weight.replace(",", ".") if weight and _DECIMAL_COMMA.fullmatch(weight) else weight
+
+
+def _filled(cells: Sequence[str]) -> int:
+    """Return how many cells there are up to the last one that is not blank."""
+    return max((place for place, cell in enumerate(cells, start=1) if cell.strip()), default=0)

@@ -1,0 +1,111 @@
+"""A record's judges.json: what each model judge was when its campaign started, compared with the rest of the record.
+
+Who answered cannot be recomputed. What can be checked is that the file tells of the recipe's judges, in the recipe's
+words, and that each vote and rating names a reply that counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sampler.judges.prompts import Prompt
+from sampler.judges.recipe import JudgeRecipe
+from sampler.judges.sources import ModelSource
+from sampler.recipe import Recipe
+from sampler.record.check_chain import Difference, Row
+from sampler.rules.recipe import PointwiseRecipe
+
+FROZEN_AT_START = "when the campaign started"
+
+
+@dataclass(frozen=True)
+class JudgeDifference(Difference):
+    """A difference that is about a judge and no step; `chain` is the judge's number."""
+
+    def __str__(self) -> str:
+        return f"judge {self.chain}: {self.what} is {self.recorded} in judges.json, {self.recomputed} in the record"
+
+
+def compare_judges(
+    recipe: Recipe, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row], ratings: Iterable[Row]
+) -> Iterator[Difference]:
+    """Yield where judges.json differs from the recipe, or votes and ratings from it.
+
+    Raises:
+        KeyError: a judge lacks a field.
+        ValueError: the file does not hold the recipe's judges, or a field is not what it should be.
+    """
+    if not all(isinstance(judge, Mapping) for judge in judges) or len(judges) != len(recipe.judges):
+        raise ValueError(f"judges.json must hold the {len(recipe.judges)} judges of the recipe")
+    for place, (judge, expected) in enumerate(zip(judges, recipe.judges, strict=True)):
+        for what, (recorded, value) in _fields(recipe, place, judge, expected).items():
+            if recorded != value:
+                yield JudgeDifference(place, 0, what, f"“{recorded}”", f"“{value}”")
+    yield from _compare_votes(recipe, judges, votes)
+    yield from _compare_ratings(judges, ratings)
+
+
+def _fields(
+    recipe: Recipe, place: int, judge: Mapping[str, Any], expected: JudgeRecipe
+) -> dict[str, tuple[object, object]]:
+    """Return what judges.json says and what the recipe says, by field."""
+    compared: dict[str, tuple[object, object]] = {
+        "the number": (judge["judge"], place),
+        "the question": (judge["question"], expected.question),
+        "the source": (judge["source"], expected.source.kind),
+    }
+    if not isinstance(expected.source, ModelSource) or "request" not in judge:
+        return compared
+    prompt, request = Prompt.of(_object(judge, "prompt")), _object(judge, "request")
+    if judge["frozen"] == FROZEN_AT_START:
+        compared["the endpoint"] = judge["endpoint"], expected.source.endpoint
+    return compared | {
+        "the temperature": (request["temperature"], expected.source.temperature),
+        "the requested model": (request["model"], judge["model"]),
+        "the number of objects shown": (len(prompt.headings), 1 if isinstance(recipe.rule, PointwiseRecipe) else 2),
+        "the question in the prompt": (
+            prompt.opening.removeprefix("Question: "),
+            " ".join(expected.question.split()),
+        ),
+    }
+
+
+def _object(judge: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = judge[name]
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{name} in judges.json must be an object")
+    return found
+
+
+def _compare_votes(recipe: Recipe, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row]) -> Iterator[Difference]:
+    for row in votes:
+        judge = int(row["judge"])
+        if row["annotator"]:
+            continue
+        where, name = (int(row["chain"]), int(row["step"])), f"vote {row['number']}" if row["number"] else "a late vote"
+        source = recipe.judges[judge].source
+        if row["preference"] and isinstance(source, ModelSource) and source.votes == "sampled":
+            yield Difference(*where, f"{name}'s preference", row["preference"], "none: this judge's votes are sampled")
+        if reason := _why_not(judges[judge], row):
+            yield Difference(*where, f"{name}'s reply", f"“{row.get('identity', '')}”", reason)
+
+
+def _compare_ratings(judges: Sequence[Mapping[str, Any]], ratings: Iterable[Row]) -> Iterator[Difference]:
+    for row in ratings:
+        judge = int(row["judge"])
+        if reason := _why_not(judges[judge], row):
+            what = f"the reply for the rating of state {row['state']} in slot {row['slot']}"
+            yield JudgeDifference(judge, 0, what, f"“{row.get('identity', '')}”", reason)
+
+
+def _why_not(judge: Mapping[str, Any], row: Row) -> str:
+    """Return what a vote or a rating of a model should say of its reply; empty if it is in order."""
+    named = row.get("identity", "")
+    accepted = {
+        str(identity["identity"]) for identity in judge.get("identities", ()) if identity["accepted_at"] is not None
+    }
+    if not named:
+        return "one of judges.json" if judge.get("frozen") == FROZEN_AT_START else ""
+    return "" if named in accepted else "one that counted"

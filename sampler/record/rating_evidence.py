@@ -1,0 +1,88 @@
+"""A record's ratings, from which a replay recomputes the verdicts of a rule that rates."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from sampler.acceptance import Verdict
+from sampler.chain import Comparison, Tally
+from sampler.record.check_chain import Difference, Row, compare_outcome
+from sampler.rules.ratings import Ratings, mean_ratings, tell_by_ratings
+from sampler.rules.recipe import PointwiseRecipe
+
+COLUMNS = ("current_ratings", "proposal_ratings")
+"""Of steps.csv: the mean ratings that the verdict was computed from, one a judge."""
+
+
+class Appraisals:
+    """The ratings by which steps were decided.
+
+    Args:
+        rule: the recipe's.
+        budgets: N_i of each judge.
+        states: the numbers of the record's states.
+        rows: the rows of ratings.csv.
+
+    Raises:
+        KeyError: a row lacks a column.
+        ValueError: a rating is of no state, judge or slot, off the scale, or there twice.
+    """
+
+    def __init__(
+        self, rule: PointwiseRecipe, budgets: Sequence[int], states: Collection[int], rows: Iterable[Row]
+    ) -> None:
+        self._rule, self._budgets = rule, budgets
+        self._given: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+        for row in rows:
+            state, judge, slot = int(row["state"]), int(row["judge"]), int(row["slot"])
+            name = f"the rating of state {state} by judge {judge} in slot {slot}"
+            if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
+                raise ValueError(f"{name} is one that no step can ask for")
+            if (judge, slot) in self._given[state]:
+                raise ValueError(f"{name} is there twice")
+            if row["rating"] not in rule.scale.answers:
+                raise ValueError(f"{name} must be {rule.lowest} to {rule.highest}, not “{row['rating']}”")
+            self._given[state][judge, slot] = int(row["rating"])
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict that the ratings give; yield where the row differs. See `retrace.Evidence`."""
+        ratings = [self._ratings(number) for number in numbers]
+        verdict = tell_by_ratings(self._rule, comparison, *ratings)
+        if not row["verdict"] and not comparison.is_identity:
+            # Another chain at the same object may have brought the last rating while the record was written.
+            verdict = Verdict.UNDECIDED
+        elif not comparison.is_identity:
+            yield from self._compare_counts(comparison, numbers, ratings)
+        is_settled = verdict is not Verdict.UNDECIDED and not comparison.is_identity
+        yield from self._compare_means(comparison, ratings if is_settled else [], row)
+        yield from compare_outcome(comparison, row, Tally.empty(len(self._budgets)), verdict)
+        return verdict
+
+    def _ratings(self, number: int) -> Ratings:
+        given = sorted(self._given[number].items())
+        return [[rating for (by, _), rating in given if by == judge] for judge in range(len(self._budgets))]
+
+    def _compare_counts(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], ratings: list[Ratings]
+    ) -> Iterator[Difference]:
+        for number, given in zip(numbers, ratings, strict=True):
+            counts = tuple(map(len, given))
+            if counts != tuple(self._budgets):
+                what = f"the number of ratings of state {number}"
+                yield Difference(comparison.chain, comparison.step, what, _joined(counts), _joined(self._budgets))
+
+    def _compare_means(self, comparison: Comparison[Any], ratings: list[Ratings], row: Row) -> Iterator[Difference]:
+        differs = partial(Difference, comparison.chain, comparison.step)
+        means = [mean_ratings(self._rule, self._budgets, given) or () for given in ratings] or [(), ()]
+        for column, expected in zip(COLUMNS, means, strict=True):
+            if tuple(map(float, row[column].split())) != expected:
+                yield differs(column, f"“{row[column]}”", f"“{_joined(expected)}”")
+
+
+def _joined(numbers: Iterable[float]) -> str:
+    return " ".join(map(str, numbers))
