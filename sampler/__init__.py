@@ -71,6 +71,8 @@ from sampler.rules import (
 )
 from sampler.simulate import simulate
 from sampler.spaces import (
+    MAX_CATALOG_CHARACTERS,
+    MAX_CATALOG_ITEMS,
     OBJECT_KINDS,
     Catalog,
     CatalogError,
@@ -107,6 +109,8 @@ from sampler.vectorised import (
 
 __all__ = [
     "JUDGE_RULES",
+    "MAX_CATALOG_CHARACTERS",
+    "MAX_CATALOG_ITEMS",
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",
