@@ -73,6 +73,8 @@ from sampler.rules import (
 )
 from sampler.simulate import simulate
 from sampler.spaces import (
+    MAX_CATALOG_CHARACTERS,
+    MAX_CATALOG_ITEMS,
     OBJECT_KINDS,
     Catalog,
     CatalogError,
@@ -109,6 +111,8 @@ from sampler.vectorised import (
 
 __all__ = [
     "JUDGE_RULES",
+    "MAX_CATALOG_CHARACTERS",
+    "MAX_CATALOG_ITEMS",
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",

@@ -22,6 +22,8 @@ from pydantic import Field
 from sampler.spaces.catalogs.catalog import Catalog, CatalogRecipe
 from sampler.spaces.catalogs.images import Images
 from sampler.spaces.catalogs.molecules import Molecules
+from sampler.spaces.catalogs.objects import MAX_CHARACTERS as MAX_CATALOG_CHARACTERS
+from sampler.spaces.catalogs.objects import MAX_ITEMS as MAX_CATALOG_ITEMS
 from sampler.spaces.catalogs.objects import Item, ObjectKind, Reading, Refusal
 from sampler.spaces.catalogs.tables import CatalogError
 from sampler.spaces.catalogs.texts import Texts
@@ -46,6 +48,8 @@ SHOWN_AS = {
 OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
 
 __all__ = [
+    "MAX_CATALOG_CHARACTERS",
+    "MAX_CATALOG_ITEMS",
     "OBJECT_KINDS",
     "Catalog",
     "CatalogError",
