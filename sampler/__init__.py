@@ -79,6 +79,8 @@ from sampler.rules.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrde
 from sampler.rules.ratings import mean_ratings, tell_by_ratings
 from sampler.simulate import simulate
 from sampler.spaces import (
+    MAX_CATALOG_CHARACTERS,
+    MAX_CATALOG_ITEMS,
     OBJECT_KINDS,
     Catalog,
     CatalogError,
@@ -109,6 +111,8 @@ from sampler.vectorised import (
 
 __all__ = [
     "JUDGE_RULES",
+    "MAX_CATALOG_CHARACTERS",
+    "MAX_CATALOG_ITEMS",
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",

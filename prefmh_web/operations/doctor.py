@@ -155,8 +155,9 @@ def _people() -> Iterator[Finding]:
                 f"“{campaign}”: {opened.count()} pairs wait for votes, and none of {len(people)} people is online.",
                 "Send the invitation again, or pause the campaign.",
             )
+        judges = list(campaign.judges.filter(endpoint=None))
         for comparison in opened.select_related("chain").prefetch_related("votes"):
-            for judge in campaign.judges.filter(endpoint=None):
+            for judge in judges:
                 yield from _unanswerable(campaign, comparison, judge, people)
 
 

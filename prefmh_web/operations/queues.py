@@ -9,11 +9,11 @@ from kombu.exceptions import OperationalError
 
 from prefmh_web.celery import app
 from prefmh_web.embedded.tasks import running
-from prefmh_web.operations.bounded import within
+from prefmh_web.operations.bounded import begin, within
 from prefmh_web.transport import shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu")
-_PATIENCE_S = 1.2
+_PATIENCE_S = 1.0
 # Those without whose worker nothing goes on.
 NEEDED = ("default", "files")
 # Nobody knows how many workers there are, so all of this passes; the second only where one is missed.
@@ -73,6 +73,8 @@ def try_channel_layer() -> None:
     """
     if settings.EMBEDDED:
         return
+    # At the same time: whoever wants to know this asks for that next.
+    begin(_lengths)
     # Known without asking: whoever probes again and again does not wait each time.
     if shared_redis.is_out():
         raise Unreachable("The channel layer does not answer (Redis is out).")

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -45,9 +46,15 @@ class Hint:
 
 
 class Publisher:
-    """Sends hints in the order in which they came, on a thread that lives as long as the process."""
+    """Sends hints in the order in which they came, on a thread that lives as long as the process.
 
-    def __init__(self) -> None:
+    Args:
+        connect: makes a connection to the broker, whose attempts give up in time.
+        send: sends one hint by it.
+    """
+
+    def __init__(self, connect: Callable[[], Connection], send: Callable[[Hint, Connection], None]) -> None:
+        self._connect, self._send = connect, send
         # A dictionary for its order; no hint waits twice.
         self._waiting: dict[Hint, None] = {}
         self._sending: Hint | None = None
@@ -75,9 +82,9 @@ class Publisher:
     def _run(self) -> None:
         while True:
             try:
-                with _connection() as connection:
+                with self._connect() as connection:
                     self._send_all(connection)
-            except _errors() as error:
+            except self._errors() as error:
                 self._put_back()
                 if not self._is_failing:
                     logger.warning(
@@ -89,7 +96,7 @@ class Publisher:
     def _send_all(self, connection: Connection) -> None:
         while True:
             hint = self._next()
-            hint.send(connection=connection)
+            self._send(hint, connection)
             if self._is_failing:
                 logger.warning("the task broker answers again")
             self._is_failing = False
@@ -107,6 +114,11 @@ class Publisher:
         with self._changed:
             self._sending = None
             self._changed.notify_all()
+
+    def _errors(self) -> tuple[type[Exception], ...]:
+        # Each transport has its own, and kombu wraps some of them.
+        connection = self._connect()
+        return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
 
     def _put_back(self) -> None:
         with self._changed:
@@ -143,15 +155,9 @@ def _connection() -> Connection:
     return celery_app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    # Each transport has its own, and kombu wraps some of them.
-    connection = celery_app.connection_for_write()
-    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
-
-
 def _begin() -> None:
     global _publisher
-    _publisher = Publisher()
+    _publisher = Publisher(_connection, lambda hint, connection: hint.send(connection=connection))
 
 
 _begin()

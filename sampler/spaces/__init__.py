@@ -20,6 +20,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sampler.objects.images.reading import Images
+from sampler.objects.items import MAX_CHARACTERS as MAX_CATALOG_CHARACTERS
+from sampler.objects.items import MAX_ITEMS as MAX_CATALOG_ITEMS
 from sampler.objects.items import Item, ObjectKind, Reading, Refusal
 from sampler.objects.molecules.reading import Molecules
 from sampler.objects.tables import CatalogError
@@ -46,6 +48,8 @@ SHOWN_AS = {
 OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
 
 __all__ = [
+    "MAX_CATALOG_CHARACTERS",
+    "MAX_CATALOG_ITEMS",
     "OBJECT_KINDS",
     "Catalog",
     "CatalogError",

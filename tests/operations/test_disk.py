@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -54,11 +55,22 @@ def test_a_site_whose_disk_takes_no_data_is_not_ready(tmp_path):
     """A running server that may write no byte more, as on a full disk: Linux's own limit on the size of files."""
     environment, port = {**os.environ, "PREFMH_DATA": str(tmp_path)}, port_from(24_000)
     manage(tmp_path, "migrate", "--verbosity", "0")
+    link = subprocess.run(
+        [sys.executable, "manage.py", "researcher", "ada", "--link"],
+        cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     command = [sys.executable, "manage.py", "serve", "--port", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: readiness(port)[0] == 200, "the server is ready")
+        browser.open(f"http://127.0.0.1:{port}{re.search('/accounts/.*', link)[0]}", timeout=10).close()
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        # Too large for memory, and so the first that needs the disk.
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            browser.open(f"http://127.0.0.1:{port}/campaigns/new/", data=bytes(4 * 2**20), timeout=10)
+        with refusal.value:
+            assert refusal.value.code == 507
         status, told = readiness(port)
         assert (status, "The disk takes no data" in told) == (503, True)
         # Nothing of the machine's own is told to strangers.

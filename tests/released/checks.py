@@ -66,7 +66,7 @@ def assert_export_is_whole(campaign: Campaign, folder: Path) -> Path:
     """Its export has all tables, each step that was decided, and each vote. Return its path."""
     path = export_to(campaign, folder)
     with zipfile.ZipFile(path) as archive:
-        assert set(archive.namelist()) == {*export.TABLES, export.RECIPE}
+        assert set(archive.namelist()) == {*export.TABLES, export.RECIPE, "judges.json"}
         steps = list(csv.DictReader(io.StringIO(archive.read("steps.csv").decode(), newline="")))
         votes = list(csv.DictReader(io.StringIO(archive.read("votes.csv").decode(), newline="")))
     decided = sum(chain.step for chain in campaign.chains.all())

@@ -4,6 +4,7 @@ What is left out of the comparison:
 
     opened_at, decided_at (steps.csv), cast_at (votes.csv), rated_at (ratings.csv)      the moments
     elapsed_ms (votes.csv) of a model's vote      how long its server took; a person's is part of the script
+    frozen_at, first_seen_at, accepted_at (judges.json)      the moments
     the moment that the ZIP notes of each of its files
 
 Nothing else: the released campaigns are made so that the rest follows from their seeds, numbers of people included.
@@ -13,12 +14,14 @@ files' names, those that chains make by a name that follows from their codes.)
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
 MOMENTS = {"opened_at", "decided_at", "cast_at", "rated_at"}
+_MOMENTS_OF_JUDGES = re.compile(rb'(?<=_at": ")[^"]+(?=")')
 
 
 def differences(before: Path, after: Path) -> list[str]:
@@ -32,6 +35,8 @@ def differences(before: Path, after: Path) -> list[str]:
 def _in_file(name: str, before: bytes, after: bytes) -> Iterator[str]:
     if name.endswith(".csv"):
         before, after = _without_moments(before), _without_moments(after)
+    if name == "judges.json":
+        before, after = _MOMENTS_OF_JUDGES.sub(b"", before), _MOMENTS_OF_JUDGES.sub(b"", after)
     pairs = zip_longest(before.decode().split("\n"), after.decode().split("\n"))
     for number, (first, second) in enumerate(pairs, start=1):
         if first != second:

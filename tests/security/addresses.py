@@ -5,7 +5,7 @@ from functools import cache
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-METHODS = ("GET", "POST", "PUT", "DELETE")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 
 
 @dataclass(frozen=True)

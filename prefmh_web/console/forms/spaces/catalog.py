@@ -5,6 +5,7 @@ from typing import ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture
 
@@ -33,7 +34,9 @@ class CatalogForm(SpaceForm):
     file = forms.FileField(
         label="Your file",
         help_text="An optional column “weight” (for images: a weights.csv with the columns file and weight inside "
-        "the ZIP) says how likely each object is before anybody votes (p0).",
+        "the ZIP) says how likely each object is before anybody votes (p0). "
+        f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
+        f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
         widget=forms.FileInput(attrs={"accept": ".csv,.zip"}),
     )
     move = forms.ChoiceField(choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is proposed?")
