@@ -38,6 +38,16 @@ from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource, PeopleSource
 from sampler.kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
+from sampler.objects import (
+    MAX_CATALOG_CHARACTERS,
+    MAX_CATALOG_ITEMS,
+    OBJECT_KINDS,
+    CatalogError,
+    Item,
+    ObjectKind,
+    Reading,
+    Refusal,
+)
 from sampler.objects.images.encoding import png, preview
 from sampler.objects.images.measures import ImageDescription, describe_image
 from sampler.objects.molecules.drawing import draw_molecule, draw_pair, molecule_png
@@ -78,21 +88,7 @@ from sampler.rules import (
 from sampler.rules.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
 from sampler.rules.ratings import mean_ratings, tell_by_ratings
 from sampler.simulate import simulate
-from sampler.spaces import (
-    MAX_CATALOG_CHARACTERS,
-    MAX_CATALOG_ITEMS,
-    OBJECT_KINDS,
-    Catalog,
-    CatalogError,
-    CatalogRecipe,
-    Item,
-    ObjectKind,
-    Reading,
-    Refusal,
-    ServedImagesRecipe,
-    ServedTextsRecipe,
-    objects_of,
-)
+from sampler.spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecipe, objects_of
 from sampler.spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
 from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens

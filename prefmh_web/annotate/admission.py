@@ -8,10 +8,9 @@ from django.db import transaction
 from django.dispatch import receiver
 from django.utils import timezone
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.campaigns.models import Annotator, Invitation, Lease
 from prefmh_web.transport import nudges, sessions
 
 # A page renews its presence a little more than twice in this time.

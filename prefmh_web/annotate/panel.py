@@ -9,9 +9,8 @@ from django.db.models.expressions import RawSQL
 from django.template.loader import render_to_string
 
 import sampler
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Side, State
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
 from prefmh_web.campaigns.proposals import drawing
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it

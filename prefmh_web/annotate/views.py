@@ -8,11 +8,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from prefmh_web.annotate import admission
-from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.panel import panel_for
 from prefmh_web.annotate.screens.pair import Ballot, BallotError
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Comparison, Side
+from prefmh_web.campaigns.models import Comparison, Lease, Side
 from prefmh_web.campaigns.pictures import Look, picture_response
 from prefmh_web.transport import rate_limits
 

@@ -6,9 +6,8 @@ So nobody waits for one to be sent (`publishing.py`). By name, because the tasks
 
 from django.db import transaction
 
-from prefmh_web.campaigns import started
+from prefmh_web.campaigns import started, writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison
-from prefmh_web.campaigns.proposals.backends import served_texts
 from prefmh_web.transport import publishing
 
 GPU, ENDPOINTS = "gpu", "endpoints"
@@ -24,13 +23,13 @@ def propose(chain: Chain) -> None:
 
 def write(campaign: Campaign) -> None:
     """Hint that a model has proposals to make, or to foresee."""
-    queue = GPU if served_texts.is_run_here(campaign) else ENDPOINTS
+    queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
     _after_commit("prefmh_web.campaigns.tasks.write", campaign.pk, queue=queue)
 
 
 def start(campaign: Campaign) -> None:
     """Hint that a campaign is to be started where its models are run or asked."""
-    queue = GPU if served_texts.is_run_here(campaign) else ENDPOINTS
+    queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
     _after_commit("prefmh_web.campaigns.tasks.start", campaign.pk, queue=queue)
 
 

@@ -1,11 +1,8 @@
-"""What can be measured of objects without asking anybody: for the researcher's page, and as a table to download.
-
-Not part of the record: nothing was decided by it, and anybody can measure it again.
-"""
+"""What can be measured of objects without asking anybody."""
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
@@ -13,14 +10,11 @@ import numpy as np
 
 import sampler
 from prefmh_web.campaigns import started
-from prefmh_web.campaigns.cells import harmless
 from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.campaigns.record.export import Cut, Row
 from prefmh_web.objects import media
 
 logger = logging.getLogger(__name__)
 
-NAME = "properties.csv"
 # What a chain's card says of its object, in its width: each part where the property it shows is known.
 _LINES = {
     "texts": ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue"),
@@ -57,18 +51,6 @@ def properties_of(state: State) -> Properties:
     return _of_image(state.campaign, state.picture.name, "" if state.picture else state.code)
 
 
-def rows(cut: Cut) -> Iterator[Row]:
-    """Every object with its properties."""
-    names: list[str] = []
-    for state in cut.campaign.states.select_related("campaign").iterator(100):
-        if cut.has_state(state):
-            found = properties_of(state)
-            if not names:
-                names = list(found)
-                yield ["state", "content", *names]
-            yield [state.place, harmless(state.content), *(_cell(found[name]) for name in names)]
-
-
 @lru_cache(maxsize=2048)
 def _of_text(text: str) -> Properties:
     return asdict(sampler.describe_text(text))
@@ -91,9 +73,3 @@ def pixels_of(campaign: Campaign, file: str, code: str) -> np.ndarray:
         return media.pixels_in(file)
     space = started.plan_of(campaign).space
     return space.pixels(space.decode(code))
-
-
-def _cell(value: float | int | str | None) -> str:
-    if value is None:
-        return ""
-    return harmless(value) if isinstance(value, str) else repr(value)

@@ -5,9 +5,8 @@ from datetime import datetime
 from functools import lru_cache
 
 import sampler
-from prefmh_web.campaigns import recipes
+from prefmh_web.campaigns import recipes, writers
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, Vote
-from prefmh_web.campaigns.proposals.backends import served_texts
 
 
 def plan_of(campaign: Campaign) -> sampler.Plan:
@@ -29,7 +28,7 @@ def _built(campaign_id: int, started_at: datetime) -> sampler.Plan:
 def _build(campaign: Campaign) -> sampler.Plan:
     recipe = recipes.recipe_of(campaign)
     if campaign.is_written_by_a_model:
-        return recipe.build(model=served_texts.writer_of(campaign))
+        return recipe.build(model=writers.writer_of(campaign))
     if recipe.generates:
         return recipe.build()
     rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))

@@ -9,8 +9,7 @@ from django.conf import settings
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge, Turn
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge, Lease, Turn
 from prefmh_web.campaigns.proposals import claims
 from prefmh_web.campaigns.proposals.drawing import unopened_chains, waiting_chains
 from prefmh_web.operations import queues, readiness

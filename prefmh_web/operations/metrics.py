@@ -8,8 +8,7 @@ from django.utils import timezone
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Lease, Vote
 from prefmh_web.campaigns.proposals.drawing import waiting_chains
 from prefmh_web.operations import queues
 

@@ -7,7 +7,6 @@ beside this file, and follow the list in `sampler.spaces`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -17,11 +16,6 @@ from sampler.chain import State
 
 class Space(Protocol[State]):
     """The objects X with their base law p0, as far as the record and the pages need them."""
-
-    @property
-    def objects(self) -> str:
-        """How an object is shown: "texts", "molecules" or "images"."""
-        ...
 
     def start(self, rng: np.random.Generator, chain: int) -> State:
         """Draw x^(0) of chain number `chain`."""
@@ -45,10 +39,6 @@ class Space(Protocol[State]):
 
     def content(self, state: State) -> str:
         """Return what a person reads: the text, the SMILES; of an image, a name."""
-        ...
-
-    def describe(self, state: State) -> Mapping[str, float | int | str]:
-        """Return the state's measured properties by name, units in the space's own docstring."""
         ...
 
 

@@ -9,11 +9,10 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.open_comparisons import questions_for
 from prefmh_web.campaigns.engine.retries import ATTEMPTS, retried_after_conflicts
-from prefmh_web.campaigns.models import Annotator, Comparison
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease
 from tests.support.stack import make_campaign, make_recipe
 
 row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")

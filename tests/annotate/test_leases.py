@@ -6,10 +6,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
 from tests.support.record import assert_record_is_whole
 from tests.support.stack import make_campaign, make_recipe
 

@@ -7,11 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.screens.pair import Ballot, BallotError
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Annotator, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Lease, Side, Vote
 from sampler import PAPER_MIXTURE
 from tests.support.stack import invitation_path, make_campaign, make_recipe
 

@@ -14,9 +14,8 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from prefmh_web.annotate import panel
-from prefmh_web.annotate.models import Lease
 from prefmh_web.asgi import application
-from prefmh_web.campaigns.models import Comparison, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from tests.annotate.test_socket import lease_in
 from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
 

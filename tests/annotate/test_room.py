@@ -6,11 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.open_comparisons import question_on
-from prefmh_web.campaigns.models import Annotator, Comparison, Side
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side
 from tests.support.stack import make_campaign, make_recipe
 
 JUDGES = (

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Side
+from prefmh_web.campaigns.models import Annotator, Lease, Side
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import make_campaign, make_recipe
 

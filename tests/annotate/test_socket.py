@@ -8,9 +8,8 @@ import pytest
 from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
 from tests.support.stack import invitation_path, make_campaign, make_recipe
 

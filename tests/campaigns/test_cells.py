@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from prefmh_web.campaigns.cells import harmless
+from prefmh_web.campaigns.record.cells import harmless
 from sampler.record.reader import read_record
 from tests.support import files
 from tests.support.record import assert_replay_passes, export_to, table

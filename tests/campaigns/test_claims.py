@@ -6,6 +6,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from prefmh_web.campaigns import renewal
 from prefmh_web.campaigns.models import Chain
 from prefmh_web.campaigns.proposals import claims
 
@@ -41,9 +42,9 @@ def test_a_claim_ends_a_rest_that_is_over_and_nobody_claims_one_that_is_not(chai
 
 
 def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(chains, eventually, monkeypatch):
-    monkeypatch.setattr(claims, "CLAIM_S", 0.5)
+    monkeypatch.setattr(renewal, "CLAIM_S", 0.5)
     # Who is dead renews nothing.
-    monkeypatch.setattr(claims, "RENEW_EVERY_S", 3600)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 3600)
     dead = claims.held("foresees_until", chains)
     dead.__enter__()
     eventually(lambda: Chain.objects.filter(claims.are_free()).count() == 3)
@@ -56,12 +57,12 @@ def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(
 
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_a_holder_that_works_for_long_keeps_its_chains(chains, eventually, monkeypatch, purpose):
-    monkeypatch.setattr(claims, "RENEW_EVERY_S", 0.05)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.05)
     with claims.held(purpose, chains):
-        at_first = timezone.now() + timedelta(seconds=claims.CLAIM_S)
+        at_first = timezone.now() + timedelta(seconds=renewal.CLAIM_S)
         eventually(lambda: Chain.objects.filter(**{f"{purpose}__gt": at_first}).count() == 3)
         # What the holder gives up meanwhile is renewed no more.
         Chain.objects.filter(pk=chains[0].pk).update(**{purpose: None})
-        later = timezone.now() + timedelta(seconds=claims.CLAIM_S)
+        later = timezone.now() + timedelta(seconds=renewal.CLAIM_S)
         eventually(lambda: Chain.objects.filter(**{f"{purpose}__gt": later}).count() == 2)
     assert Chain.objects.filter(claims.are_free()).count() == 3

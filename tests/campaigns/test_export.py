@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from prefmh_web.campaigns.cells import harmless
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.cells import harmless
 from tests.support.record import assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished
 

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import lifecycle, renewal, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, State
@@ -54,7 +54,7 @@ def make(endpoint: Endpoint, chains: int) -> Campaign:
 
 @pytest.fixture
 def renewed_often(monkeypatch) -> None:
-    monkeypatch.setattr(claims, "RENEW_EVERY_S", 0.05)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.05)
 
 
 @pytest.fixture
@@ -128,9 +128,9 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
     paper.release(1000)
     lifecycle.start(campaign)
     idle_tasks()
-    monkeypatch.setattr(claims, "CLAIM_S", 3.0)
+    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
     # Who is dead renews nothing.
-    monkeypatch.setattr(claims, "RENEW_EVERY_S", 3600)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 3600)
     dead = claims.held(claim, campaign.chains.all())
     dead.__enter__()
     vote(campaign)

@@ -6,11 +6,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 import sampler
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import started, states
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, State
+from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Lease, State
 from prefmh_web.campaigns.properties import properties_of
 from prefmh_web.objects import media
 from tests.console.test_pages import form

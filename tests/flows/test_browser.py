@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Campaign, Comparison, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Vote
 from tests.support.record import assert_record_is_whole, assert_replay_passes, table
 from tests.support.stack import TEXTS, invitation_path, make_campaign, make_recipe
 

@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Vote
+from prefmh_web.campaigns.models import Lease, Vote
 from tests.support.relay import Relay
 from tests.support.stack import invitation_path
 

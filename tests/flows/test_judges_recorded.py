@@ -15,10 +15,9 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import lifecycle, renewal, tasks
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Turn, Vote
-from prefmh_web.campaigns.proposals import claims
 from prefmh_web.endpoints import slots
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -300,8 +299,8 @@ def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher,
 @pytest.fixture
 def short_claims(monkeypatch) -> None:
     """Turns that run out quickly and are renewed more quickly: time passes faster."""
-    monkeypatch.setattr(claims, "CLAIM_S", 3.0)
-    monkeypatch.setattr(claims, "RENEW_EVERY_S", 0.5)
+    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.5)
 
 
 def test_a_slow_endpoint_is_asked_once_for_each_vote(
@@ -355,7 +354,7 @@ def test_a_turn_of_a_worker_that_died_is_taken_again_after_its_deadline(
     Endpoint.objects.update(open_until=None, failures=0)
     comparison = Comparison.objects.filter(verdict=None).first()
     judge = campaign.judges.get()
-    monkeypatch.setattr(claims, "CLAIM_S", 2.0)
+    monkeypatch.setattr(renewal, "CLAIM_S", 2.0)
     assert turns._claim(comparison.pk, judge.pk)
     assert (comparison.pk, judge.pk) not in set(turns.waiting())
     threading.Event().wait(2.1)

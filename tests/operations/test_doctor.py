@@ -7,10 +7,9 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Judge, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Judge, Lease, Side
 from prefmh_web.campaigns.proposals import claims
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor

@@ -10,9 +10,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.annotate import admission
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, Turn
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Lease, Side, Turn
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import sweep_everything, wait_until_idle
 

@@ -7,8 +7,7 @@ import pytest
 from django.test import Client
 from websockets.exceptions import InvalidStatus
 
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from tests.security.world import browser_of, digest
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
 from tests.support.stack import wait_until_idle

@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Vote
+from prefmh_web.campaigns.models import Lease, Vote
 from tests.annotate.test_socket import lease_in
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket
 from tests.support.stack import wait_until_idle

@@ -10,10 +10,9 @@ from django.utils import timezone
 
 import prefmh_web.transport.sessions
 from prefmh_web.annotate import admission, consumer
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Vote
+from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Vote
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send

@@ -18,10 +18,9 @@ from django.test.client import ClientHandler
 
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.annotate import admission
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Membership, Side
+from prefmh_web.campaigns.models import Campaign, Lease, Membership, Side
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import make_campaign, make_draft, make_recipe, wait_until_idle
 

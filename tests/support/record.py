@@ -8,8 +8,7 @@ from pathlib import Path
 
 from django.core.management import call_command
 
-from prefmh_web.annotate.models import Lease
-from prefmh_web.campaigns.models import Campaign, Comparison, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Vote
 from prefmh_web.campaigns.record import export
 
 

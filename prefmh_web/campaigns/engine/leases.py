@@ -23,12 +23,11 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 import sampler
-from prefmh_web.annotate.models import Lease
 from prefmh_web.campaigns import started
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.engine.open_comparisons import Question, question_on, questions_for
 from prefmh_web.campaigns.engine.retries import retried_after_conflicts
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.transport import nudges
 
 # How long a question waits for a person whose page has gone: a short loss of signal takes less.

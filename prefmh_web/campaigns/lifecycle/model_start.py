@@ -15,12 +15,11 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import recipes, states
+from prefmh_web.campaigns import recipes, states, writers
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.model_judges import frozen_judges
 from prefmh_web.campaigns.models import Campaign, Judge, State
-from prefmh_web.campaigns.proposals.backends import served_texts
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.examination import examine, examine_writer, patiently
@@ -143,7 +142,7 @@ def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe]]:
 
 def _writer(campaign: Campaign) -> str:
     """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
-    is_served = campaign.is_written_by_a_model and not served_texts.is_run_here(campaign)
+    is_served = campaign.is_written_by_a_model and not writers.is_run_here(campaign)
     return campaign.recipe["space"]["model"] if is_served else ""
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from prefmh_web.campaigns.models import Comparison, Judge, State, Turn
-from prefmh_web.campaigns.proposals import claims
+from prefmh_web.campaigns.renewal import claim_end, renewed
 
 
 class TurnClaim:
@@ -24,7 +24,7 @@ class TurnClaim:
     @classmethod
     def take(cls, comparison: Comparison, judge: Judge, asked: int, state: State | None) -> "TurnClaim":
         """Take a turn on a `locked` comparison: so many votes are on their way, or ratings of this object."""
-        until = claims.claim_end()
+        until = claim_end()
         turn, _ = Turn.objects.update_or_create(
             comparison=comparison, judge=judge, defaults={"asked": asked, "state": state, "until": until, "reason": ""}
         )
@@ -32,7 +32,7 @@ class TurnClaim:
 
     def renew(self) -> None:
         """Keep it for another while."""
-        until = claims.claim_end()
+        until = claim_end()
         self._mine().update(until=until)
         self._until = until
 
@@ -50,5 +50,5 @@ class TurnClaim:
 @contextmanager
 def kept(claim: TurnClaim) -> Iterator[None]:
     """Renew a turn from another thread while this one waits for the endpoint."""
-    with claims.renewed(claim):
+    with renewed(claim):
         yield

@@ -7,6 +7,7 @@ never happen stands as a constraint here, whatever the code above does.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity
+from prefmh_web.campaigns.models.leases import Lease
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.pending import Draft, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
@@ -21,6 +22,7 @@ __all__ = [
     "Draft",
     "Invitation",
     "Judge",
+    "Lease",
     "Membership",
     "Rating",
     "ReplyIdentity",

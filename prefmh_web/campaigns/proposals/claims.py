@@ -9,22 +9,18 @@ that time, and no holder may be stopped for longer than it. Work here holds its 
 """
 
 import logging
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from datetime import datetime
+from typing import Literal
 
-from django.db import Error, connection
 from django.db.models import Q
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Chain
+from prefmh_web.campaigns.renewal import claim_end, renewed
 
 logger = logging.getLogger(__name__)
-
-CLAIM_S = 60.0
-RENEW_EVERY_S = CLAIM_S / 3
 
 Purpose = Literal["waits_until", "foresees_until"]
 
@@ -58,14 +54,6 @@ def held(purpose: Purpose, chains: Iterable[Chain]) -> Iterator[list[int]]:
         claim.free()
 
 
-class Renewable(Protocol):
-    """What somebody holds while they work, and has to be renewed."""
-
-    def renew(self) -> None:
-        """Hold it for another while."""
-        ...
-
-
 class _Claim:
     def __init__(self, purpose: Purpose, chains: list[int], until: datetime) -> None:
         self.chains = chains
@@ -87,30 +75,6 @@ class _Claim:
         return Chain.objects.filter(pk__in=self.chains, **{self._purpose: self._until})
 
 
-@contextmanager
-def renewed(claim: Renewable) -> Iterator[None]:
-    """Renew a claim from another thread, since work here holds its own."""
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(RENEW_EVERY_S):
-            try:
-                claim.renew()
-            except Error:
-                logger.warning("the claim on %s could not be renewed now", claim, exc_info=True)
-            finally:
-                # Of this thread's own; it is seldom needed.
-                connection.close()
-
-    thread = threading.Thread(target=renew, name="claim", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
 def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
     # A guarded update: of two processes that see the same chain free, one gets it.
     found = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step)
@@ -119,8 +83,3 @@ def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
 
 def _is_past(moment: str) -> Q:
     return Q(**{f"{moment}__isnull": True}) | Q(**{f"{moment}__lte": timezone.now()})
-
-
-def claim_end() -> datetime:
-    """Return until when a claim holds that is taken or renewed now."""
-    return timezone.now() + timedelta(seconds=CLAIM_S)

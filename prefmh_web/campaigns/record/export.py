@@ -17,8 +17,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import started
-from prefmh_web.campaigns.cells import harmless
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, State, Vote
+from prefmh_web.campaigns.record.cells import harmless
 
 Row = list[object]
 _ROWS_PER_CHUNK = 500

@@ -11,9 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
-from prefmh_web.campaigns import properties
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record import export, measures
 from prefmh_web.console.views.campaigns import campaign_for
 
 
@@ -30,8 +29,8 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
     elif filename in export.TABLES:
         response = _stream(lambda: export.csv_text(export.Cut.now(campaign), filename), "text/csv; charset=utf-8")
-    elif filename == properties.NAME:
-        response = _stream(lambda: export.as_csv(properties.rows(export.Cut.now(campaign))), "text/csv; charset=utf-8")
+    elif filename == measures.NAME:
+        response = _stream(lambda: export.as_csv(measures.rows(export.Cut.now(campaign))), "text/csv; charset=utf-8")
     elif filename == "export.zip":
         response = _stream(lambda: export.archive(campaign), "application/zip")
     else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -36,11 +36,6 @@ class LatentSpace:
 
     def __init__(self, dimension: int, grid: Grid = "<f8") -> None:
         self._dimension, self._grid = dimension, grid
-
-    @property
-    def objects(self) -> Literal["images"]:
-        """How an object is shown."""
-        return "images"
 
     @property
     def dimension(self) -> int:

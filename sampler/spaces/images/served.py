@@ -6,12 +6,10 @@ the pictures, and what is measured of them, are the model's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from sampler.spaces.images.latent import Latent
 from sampler.spaces.images.latent_space import LatentSpace
 
 SDXL_TURBO_DIMENSION = 4 * 64 * 64
@@ -34,6 +32,8 @@ class ServedImagesRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    objects: ClassVar[str] = "images"
+    """Which kind of object it makes."""
     kind: Literal["model-images"] = "model-images"
     model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
     prompt: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
@@ -50,7 +50,3 @@ class ServedImages(LatentSpace):
 
     def __init__(self, dimension: int) -> None:
         super().__init__(dimension, "<f4")
-
-    def describe(self, state: Latent) -> Mapping[str, float]:
-        """Return nothing: what is measured is measured of the picture, by whoever has it (`describe_image`)."""
-        return {}

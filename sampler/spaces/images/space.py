@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from sampler.objects.images.measures import describe_image
 from sampler.spaces.images.latent import Latent, Vector
 from sampler.spaces.images.latent_space import LatentSpace
 from sampler.spaces.images.patterns.decoder import Patterns
@@ -34,6 +31,8 @@ class ImagesRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    objects: ClassVar[str] = "images"
+    """Which kind of object it makes."""
     kind: Literal["images"] = "images"
     decoder: Literal["patterns"] = "patterns"
     prior: Literal["standard-normal"] = "standard-normal"
@@ -48,11 +47,6 @@ class ImagesRecipe(BaseModel):
             )
         return prior
 
-    @property
-    def objects(self) -> Literal["images"]:
-        """How an object is shown."""
-        return "images"
-
     def build(self) -> GeneratedImages:
         """Return the space."""
         return GeneratedImages(Patterns())
@@ -64,10 +58,6 @@ class GeneratedImages(LatentSpace):
     def __init__(self, decoder: Decoder) -> None:
         super().__init__(decoder.dimension)
         self._decoder = decoder
-
-    def describe(self, state: Latent) -> Mapping[str, float]:
-        """Return the picture's measures; see `ImageDescription` for units."""
-        return asdict(describe_image(self.pixels(state)))
 
     def pixels(self, state: Latent) -> npt.NDArray[np.uint8]:
         """Return the picture: sRGB, shape (height, width, 3).

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
 from sampler.spaces.molecules.law import AlertName, MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
@@ -46,11 +44,6 @@ class GeneratedMolecules:
     def __post_init__(self) -> None:
         _check_state("first", self.first, self.law)
 
-    @property
-    def objects(self) -> str:
-        """How an object is shown."""
-        return "molecules"
-
     def start(self, rng: np.random.Generator, chain: int) -> str:
         """Return the same molecule for every chain; nothing is drawn."""
         return self.first
@@ -76,11 +69,6 @@ class GeneratedMolecules:
         """Return the canonical SMILES."""
         return state
 
-    def describe(self, state: str) -> Mapping[str, float | int | str]:
-        """Return the properties that `MoleculeDescription` lists, in its units; alerts in one text, split by "; "."""
-        described = describe_molecule(state)
-        return asdict(described) | {"alerts": "; ".join(described.alerts)}
-
 
 class MoleculesRecipe(BaseModel):
     """The part of a recipe that says: molecules, this p0, these arms. Nothing outside the package adds to it.
@@ -96,6 +84,8 @@ class MoleculesRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    objects: ClassVar[str] = "molecules"
+    """Which kind of object it makes."""
     kind: Literal["molecules"] = "molecules"
     size_log_weights: tuple[LogWeight | None, ...] | None = Field(default=None, min_length=1, max_length=MAX_SIZES)
     elements: tuple[str, ...] | None = Field(default=None, min_length=1)
@@ -104,11 +94,6 @@ class MoleculesRecipe(BaseModel):
     vocabulary: Literal["default"] | tuple[str, ...] = "default"
     # Last, because it must fit what stands above.
     start: str = Field(default=START, validate_default=True)
-
-    @property
-    def objects(self) -> str:
-        """How an object is shown."""
-        return "molecules"
 
     @property
     def law(self) -> MoleculeLaw:

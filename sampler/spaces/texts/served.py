@@ -6,7 +6,7 @@ a replay takes them as they stand (`RecordedTexts`) and checks what follows from
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
@@ -33,6 +33,8 @@ class ServedTextsRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    objects: ClassVar[str] = "texts"
+    """Which kind of object it makes."""
     kind: Literal["model-texts"] = "model-texts"
     model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
     prompts: tuple[Prompt, ...] = Field(min_length=1, max_length=1_000)

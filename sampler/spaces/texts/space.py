@@ -10,12 +10,11 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sampler.objects.texts.measures import describe_text
 from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
 from sampler.spaces.texts.story_openings import SCENARIOS, story_openings
 
@@ -39,8 +38,6 @@ class WrittenTexts:
     Raises:
         ValueError: there is no prompt, or the model does not know one of them.
     """
-
-    objects = "texts"
 
     def __init__(self, model: LanguageModel, prompts: Sequence[str] = ()) -> None:
         chosen = tuple(prompts) or model.prompts
@@ -116,10 +113,6 @@ class WrittenTexts:
         """Return the text."""
         return state.text
 
-    def describe(self, state: Writing) -> dict[str, float | int | str]:
-        """Return the measures of `TextDescription` by name."""
-        return dataclasses.asdict(describe_text(state.text))
-
 
 class TextsRecipe(BaseModel):
     """The part of a recipe that says: texts, written by a model that comes with the package.
@@ -131,15 +124,12 @@ class TextsRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    objects: ClassVar[str] = "texts"
+    """Which kind of object it makes."""
     kind: Literal["texts"] = "texts"
     model: Literal["story-openings"] = "story-openings"
     temperature: float = Field(default=1.0, ge=0.1, le=10)
     scenarios: tuple[int, ...] = ()
-
-    @property
-    def objects(self) -> str:
-        """How an object is shown."""
-        return WrittenTexts.objects
 
     @field_validator("scenarios")
     @classmethod

@@ -19,8 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-import prefmh_web.campaigns.engine.leases
-import prefmh_web.campaigns.lifecycle.drafts
 from tests.benchmarks.own_site import own_site, researcher
 
 MODEL, AFTERWARDS = "A model", "http://127.26.11.22:18811/v1"
@@ -133,14 +131,13 @@ def draft(owner, name: str, recipe: dict, file):
     """Return a draft whose file, if any, has been read."""
     from django.core.files.base import ContentFile
 
+    from prefmh_web.campaigns import setup
     from prefmh_web.campaigns.models import Campaign
     from tests.support.stack import wait_until_idle
 
     filename, content = file or ("", b"")
     upload = ContentFile(content, filename) if file else None
-    campaign = prefmh_web.campaigns.lifecycle.drafts.create(
-        owner=owner, name=name, recipe=recipe, file=upload, filename=filename
-    )
+    campaign = setup.create(owner=owner, name=name, recipe=recipe, file=upload, filename=filename)
     wait_until_idle()
     return Campaign.objects.get(pk=campaign.pk)
 
@@ -151,7 +148,7 @@ def started(campaign, people: int) -> list:
 
     from django.conf import settings
 
-    from prefmh_web.annotate.admission import join
+    from prefmh_web.annotate.people import join
     from prefmh_web.campaigns import lifecycle
     from tests.support.stack import wait_until_idle
 
@@ -168,28 +165,30 @@ def to_its_end(campaign) -> None:
     """Run a campaign to its end, with a skip, an expiry, and a vote that comes too late."""
     from django.utils import timezone
 
+    from prefmh_web.annotate import leases
     from prefmh_web.annotate.models import Lease
     from prefmh_web.campaigns.models import Campaign, Side
 
     hasty, sleepy, *crowd = started(campaign, 6)
-    if lease := prefmh_web.campaigns.engine.leases.take(hasty):
-        prefmh_web.campaigns.engine.leases.skip(lease.key, hasty)
-    unanswered = prefmh_web.campaigns.engine.leases.take(sleepy)
+    if lease := leases.take(hasty):
+        leases.skip(lease.key, hasty)
+    unanswered = leases.take(sleepy)
     Lease.objects.filter(annotator=sleepy).update(expires_at=timezone.now() - timedelta(minutes=1))
-    prefmh_web.campaigns.engine.leases.expire()
+    leases.expire()
     vote(campaign, crowd)
     assert campaign.status == Campaign.Status.FINISHED
     if unanswered:
-        prefmh_web.campaigns.engine.leases.answer(unanswered.key, sleepy, Side.LEFT, 90_000)
+        leases.answer(unanswered.key, sleepy, Side.LEFT, 90_000)
 
 
 def half(campaign, votes: int = 5):
     """Return a campaign with so many votes, and somebody who holds a pair."""
+    from prefmh_web.annotate import leases
     from tests.support.stack import wait_until_idle
 
     absent, *crowd = started(campaign, 6)
     vote(campaign, crowd, votes)
-    prefmh_web.campaigns.engine.leases.take(absent)
+    leases.take(absent)
     wait_until_idle()
     campaign.refresh_from_db()
     assert campaign.is_running, campaign.name
@@ -198,6 +197,7 @@ def half(campaign, votes: int = 5):
 
 def vote(campaign, crowd: list, most: float = float("inf")) -> None:
     """Let people vote, by coin, until the campaign is finished or has so many votes."""
+    from prefmh_web.annotate import leases
     from prefmh_web.campaigns.models import Campaign, Side
     from tests.support.stack import wait_until_idle
 
@@ -208,10 +208,8 @@ def vote(campaign, crowd: list, most: float = float("inf")) -> None:
         if campaign.status == Campaign.Status.FINISHED:
             return
         annotator = crowd[rng.integers(len(crowd))]
-        if lease := prefmh_web.campaigns.engine.leases.take(annotator):
-            prefmh_web.campaigns.engine.leases.answer(
-                lease.key, annotator, Side.LEFT if rng.random() < 0.5 else Side.RIGHT, 1200
-            )
+        if lease := leases.take(annotator):
+            leases.answer(lease.key, annotator, Side.LEFT if rng.random() < 0.5 else Side.RIGHT, 1200)
             cast += 1
 
 

@@ -1,11 +1,14 @@
-"""Leases: votes promised to people. Written only by `leases.py`."""
+"""Leases: votes promised to people. Written only by `engine/leases.py`."""
 
 import uuid
 
 from django.db import models
 from django.db.models import Q
 
-from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Side, State
+from prefmh_web.campaigns.models.campaign import Judge
+from prefmh_web.campaigns.models.objects import State
+from prefmh_web.campaigns.models.people import Annotator
+from prefmh_web.campaigns.models.steps import Comparison, Side
 
 
 class Lease(models.Model):
@@ -32,6 +35,8 @@ class Lease(models.Model):
     ending = models.CharField(max_length=7, choices=Ending, null=True)  # noqa: DJ001 - null while it is live
 
     class Meta:
+        # Once a table of the app `annotate`.
+        db_table = "annotate_lease"
         constraints = (
             models.UniqueConstraint(
                 fields=("annotator",), condition=Q(ended_at__isnull=True), name="lease_one_live_per_annotator"
