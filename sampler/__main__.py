@@ -62,10 +62,10 @@ def _add_synthetic(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     command = commands.add_parser("synthetic", help=about, description=details)
     command.add_argument(
-        "--out", type=Path, default=Path("synthetic"), metavar="DIR", help="folder (default: %(default)s)"
+        "--out", type=Path, default=Path("synthetic"), metavar="DIR", help="output folder (default: %(default)s)"
     )
     command.add_argument(
-        "--seed", type=_seed, default=0, metavar="S", help="whole number, not negative (default: %(default)s)"
+        "--seed", type=_seed, default=0, metavar="S", help="random seed, 0 or more (default: %(default)s)"
     )
     command.set_defaults(run=_synthetic)
 
@@ -87,7 +87,7 @@ def _synthetic(options: argparse.Namespace) -> None:
 
 
 def _add_diagnose(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = "a report on an exported campaign: convergence, lean, scores, agreement"
+    about = "a report on an exported campaign: convergence, lean to one side, scores, agreement"
     details = (
         "Print acceptance rate, R-hat and effective sample sizes of the objects' properties, each source's lean to one "
         "side, and for each question Bradley-Terry scores fitted together with the lean, a test against cycles, and "
@@ -138,7 +138,7 @@ def _diagnose(options: argparse.Namespace) -> None:
 
 
 def _add_vocabulary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = "a vocabulary for molecule chains, cut from molecules of your own"
+    about = "fragments for molecule chains, cut from your own molecules"
     details = (
         "Cut molecules at acyclic single bonds to ring or functional atoms and list the arms of at most 10 heavy "
         "atoms, most frequent first. Reads the first field of every line. Without files: the SMILES in RDKit's wheel, "
@@ -150,7 +150,7 @@ def _add_vocabulary(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "--most", type=_positive, default=1_000, metavar="N", help="how many arms to keep (default: %(default)s)"
     )
     command.add_argument(
-        "--out", type=Path, default=Path("arms.tsv"), metavar="FILE", help="written anew (default: %(default)s)"
+        "--out", type=Path, default=Path("arms.tsv"), metavar="FILE", help="output file (default: %(default)s)"
     )
     command.set_defaults(run=_vocabulary)
 
@@ -165,17 +165,17 @@ def _vocabulary(options: argparse.Namespace) -> None:
 
 
 def _add_pilot(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = "log-weights per molecule size, so that a chain without judges has a drug-like law of sizes"
+    about = "log-weights of molecule sizes, so that a chain without judges has drug-like sizes"
     details = (
         "Learn how many molecules there are of each size by stochastic approximation (Wang-Landau), then set the "
-        "log-weights of p0 so that sizes follow a normal law cut off at the ends. The package's own were found so."
+        "log-weights of p0 so that sizes follow a truncated normal distribution. The package's own were made so."
     )
     command = commands.add_parser("pilot", help=about, description=details)
     command.add_argument("--arms", type=Path, metavar="FILE", help="vocabulary (default: the package's own)")
     command.add_argument("--steps", type=_positive, default=1_200_000, metavar="N", help="(default: %(default)s)")
     command.add_argument("--seed", type=_seed, default=0, metavar="S", help="(default: %(default)s)")
     command.add_argument(
-        "--out", type=Path, default=Path("size_weights.tsv"), metavar="FILE", help="written anew (default: %(default)s)"
+        "--out", type=Path, default=Path("size_weights.tsv"), metavar="FILE", help="output file (default: %(default)s)"
     )
     command.set_defaults(run=_pilot)
 
@@ -193,7 +193,7 @@ def _pilot(options: argparse.Namespace) -> None:
 
 
 def _add_mars(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = "molecule chains driven by drug-likeness and ease of synthesis, as MARS is"
+    about = "molecule chains driven by drug-likeness and ease of synthesis, as in MARS"
     details = (
         "Run chains from CC that accept with min(1, r0 (s(x')/s(x))^30), where s is the mean of min(QED, 0.7) and "
         "min((10 - SA)/9, 0.7). Prints QED, SA, diversity and more of the final molecules, and writes them as CSV."
@@ -203,19 +203,25 @@ def _add_mars(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     command.add_argument("--steps", type=_positive, default=1_000, metavar="N", help="(default: %(default)s)")
     command.add_argument("--seed", type=_seed, default=0, metavar="S", help="(default: %(default)s)")
     command.add_argument(
-        "--processes", type=_positive, default=2, metavar="N", help="results do not depend on it (default: %(default)s)"
+        "--processes",
+        type=_positive,
+        default=2,
+        metavar="N",
+        help="number of processes; it does not change the results (default: %(default)s)",
     )
     command.add_argument(
         "--convention",
         choices=("exact", "paper"),
         default="exact",
-        help="of r0; paper: r0 = 1, as published and inexact (default: %(default)s)",
+        help="how r0 is computed; paper: r0 = 1, as published, not exact (default: %(default)s)",
     )
     command.add_argument(
-        "--out", type=Path, default=Path("mars.csv"), metavar="FILE", help="written anew (default: %(default)s)"
+        "--out", type=Path, default=Path("mars.csv"), metavar="FILE", help="output file (default: %(default)s)"
     )
     command.add_argument(
-        "--novelty", action="store_true", help="compare with the molecules that the arms were cut from; half a minute"
+        "--novelty",
+        action="store_true",
+        help="compare with the molecules that the fragments come from; takes half a minute",
     )
     command.set_defaults(run=_mars)
 

@@ -50,11 +50,13 @@ def demand_admission(session: SessionBase, invitation: Invitation) -> Annotator 
     """
     annotator = _joined(session, invitation.campaign_id)
     if annotator and annotator.removed_at:
-        raise NotAdmitted("The researcher has ended your part in this campaign. What you voted is kept.")
+        raise NotAdmitted("The researcher has removed you from this campaign. Your votes are kept.")
     if annotator is None and invitation.revoked_at:
-        raise NotAdmitted("The researcher has withdrawn this link. If you should still vote, ask for a new one.")
+        raise NotAdmitted("This link is closed. If you still want to vote, ask the researcher for a new one.")
     if annotator is None and invitation.is_single_use and invitation.annotators.exists():
-        raise NotAdmitted("This link is for one person, and somebody has used it. Ask for one of your own.")
+        raise NotAdmitted(
+            "This link is for one person and has been used already. Ask the researcher for your own link."
+        )
     return annotator
 
 

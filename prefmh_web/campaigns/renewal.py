@@ -42,7 +42,7 @@ def renewed(claim: Renewable) -> Iterator[None]:
             try:
                 claim.renew()
             except Error:
-                logger.warning("the claim on %s could not be renewed now", claim, exc_info=True)
+                logger.warning("could not renew the claim on %s; trying again", claim, exc_info=True)
             finally:
                 # Of this thread's own; it is seldom needed.
                 connection.close()

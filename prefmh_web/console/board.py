@@ -37,8 +37,8 @@ class Board:
             ("Rule", rule_line(recipe.get("rule", {"kind": "n-vote"}))),
             ("Questions", "\n".join(judges)),
             ("The chains sample", target_of(self.campaign).replace("; ", "\n")),
-            ("Chains", f"{recipe['chains']} of {recipe['steps']} steps"),
-            ("Seconds to answer", str(self.campaign.lease_seconds)),
+            ("Chains", f"{recipe['chains']}, {recipe['steps']} steps each"),
+            ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("Seed", str(recipe["seed"])),
             ("Instructions", self.campaign.instructions or "none"),
         ]
@@ -56,7 +56,7 @@ def _judge_line(judge: dict, is_rated: bool) -> str:
     if source["kind"] == "model":
         how = "ratings" if is_rated else source["votes"]
         words.append(f"{how} by {source['endpoint']} at temperature {source['temperature']:g}")
-        words += ["asked first"] if source["first"] else []
+        words += ["asked before people"] if source["first"] else []
     return f"{judge['question']} ({'; '.join(words)})"
 
 

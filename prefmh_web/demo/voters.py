@@ -59,7 +59,7 @@ class Voter:
                     await self._vote(connection)
                     return
             except (ConnectionClosed, InvalidStatus, OSError) as lost:
-                logger.info("a simulated voter lost its socket and tries again: %s", lost)
+                logger.info("a simulated voter lost its connection and reconnects: %s", lost)
                 await asyncio.sleep(RECONNECT_S)
 
     def _join(self) -> str:

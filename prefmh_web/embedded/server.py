@@ -34,7 +34,7 @@ def free_port(address: str, wanted: int | None, first: int = 8000, tries: int = 
                 continue
             return port
     taken = f"Port {wanted}" if wanted else f"Every port from {first} to {first + tries - 1}"
-    raise CannotListen(f"{taken} is taken on {address}. Name another one with --port.")
+    raise CannotListen(f"{taken} is already in use on {address}. Choose another one with --port.")
 
 
 class Clock(threading.Thread):

@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of every serving command."""
     parser.add_argument("--address", default="127.0.0.1", help="the address to listen on (default: this computer only)")
     parser.add_argument("--port", type=_port, help="the port to listen on (default: the first free one from 8000)")
-    parser.add_argument("--url", help="how people reach this server, for the printed links: http://192.168.1.5:8000")
+    parser.add_argument("--url", help="the address that people use, for the printed links: http://192.168.1.5:8000")
 
 
 def site_url(address: str, port: int, url: str | None) -> str:
@@ -32,7 +32,7 @@ def site_url(address: str, port: int, url: str | None) -> str:
             one people use.
     """
     if url is None and address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        raise CommandError("With --address 0.0.0.0 also say how people reach this computer: --url http://NAME:PORT")
+        raise CommandError("With --address 0.0.0.0, also give the address that people use: --url http://NAME:PORT")
     site = (url or f"http://{f'[{address}]' if ':' in address else address}:{port}").rstrip("/")
     parts = urlsplit(site)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path:
@@ -65,7 +65,7 @@ def prepare_database() -> None:
     """
     if not settings.EMBEDDED:
         raise CommandError(
-            "DATABASE_URL is set, and this command serves the embedded database only. Remove it, or start the "
+            "DATABASE_URL is set, but this command serves the embedded database only. Remove it, or start the "
             "processes that docker/compose.yaml names: uvicorn, celery worker and celery beat."
         )
     call_command("migrate", verbosity=0, interactive=False)

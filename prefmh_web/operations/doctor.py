@@ -44,11 +44,11 @@ def _database() -> Iterator[Finding]:
     try:
         missing = readiness.missing_migrations()
     except readiness.NotReady as reason:
-        yield Finding(str(reason), "Start PostgreSQL, and compare DATABASE_URL with where it listens.")
+        yield Finding(str(reason), "Start PostgreSQL, and check that DATABASE_URL has its address.")
         return
     if missing:
         names = ", ".join(missing[:3]) + (" ..." if len(missing) > 3 else "")
-        yield Finding(f"The database lacks {len(missing)} migrations ({names}).", "Run: manage.py migrate")
+        yield Finding(f"{len(missing)} migrations have not been applied ({names}).", "Run: manage.py migrate")
 
 
 def _queues() -> Iterator[Finding]:
@@ -58,15 +58,15 @@ def _queues() -> Iterator[Finding]:
     except queues.Unreachable as reason:
         is_in_trouble = True
         yield Finding(
-            f"{reason} Open pages are told of changes late.",
-            "Start Redis, or wake it if it is frozen, and compare REDIS_URL. Votes are stored without it.",
+            f"{reason} Open pages update late.",
+            "Start Redis, or resume it if it is suspended, and check REDIS_URL. Votes are stored without it.",
         )
     try:
         lengths, consumers = queues.lengths(), queues.consumers(is_urgent=is_in_trouble)
     except queues.Unreachable as reason:
         yield Finding(
-            f"{reason} No task is done: votes are stored, but no new pair is made.",
-            "Start the broker, or wake it if it is frozen; compare CELERY_BROKER_URL and REDIS_URL.",
+            f"{reason} No tasks run: votes are stored, but no new pairs are made.",
+            "Start the broker, or resume it if it is suspended, and check CELERY_BROKER_URL and REDIS_URL.",
         )
         return
     if not settings.EMBEDDED:
@@ -74,7 +74,8 @@ def _queues() -> Iterator[Finding]:
     for queue, length in lengths.items():
         if length > _LONG_QUEUE:
             yield Finding(
-                f"{length} messages wait in the queue “{queue}”.", f"Start another worker with --queues {queue}."
+                f"The queue “{queue}” is long. Messages waiting: {length}.",
+                f"Start another worker with --queues {queue}.",
             )
 
 
@@ -83,7 +84,7 @@ def _unserved(lengths: dict[str, int], consumers: dict[str, set[str]]) -> Iterat
         # Model servers and accelerators are not everybody's: their queues need a worker once something waits.
         if queue not in consumers and (length or queue in queues.NEEDED):
             yield Finding(
-                f"No worker takes from the queue “{queue}”, where {length} messages wait.",
+                f"No worker consumes the queue “{queue}”. Messages waiting: {length}.",
                 f"Start one: celery -A prefmh_web worker --queues {queue}",
             )
 
@@ -91,15 +92,18 @@ def _unserved(lengths: dict[str, int], consumers: dict[str, set[str]]) -> Iterat
 def _chains() -> Iterator[Finding]:
     for _, wait in _without_question(waiting_chains(), PATIENCE):
         yield Finding(
-            f"{wait}.", "A worker and beat must run; the worker's log says why the task “propose” fails, if it does."
+            f"{wait}.",
+            "Check that a worker and beat are running. If the task “propose” fails, the worker's log says why.",
         )
     resting = unopened_chains().filter(waits_until__gt=timezone.now()).exclude(waits_because="")
     for chain, wait in _without_question(resting, PATIENCE):
-        yield Finding(f"{wait}: {chain.waits_because}.", "It is tried again and again; mend what the reason names.")
+        yield Finding(
+            f"{wait}: {chain.waits_because}.", "prefmh tries again automatically. Fix the cause that is named."
+        )
     for _, wait in _without_question(unopened_chains().filter(claims.are_claimed()), _MUCH_PATIENCE):
         yield Finding(
-            f"{wait}, and a model is at work for it.",
-            "A model that is merely slow needs patience; one that hangs, its worker or its server started again.",
+            f"{wait}; a model is computing it.",
+            "If the model is only slow, wait. If it hangs, restart its worker or its server.",
         )
 
 
@@ -122,21 +126,21 @@ def _models() -> Iterator[Finding]:
     running = Campaign.Status.RUNNING
     for judge in Judge.objects.exclude(stopped_because="").filter(campaign__status=running).select_related("campaign"):
         yield Finding(
-            f"“{judge.campaign}”: the model is asked no more about “{judge}”. {judge.stopped_because}.",
-            "The campaign's page offers to ask again, and to go on with the model that answers now.",
+            f"“{judge.campaign}”: the model is no longer asked about “{judge}”. {judge.stopped_because}.",
+            "On the campaign's page you can ask again, or continue with the model that answers now.",
         )
     parked = Turn.objects.filter(asked=0, until__isnull=True, comparison__chain__campaign__status=running)
     reasons = parked.values_list("comparison__chain__campaign__name", "reason").annotate(count=Count("pk"))
     for campaign, reason, count in reasons.order_by("comparison__chain__campaign", "reason"):
         yield Finding(
-            f"“{campaign}”: {count} {'question waits' if count == 1 else 'questions wait'} for you. {reason}.",
-            "Mend what the reason names, then press “Ask again” on the campaign's page.",
+            f"“{campaign}”: {count} {'question needs' if count == 1 else 'questions need'} your action. {reason}.",
+            "Fix the cause, then press “Ask again” on the campaign's page.",
         )
     overdue = timezone.now() - _MUCH_PATIENCE
     for campaign in Campaign.objects.filter(status=Campaign.Status.DRAFT, starting_since__lt=overdue):
         yield Finding(
             f"“{campaign}” has been starting for {_minutes(campaign.starting_since)}: {campaign.start_progress}.",
-            "A worker must take from the queues “endpoints” and “gpu”; press Start again if one was restarted.",
+            "Check that a worker consumes the queues “endpoints” and “gpu”. If one was restarted, press Start again.",
         )
 
 
@@ -151,7 +155,7 @@ def _people() -> Iterator[Finding]:
         is_anybody_there = campaign.annotators.filter(online_until__gt=now).exists()
         if people and not is_anybody_there and oldest and oldest.opened_at < now - PATIENCE:
             yield Finding(
-                f"“{campaign}”: {opened.count()} pairs wait for votes, and none of {len(people)} people is online.",
+                f"“{campaign}”: {opened.count()} pairs wait for votes; of {len(people)} who joined, nobody is online.",
                 "Send the invitation again, or pause the campaign.",
             )
         judges = list(campaign.judges.filter(endpoint=None))
@@ -176,9 +180,9 @@ def _leases() -> Iterator[Finding]:
     overdue = Lease.objects.filter(ended_at__isnull=True, expires_at__lt=timezone.now() - PATIENCE)
     if count := overdue.count():
         yield Finding(
-            f"{count} pairs are promised to people whose time is over, and nobody takes them back.",
-            "The sweep does not run. In server mode start beat (celery -A prefmh_web beat) and a worker; "
-            "embedded, start `manage.py serve` again.",
+            f"{count} pairs are reserved for people who did not answer in time, and have not been released.",
+            "The sweep is not running. With several processes, start beat (celery -A prefmh_web beat) and a worker; "
+            "with one process, restart `manage.py serve`.",
         )
 
 
@@ -190,8 +194,8 @@ def _catalogs() -> Iterator[Finding]:
         rows = f"{catalog.rows_read} of {catalog.rows_total or 'unknown'} rows"
         yield Finding(
             f"“{catalog.campaign}”: its file {catalog} is still being read ({rows}, attempt {catalog.attempts}).",
-            "A worker must take from the queue “files”. A file that is merely large needs patience; "
-            "one that takes the worker down is refused after a second attempt.",
+            "Check that a worker consumes the queue “files”. If the file is only large, wait. A file that crashes "
+            "the worker is rejected after the second attempt.",
         )
 
 
@@ -199,15 +203,17 @@ def _finishing() -> Iterator[Finding]:
     unfinished = Chain.objects.filter(step__lt=F("length"))
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).exclude(chains__in=unfinished):
         yield Finding(
-            f"“{campaign}”: every chain is at its end, and the campaign is not marked as finished.",
-            "The next sweep does it; start beat and a worker if this stays.",
+            f"“{campaign}”: all chains have finished, but the campaign is not marked as finished.",
+            "The next sweep will do this. If it does not, start beat and a worker.",
         )
 
 
 def _disk() -> Iterator[Finding]:
     free = shutil.disk_usage(settings.DATA_DIR).free
     if free < _LITTLE_SPACE:
-        yield Finding(f"Only {free // 2**20} MiB are free in {settings.DATA_DIR}.", "Uploads will fail; make room.")
+        yield Finding(
+            f"Only {free // 2**20} MiB are free in {settings.DATA_DIR}.", "Uploads will fail. Free some disk space."
+        )
 
 
 def _minutes(since) -> str:

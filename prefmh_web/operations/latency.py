@@ -11,12 +11,12 @@ REQUESTS = Histogram(
 )
 REPLIES = Histogram(
     "prefmh_socket_reply_seconds",
-    "Time from a message on a socket to the next one back: from a vote to the panel that acknowledges it.",
+    "Time from a message on a WebSocket to the reply: from a vote to its acknowledgement.",
     ["page"],
     buckets=_SECONDS,
 )
-SOCKETS = Gauge("prefmh_sockets_open", "Open sockets of this process.", ["page"])
-REFUSED = Counter("prefmh_sockets_refused_total", "Sockets closed by the server, by close code.", ["page", "code"])
+SOCKETS = Gauge("prefmh_sockets_open", "Open WebSockets of this process.", ["page"])
+REFUSED = Counter("prefmh_sockets_refused_total", "WebSockets closed by the server, by close code.", ["page", "code"])
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 

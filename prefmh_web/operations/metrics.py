@@ -29,7 +29,7 @@ def page() -> bytes:
 
 def _votes() -> Iterator[Metric]:
     votes = CounterMetricFamily(
-        "prefmh_votes", "Votes stored; those that came too late are not counted.", None, ["counted"]
+        "prefmh_votes", "Votes stored, by whether they counted or came after the verdict.", None, ["counted"]
     )
     verdicts = CounterMetricFamily("prefmh_verdicts", "Steps decided.", None, ["verdict"])
     decided = _decided()
@@ -68,10 +68,10 @@ def _standing() -> Iterator[Metric]:
     for name, text, count in (
         ("chains_waiting", "Chains of running campaigns that wait for a proposal.", waiting_chains()),
         ("comparisons_open", "Comparisons of running campaigns that wait for votes.", running),
-        ("leases_open", "Pairs that are before somebody's eyes.", live),
+        ("leases_open", "Pairs that are shown to somebody now.", live),
         (
             "leases_overdue",
-            "Pairs whose time is over and which no sweep has taken back.",
+            "Pairs whose time is over and which have not been released.",
             live.filter(expires_at__lt=now),
         ),
         ("people_online", "Annotators with an open page.", Annotator.objects.filter(online_until__gt=now)),
@@ -86,8 +86,8 @@ def _standing() -> Iterator[Metric]:
 
 
 def _queues() -> Iterator[Metric]:
-    answers = GaugeMetricFamily("prefmh_broker_up", "1 while the task broker answers.")
-    lengths = GaugeMetricFamily("prefmh_queue_length", "Messages no worker has taken yet.", None, ["queue"])
+    answers = GaugeMetricFamily("prefmh_broker_up", "1 if the task broker answers, else 0.")
+    lengths = GaugeMetricFamily("prefmh_queue_length", "Messages that wait in the queue.", None, ["queue"])
     try:
         for queue, length in queues.lengths().items():
             lengths.add_metric([queue], length)

@@ -77,7 +77,7 @@ def try_channel_layer() -> None:
     begin(_lengths)
     # Known without asking: whoever probes again and again does not wait each time.
     if shared_redis.is_out():
-        raise Unreachable("The channel layer does not answer (Redis is out).")
+        raise Unreachable("The channel layer does not answer (Redis is not available).")
     try:
         shared_redis.ask()
     except shared_redis.errors() as error:

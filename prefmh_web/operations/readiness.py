@@ -66,7 +66,7 @@ def _disk_has_room() -> None:
         with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
             file.write(bytes(2**12))
     except OSError as error:
-        raise NotReady(f"The disk takes no data ({error.strerror or type(error).__name__}).") from error
+        raise NotReady(f"The disk cannot be written ({error.strerror or type(error).__name__}).") from error
     if free < _LEAST_FREE_BYTES:
         raise NotReady(f"The disk is full: {free // 2**20} MiB are free.")
 

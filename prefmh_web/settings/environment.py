@@ -101,7 +101,7 @@ class Engines(_Group):
                     )
         elif self.redis_url is None:
             raise ValueError(
-                "DATABASE_URL is set but REDIS_URL is not: several processes cannot nudge each other's pages. "
+                "DATABASE_URL is set but REDIS_URL is not: several processes need Redis to update open pages. "
                 "Set REDIS_URL=redis://host:6379/0, or remove DATABASE_URL to run embedded"
             )
         return self

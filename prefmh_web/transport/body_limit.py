@@ -46,7 +46,7 @@ class BoundedHandler(ASGIHandler):
             except _TooLarge:
                 await self.send_response(_refusal("The request is too large.", 413), send)
             except _TooSlow:
-                await self.send_response(_refusal("The request did not come to its end.", 408), send)
+                await self.send_response(_refusal("The request was not received completely in time.", 408), send)
             except OSError as error:
                 if not legible.is_no_room(error):
                     raise

@@ -75,7 +75,7 @@ def _end_quiet(group: str) -> None:
 
 def _log_failure(sending: Future) -> None:
     if error := sending.exception():
-        logger.error("pages could not be nudged; they will see the change with the next one", exc_info=error)
+        logger.error("could not notify open pages; they update with the next notification", exc_info=error)
 
 
 @cache

@@ -88,7 +88,8 @@ class Publisher:
                 self._put_back()
                 if not self._is_failing:
                     logger.warning(
-                        "the task broker does not answer (%s): hints wait, and chains with them", type(error).__name__
+                        "the task broker does not answer (%s): tasks and new proposals are delayed",
+                        type(error).__name__,
                     )
                 self._is_failing = True
                 time.sleep(_AGAIN_AFTER_S)
@@ -132,7 +133,7 @@ def publish(hint: Hint) -> None:
     if settings.EMBEDDED:
         hint.send()
     elif not _publisher.put(hint):
-        logger.debug("a hint is dropped; the sweep finds what it was about")
+        logger.debug("a task message was dropped; the sweep will find the work")
 
 
 def wait_until_sent(timeout: float) -> bool:

@@ -102,7 +102,11 @@ def polite(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         try:
             return view(request, *arguments, **keywords)
         except TooMany as reason:
-            logger.info("too often: %s %s", request.method, request.resolver_match and request.resolver_match.view_name)
+            logger.info(
+                "rate limit exceeded: %s %s",
+                request.method,
+                request.resolver_match and request.resolver_match.view_name,
+            )
             answer = render(request, "slow_down.html", {"seconds": reason.retry_after}, status=429)
             answer["Retry-After"] = str(reason.retry_after)
             return answer

@@ -122,7 +122,7 @@ class RedisLayer:
             try:
                 await self._hear()
             except (redis.RedisError, OSError) as error:
-                logger.info("the subscription to nudges is lost (%s) and made again", type(error).__name__)
+                logger.info("the Redis subscription was lost (%s); subscribing again", type(error).__name__)
             await asyncio.sleep(_SUBSCRIBE_AGAIN_S)
 
     async def _hear(self) -> None:

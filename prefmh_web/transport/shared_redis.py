@@ -61,7 +61,7 @@ def note_failure(error: Exception) -> None:
         if is_out() or settings.REDIS_URL is None:
             return
         logger.warning(
-            "Redis does not answer (%s): rates are counted by this process alone, and pages elsewhere are not nudged",
+            "Redis does not answer (%s): rate limits are per process, and pages of other processes do not update",
             type(error).__name__,
         )
         _out = threading.Thread(target=_ask_until_it_answers, name="redis-is-out", daemon=True)

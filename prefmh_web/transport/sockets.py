@@ -60,5 +60,5 @@ class LiveConsumer(AsyncWebsocketConsumer):
         error = None if task.cancelled() else task.exception()
         # An OSError is what ASGI servers raise on sending to a page that has gone, and no failure.
         if error and not isinstance(error, OSError):
-            logger.error("a page stopped following and is asked to reconnect", exc_info=error)
+            logger.error("background work of an open page failed; the page will reconnect", exc_info=error)
             self._closing = asyncio.ensure_future(self.close(TRY_AGAIN))

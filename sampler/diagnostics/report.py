@@ -267,7 +267,7 @@ def _agreement(answers: list[Answer], rng: np.random.Generator) -> Iterator[str]
         yield f"Fleiss' kappa of {_many(len(shared), 'shared question')}: {_kappa(fleiss_kappa(counts))}{interval}"
         yield from _pairs_of_people(shared)
     else:
-        yield "Shared questions: none was answered by two people"
+        yield "Shared questions: no question was answered by two people"
     if again:
         kappa = cohen_kappa([before for before, _ in again], [now for _, now in again])
         yield f"Repeated questions: {_many(len(again), 'second answer')}, Cohen's kappa {_kappa(kappa)}"

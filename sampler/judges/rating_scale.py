@@ -24,7 +24,7 @@ class RatingScale:
 
     def __post_init__(self) -> None:
         if not 0 <= self.lowest < self.highest <= 100:
-            raise ValueError(f"a scale must rise within 0 to 100, not go from {self.lowest} to {self.highest}")
+            raise ValueError(f"lowest must be below highest, both from 0 to 100, not {self.lowest} and {self.highest}")
 
     @property
     def answers(self) -> tuple[str, ...]:

@@ -35,8 +35,8 @@ class Difference:
 
     def __str__(self) -> str:
         return (
-            f"chain {self.chain}, step {self.step}: {self.what} is {self.recorded} in the record, "
-            f"{self.recomputed} recomputed"
+            f"chain {self.chain}, step {self.step}: {self.what}: the export has {self.recorded}, "
+            f"expected {self.recomputed}"
         )
 
 
@@ -106,7 +106,7 @@ def retrace(
             yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
             return
         if position.step == length:
-            yield Difference(chain, length + 1, "the step", "there", f"beyond the last, {length}")
+            yield Difference(chain, length + 1, "the step", "one", f"none: the last step is {length}")
             return
         comparison = chronicle.ask(position, row)
         new = number if comparison.is_identity else ledger.number(chain, comparison.step, comparison.proposal)
@@ -174,7 +174,7 @@ def _compare_voters(comparison: Comparison[Any], cast: list[Row]) -> Iterator[Di
         answer = int(vote["judge"]), vote["annotator"] or f"slot {vote['slot']}"
         if answer in answered:
             whose = f"annotator {vote['annotator']}" if vote["annotator"] else f"the model for slot {vote['slot']}"
-            yield differs(name, "counted", f"a second vote of {whose}")
+            yield differs(name, "counted", f"not counted: a second vote of {whose}")
         answered.add(answer)
 
 
@@ -186,9 +186,9 @@ def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference
         judge = int(vote["judge"])
         counted = tally.add(judge, is_for_proposal(vote))
         if verdict is not Verdict.UNDECIDED:
-            problem = f"late: {verdict.value} was settled before it"
+            problem = f"not counted: {verdict.value} was settled before it"
         elif counted.votes_cast[judge] > comparison.budgets[judge]:
-            problem = f"beyond judge {judge}'s budget"
+            problem = f"not counted: judge {judge} has used its budget"
         else:
             tally, verdict = counted, tell(comparison, counted)
             continue

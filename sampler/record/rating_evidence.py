@@ -40,9 +40,9 @@ class Appraisals:
             state, judge, slot = int(row["state"]), int(row["judge"]), int(row["slot"])
             name = f"the rating of state {state} by judge {judge} in slot {slot}"
             if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
-                raise ValueError(f"{name} is one that no step can ask for")
+                raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
             if (judge, slot) in self._given[state]:
-                raise ValueError(f"{name} is there twice")
+                raise ValueError(f"{name} occurs twice")
             if row["rating"] not in rule.scale.answers:
                 raise ValueError(f"{name} must be {rule.lowest} to {rule.highest}, not “{row['rating']}”")
             self._given[state][judge, slot] = int(row["rating"])

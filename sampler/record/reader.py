@@ -52,7 +52,7 @@ def read_record(path: Path) -> Record:
                 tables[_RATINGS] = _table(archive, f"{_RATINGS}.csv")
             judges = json.loads(archive.read(_JUDGES)) if _JUDGES in archive.namelist() else None
     except KeyError as error:
-        raise RecordError(f"{path} is no whole export: {error.args[0]}") from error
+        raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     if not isinstance(recipe, dict):
@@ -91,7 +91,7 @@ def _rows(file: IO[bytes], name: str) -> list[Row]:
         rows = list(csv.DictReader(text))
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
-            raise ValueError(f"row {number} of {name} has another number of cells than the first")
+            raise ValueError(f"row {number} of {name} does not have as many cells as the header")
         for column in _TEXTS:
             if column in row:
                 row[column] = row[column].removeprefix("'")

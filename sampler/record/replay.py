@@ -98,7 +98,7 @@ def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
     # csv.DictReader gives None for the cells that a row lacks.
     for number, row in enumerate(rows, start=2):
         if None in row.values():
-            raise ValueError(f"row {number} of {table}.csv has fewer cells than the first")
+            raise ValueError(f"row {number} of {table}.csv has fewer cells than the header")
         yield row
 
 
@@ -142,7 +142,7 @@ def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[
     for row in tables.samples:
         state = int(row["state"])
         if _place(row) in visits:
-            yield Difference(*_place(row), "a second sample", str(state), "one sample a step")
+            yield Difference(*_place(row), "a second sample", str(state), "one sample per step")
         visits[_place(row)] = state
     for chain in range(recipe.chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
@@ -164,18 +164,20 @@ def _compare_leftovers(
 ) -> Iterator[Difference]:
     for chain, step in sorted(steps):
         if not 0 <= chain < chains:
-            yield Difference(chain, step, "the step", "there", f"of no chain (there are {chains})")
+            yield Difference(chain, step, "the step", "one", f"none: there are {chains} chains")
     for chain, step in sorted(set(votes_of) - steps):
-        yield Difference(chain, step, "a vote", "there", "of no step in steps.csv")
+        yield Difference(chain, step, "a vote", "one", "none: steps.csv has no such step")
     for chain, step in sorted(visits):
-        yield Difference(chain, step, "the sample", str(visits[chain, step]), "not reached")
+        yield Difference(
+            chain, step, "the sample", str(visits[chain, step]), "none: the chain does not reach this step"
+        )
 
 
 def _compare_votes(recipe: Recipe, votes: Iterable[Row]) -> Iterator[Difference]:
     """Compare a vote's question with its judge's and for_proposal with its sides, whether it counted or not."""
     for row in votes:
         if isinstance(recipe.rule, PointwiseRecipe):
-            yield Difference(*_place(row), "a vote", "there", "none: ratings decide")
+            yield Difference(*_place(row), "a vote", "one", "none: ratings decide")
             continue
         judge, name = int(row["judge"]), f"vote {row['number']}" if row["number"] else "a late vote"
         if not 0 <= judge < len(recipe.judges):
@@ -208,5 +210,5 @@ def _compare_contents(states: Iterable[Row], samples: Iterable[Row]) -> Iterator
     for row in samples:
         content = contents.get(int(row["state"]))
         if row["content"] != content:
-            expected = "of no state" if content is None else f"“{content[:60]}”"
+            expected = "none: states.csv has no such state" if content is None else f"“{content[:60]}”"
             yield Difference(*_place(row), "the sample's content", f"“{row['content'][:60]}”", expected)

@@ -83,7 +83,7 @@ class GeneratedLedger:
         self._space, self._chains = space, chains
         self._rows = {int(row["state"]): row for row in rows}
         if len(self._rows) != len(rows):
-            raise ValueError("states must be listed once each")
+            raise ValueError("states.csv must list each state once")
 
     def state(self, number: int) -> Any:
         """Return the state that the record holds under a number.

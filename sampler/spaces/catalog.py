@@ -54,7 +54,7 @@ class Catalog:
         with np.errstate(over="ignore"):
             total = weights.sum()
         if not np.isfinite(total) or np.any(weights / total == 0):
-            raise ValueError("weights must add up to a finite number of which each is more than nothing")
+            raise ValueError("weights must have a finite sum, and none may be negligible in it")
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "log_p0", np.log(weights / total))
         object.__setattr__(self, "_cumulative", np.cumsum(weights) / total)

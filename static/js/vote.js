@@ -85,7 +85,7 @@ function expectNothing() {
 
 function connectAnew() {
   triedInVain += 1;
-  say(unanswered ? "The server does not answer. Your vote is kept; trying again…" : "The server does not answer. Trying again…");
+  say(unanswered ? "The server does not answer. Your vote is kept in this page. Trying again…" : "The server does not answer. Trying again…");
   // Its end may come minutes later, and must not disturb the new one then.
   socket.onopen = socket.onclose = socket.onerror = null;
   socket.close();
@@ -165,9 +165,9 @@ document.addEventListener("htmx:wsClose", (event) => {
   const code = event.detail.event.code;
   // htmx comes again by itself, or nobody should.
   clearTimeout(patience);
-  if (code === 4401) say("You are no longer part of this campaign here. Open your link again.");
+  if (code === 4401) say("You cannot vote in this browser any more. Open your link again.");
   else if (code === 4400) window.location.reload();
-  else if (everOpened) say(unanswered ? "Connection lost. Your vote is kept; trying again…" : "Connection lost. Trying again…");
+  else if (everOpened) say(unanswered ? "Connection lost. Your vote is kept in this page. Reconnecting…" : "Connection lost. Reconnecting…");
 });
 
 showBothAtOnce();

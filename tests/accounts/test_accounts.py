@@ -43,7 +43,7 @@ def test_there_are_no_accounts_and_no_sign_up(db, django_user_model):
 
 def test_the_command_asks_for_a_password_and_makes_a_researcher(db, django_user_model, monkeypatch, client):
     typed(monkeypatch, "long enough to be good", "long enough to be good")
-    assert "grace may make campaigns" in run("grace")
+    assert "grace can create campaigns" in run("grace")
     assert is_researcher(django_user_model.objects.get())
     assert client.login(username="grace", password="long enough to be good")
 
@@ -71,7 +71,7 @@ def test_an_account_that_exists_keeps_its_password(db, django_user_model, monkey
 
 
 def test_an_account_for_a_member_makes_no_campaigns(db, django_user_model):
-    assert "grace may sign in" in run("grace", "--link", "--member")
+    assert "grace can sign in" in run("grace", "--link", "--member")
     assert not is_researcher(django_user_model.objects.get())
 
 

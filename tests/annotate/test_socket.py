@@ -187,7 +187,7 @@ def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, c
     with open_socket(live_site.url, path, cookies) as socket:
         first = lease_in(socket.recv(timeout=10))
         Lease.objects.filter(key=first).update(expires_at=timezone.now() - timedelta(seconds=1))
-        recv_until(socket, lambda panel: "Still there?" in panel)
+        recv_until(socket, lambda panel: "Are you still there?" in panel)
         send(socket, choice="continue")
         recv_until(socket, lambda panel: lease_in(panel) == first)
         send(socket, lease=first, choice="left")

@@ -59,7 +59,7 @@ def test_an_endpoint_is_registered_tested_and_changed(signed_in, script):
         ({"api_key_variable": "SECRET_KEY"}, "SECRET_KEY"),
         ({"concurrency": "0"}, "greater than or equal to 1"),
         ({"name": ""}, "This field is required"),
-        ({"name": "A model"}, "of this name already"),
+        ({"name": "A model"}, "already have an endpoint with this name"),
     ],
 )
 def test_a_bad_endpoint_says_why_and_is_not_saved(signed_in, endpoint, script, changes, message):
@@ -169,7 +169,7 @@ def test_two_orders_make_two_judges_of_half_the_votes_and_one_question_again(sig
     ("changes", "message"),
     [
         ({"order": "both", "budget": "3"}, "must be even"),
-        ({"order": "balanced", "source": ""}, "drawn one by one"),
+        ({"order": "balanced", "source": ""}, "for models only"),
         ({"temperature": "0"}, "greater than or equal to 0.01"),
         ({"source": "Another"}, "not one of the available choices"),
     ],

@@ -44,7 +44,7 @@ def offered(settings, tmp_path):
 
 def test_only_a_site_with_image_models_offers_them(signed_in, idle_tasks):
     page = signed_in.get(reverse("console:create")).content.decode()
-    assert "image model" not in page
+    assert "diffusion model" not in page
     answer = signed_in.post(reverse("console:create"), form(**FIELDS))
     assert "not one of the available choices" in answer.content.decode()
     assert not Campaign.objects.exists()
@@ -52,7 +52,7 @@ def test_only_a_site_with_image_models_offers_them(signed_in, idle_tasks):
 
 def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, offered):
     page = signed_in.get(reverse("console:create")).content.decode()
-    assert "Pictures that an image model makes" in page
+    assert "Images from a diffusion model" in page
     answer = signed_in.post(reverse("console:create"), form(**FIELDS))
     campaign = Campaign.objects.get()
     assert answer.url == campaign.get_absolute_url()
@@ -63,7 +63,7 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
         space=campaign.recipe["space"], kernel=sampler.PAPER_MIXTURE
     )).model_dump(mode="json")["kernel"]  # fmt: skip
     page = signed_in.get(answer.url).content.decode()
-    assert "pictures of turbo, in 2 steps, from latents of 16384 numbers" in page
+    assert "images from turbo, 2 steps, latents of 16384 numbers" in page
     recipe = campaign.recipe
     edit = signed_in.get(reverse("console:edit", args=[campaign.pk]))
     signed_in.post(reverse("console:edit", args=[campaign.pk]), as_sent(edit.context["forms"]))

@@ -91,15 +91,15 @@ def test_start_pause_and_resume_from_the_page(signed_in, researcher, idle_tasks)
         draft.refresh_from_db()
         assert draft.status == status
     page = signed_in.post(reverse("console:start", args=[draft.pk]), follow=True)
-    assert "only a draft one" in page.content.decode()
+    assert "only a draft campaign" in page.content.decode()
 
 
 def test_a_draft_can_be_deleted_and_a_started_campaign_cannot(signed_in, researcher, campaign, idle_tasks):
     draft = make_draft(researcher, name="Only a try")
     page = signed_in.post(reverse("console:discard", args=[draft.pk]), follow=True)
-    assert "“Only a try” is deleted" in page.content.decode()
+    assert "“Only a try” has been deleted" in page.content.decode()
     page = signed_in.post(reverse("console:discard", args=[campaign.pk]), follow=True)
-    assert "its record stays" in page.content.decode()
+    assert "its data is kept" in page.content.decode()
     assert list(Campaign.objects.all()) == [campaign]
 
 

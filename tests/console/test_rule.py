@@ -43,7 +43,7 @@ def test_a_form_makes_a_baseline_and_editing_keeps_it(signed_in, idle_tasks, cha
     idle_tasks()
     assert "a baseline, not exact" in signed_in.get(answer.url).content.decode()
     edit = signed_in.get(reverse("console:edit", args=[campaign.pk]))
-    assert "another law" in edit.content.decode()
+    assert "another distribution" in edit.content.decode()
     shown = {bound.html_name: bound.value() for bound in edit.context["forms"].rule}
     sent = form(**RATED | shown | {"catalog-file": "", "seed": str(campaign.recipe["seed"])})
     signed_in.post(reverse("console:edit", args=[campaign.pk]), sent)

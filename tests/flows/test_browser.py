@@ -89,7 +89,7 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
         assert page.evaluate("window.sameDocument") is True
 
     with watcher.expect_download() as download:
-        watcher.get_by_role("link", name="All as ZIP").click()
+        watcher.get_by_role("link", name="Download all (ZIP)").click()
     path = tmp_path / "export.zip"
     download.value.save_as(path)
     rows = table(path, "votes.csv")
@@ -187,7 +187,7 @@ def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, resear
     watcher.get_by_role("button", name="Pause").click()
     expect(watcher.get_by_role("button", name="Resume")).to_be_visible()
     press_and_wait(page, "ArrowLeft")
-    expect(page.locator("h1")).to_have_text("A short break")
+    expect(page.locator("h1")).to_have_text("Paused")
     assert Vote.objects.filter(number=1).count() == 1
     watcher.get_by_role("button", name="Resume").click()
     expect(page.locator(".option").first).to_be_visible()

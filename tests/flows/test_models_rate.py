@@ -116,7 +116,7 @@ def test_a_baseline_runs_to_its_end_and_its_record_replays(
     assert {(row["endpoint"], row["asks"]) for row in rows} == {("A model", "1")}
     client.force_login(researcher)
     page = client.get(campaign.get_absolute_url()).content.decode()
-    assert "sample another law" in page
+    assert "sample from another distribution" in page
     assert "→" in page
 
 
@@ -305,10 +305,10 @@ def test_a_rating_that_nobody_can_have_given_is_refused(exported):
     for cells, reason in [
         ({"rating": "11"}, "must be 1 to 10, not “11”"),
         ({"rating": "٣"}, "must be 1 to 10"),
-        ({"slot": "3"}, "no step can ask for"),
-        ({"judge": "2"}, "no step can ask for"),
-        ({"state": "99"}, "no step can ask for"),
-        ({"slot": "1"}, "there twice"),
+        ({"slot": "3"}, "is not possible"),
+        ({"judge": "2"}, "is not possible"),
+        ({"state": "99"}, "is not possible"),
+        ({"slot": "1"}, "occurs twice"),
     ]:
         changed = rewritten(exported, "ratings.csv", lambda rows, cells=cells: rows[0].update(cells))
         with pytest.raises(CommandError, match=reason) as refusal:

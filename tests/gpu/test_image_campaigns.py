@@ -124,7 +124,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     assert not Draft.objects.exists()
     page = client.get(campaign.get_absolute_url()).content.decode()
     assert "colourfulness" in page
-    assert "Nobody waited" in page
+    assert "Proposals ready in time" in page
 
 
 def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle_tasks, offer):

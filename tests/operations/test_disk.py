@@ -72,7 +72,7 @@ def test_a_site_whose_disk_takes_no_data_is_not_ready(tmp_path):
         with refusal.value:
             assert refusal.value.code == 507
         status, told = readiness(port)
-        assert (status, "The disk takes no data" in told) == (503, True)
+        assert (status, "The disk cannot be written" in told) == (503, True)
         # Nothing of the machine's own is told to strangers.
         assert str(tmp_path) not in told
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -25,7 +25,7 @@ def test_a_campaign_that_goes_on_is_well(campaign):
     assert told() == ""
     out = io.StringIO()
     call_command("doctor", stdout=out)
-    assert "Everything goes on" in out.getvalue()
+    assert "No problems found" in out.getvalue()
 
 
 def test_findings_are_printed_with_their_mend_and_make_it_fail(campaign):
@@ -36,7 +36,7 @@ def test_findings_are_printed_with_their_mend_and_make_it_fail(campaign):
         call_command("doctor", stdout=out)
     assert ended.value.code == 1
     assert "chain 0 has waited for the proposal of step 1 for 60 minutes" in out.getvalue()
-    assert "A worker and beat must run" in out.getvalue()
+    assert "Check that a worker and beat are running" in out.getvalue()
 
 
 def test_a_chain_that_has_just_begun_to_wait_is_no_finding(campaign):
@@ -51,7 +51,7 @@ def test_a_chain_that_a_model_is_at_work_for_is_told_once_that_takes_implausibly
         assert "chain 0" not in told()
         assert "chain 1" in told()
         Campaign.objects.update(started_at=timezone.now() - LONG_AGO)
-        assert "chain 0 has waited for the proposal of step 1 for 60 minutes, and a model is at work for it" in told()
+        assert "chain 0 has waited for the proposal of step 1 for 60 minutes; a model is computing it" in told()
 
 
 def test_a_chain_that_a_model_fails_again_and_again_is_told_with_the_reason(campaign):
@@ -97,7 +97,7 @@ def test_nobody_online_is_told_after_a_while(campaign):
     Annotator.objects.create(campaign=campaign)
     assert told() == ""
     Comparison.objects.update(opened_at=timezone.now() - LONG_AGO)
-    assert "3 pairs wait for votes, and none of 1 people is online" in told()
+    assert "3 pairs wait for votes; of 1 who joined, nobody is online" in told()
 
 
 def test_leases_that_no_sweep_took_back_are_told(campaign):
@@ -105,7 +105,7 @@ def test_leases_that_no_sweep_took_back_are_told(campaign):
     leases.take(annotator)
     assert told() == ""
     Lease.objects.update(expires_at=timezone.now() - LONG_AGO)
-    assert "1 pairs are promised to people whose time is over" in told()
+    assert "1 pairs are reserved for people who did not answer in time" in told()
     leases.expire()
     assert told() == ""
 

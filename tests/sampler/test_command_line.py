@@ -217,10 +217,10 @@ def test_the_reason_why_scores_cannot_be_fitted_is_given(export, record, capsys)
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"votes.csv": None}, "is no whole export: There is no item named 'votes.csv'"),
+        ({"votes.csv": None}, "is not a complete export: There is no item named 'votes.csv'"),
         ({"recipe.json": b"{"}, "cannot be read"),
         ({"recipe.json": b"[]"}, "recipe.json must hold an object"),
-        ({"votes.csv": b"chain,step\n1\n"}, "row 2 of votes.csv has another number of cells"),
+        ({"votes.csv": b"chain,step\n1\n"}, "row 2 of votes.csv does not have as many cells"),
         ({"votes.csv": b"chain,step\n0,1\n"}, "there is no column or row 'number'"),
         ({"samples.csv": b"\xff\xfe"}, "cannot be read"),
         ({"votes.csv": VOTE_OF.format(judge=0, step=99)}, "there is no column or row ('0', '99')"),

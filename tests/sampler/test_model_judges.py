@@ -94,7 +94,7 @@ def test_a_rating_off_the_scale_or_in_prose_is_unparsable(reply: str | None) -> 
 def test_a_scale_may_begin_at_zero_and_must_rise() -> None:
     assert parse_rating("0", RatingScale(0, 10)) == 0
     assert RatingScale(0, 2).answers == ("0", "1", "2")
-    with pytest.raises(ValueError, match="must rise"):
+    with pytest.raises(ValueError, match="lowest must be below highest"):
         RatingScale(10, 10)
 
 

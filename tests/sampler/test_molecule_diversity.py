@@ -37,7 +37,7 @@ def test_uniqueness_and_novelty_are_shares():
 
 @pytest.mark.parametrize("metric", [lambda: diversity(["CC"]), lambda: uniqueness([]), lambda: novelty([], ["CC"])])
 def test_too_few_molecules_are_refused(metric):
-    with pytest.raises(ValueError, match="or more"):
+    with pytest.raises(ValueError, match="needs at least"):
         metric()
 
 

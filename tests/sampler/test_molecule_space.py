@@ -47,7 +47,7 @@ def test_a_recipe_is_whole_by_itself():
     [
         ("start", "C1CC", "not a molecule"),
         ("start", "C.C", "not several"),
-        ("start", "*C", "no dummy"),
+        ("start", "*C", "dummy atoms"),
         ("start", "CCN", "p0 allows"),
         ("start", "CC", "p0 allows"),
         ("start", "CCOCC", "p0 allows"),

@@ -84,7 +84,7 @@ def test_a_late_vote_that_contradicts_itself_is_reported(record, tampered, what)
 
 def test_a_late_vote_of_no_step_is_reported(record):
     record.votes.append(record.votes[-1] | {"number": "", "step": "26"})
-    assert [(each.step, each.recomputed) for each in differences(record)] == [(26, "of no step in steps.csv")]
+    assert [(each.step, each.recomputed) for each in differences(record)] == [(26, "none: steps.csv has no such step")]
 
 
 @pytest.mark.parametrize("judge", ["2", "-1"])
@@ -96,12 +96,16 @@ def test_a_late_vote_of_no_judge_is_refused(record, judge):
 
 def test_a_sample_beyond_the_last_step_is_reported(record):
     record.samples.append(record.samples[-1] | {"chain": "1", "step": "26"})
-    assert [(each.chain, each.step, each.recomputed) for each in differences(record)] == [(1, 26, "not reached")]
+    assert [(each.chain, each.step, each.recomputed) for each in differences(record)] == [
+        (1, 26, "none: the chain does not reach this step")
+    ]
 
 
 def test_a_sample_of_no_state_is_reported(record):
     record.samples[3]["state"] = "9"
-    assert {(each.what, each.recomputed) for each in differences(record)} >= {("the sample's content", "of no state")}
+    assert {(each.what, each.recomputed) for each in differences(record)} >= {
+        ("the sample's content", "none: states.csv has no such state")
+    }
 
 
 def test_another_content_of_a_state_is_reported_where_a_chain_visits_it(record):
@@ -130,7 +134,9 @@ def test_steps_beyond_the_recipes_are_reported(open_votes):
     record = make_record(open_votes)
     record.recipe["steps"] = record.recipe["steps"] - 1
     last = record.recipe["steps"] + 1
-    expected = [(chain, last, f"beyond the last, {last - 1}") for chain in ((0, 1) if open_votes is None else (1,))]
+    expected = [
+        (chain, last, f"none: the last step is {last - 1}") for chain in ((0, 1) if open_votes is None else (1,))
+    ]
     found = [each for each in differences(record) if each.what == "the step"]
     assert [(each.chain, each.step, each.recomputed) for each in found] == expected
 
@@ -147,7 +153,7 @@ def test_votes_beyond_a_budget_are_reported():
     # For the proposal, so that the other judge still has the last word.
     vote = record.votes[-1] | {"judge": "0", "chosen_side": record.votes[-1]["proposal_side"], "for_proposal": "1"}
     record.votes += [vote | {"number": str(number), "annotator": f"more {number}"} for number in range(2, 9)]
-    assert "beyond judge 0's budget" in {each.recomputed for each in differences(record)}
+    assert "not counted: judge 0 has used its budget" in {each.recomputed for each in differences(record)}
 
 
 def test_another_weight_is_noticed(record):

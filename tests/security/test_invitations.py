@@ -48,7 +48,7 @@ def test_a_revoked_link_lets_nobody_else_join_and_those_who_have_go_on(joined, l
     access.revoke(link)
     page = Client().get(link.get_absolute_url())
     assert page.status_code == 403
-    assert "withdrawn this link" in page.content.decode()
+    assert "This link is closed" in page.content.decode()
     assert Client().post(link.get_absolute_url()).status_code == 403
     assert Annotator.objects.count() == 1
     assert joined.get(f"{link.get_absolute_url()}vote/").status_code == 200
@@ -112,11 +112,11 @@ def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher
     answer = browser_of(researcher).post(
         reverse("console:remove-annotator", args=[campaign.pk]), {"annotator": removed.pk}, follow=True
     )
-    assert "votes no more; their votes stay" in answer.content.decode()
+    assert "is removed. Their votes are kept" in answer.content.decode()
     assert joined.post(vote, {"choice": "left", "lease": key}).url == link.get_absolute_url()
     page = joined.get(link.get_absolute_url())
     assert page.status_code == 403
-    assert "ended your part" in page.content.decode()
+    assert "removed you from this campaign" in page.content.decode()
     assert joined.post(link.get_absolute_url()).status_code == 403
     assert not Vote.objects.exists()
     assert not Lease.objects.get(key=key).is_live
@@ -130,8 +130,8 @@ def end_part(campaign, researcher, removed: Annotator, **fields):
 
 def test_the_researcher_is_told_that_a_link_for_many_lets_somebody_back_in(campaign, researcher, joined, link):
     page = browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
-    assert "only withdrawing that link keeps them out" in page
-    assert "still admits anybody" in end_part(campaign, researcher, Annotator.objects.get())
+    assert "unless you also close the link" in page
+    assert "is still open" in end_part(campaign, researcher, Annotator.objects.get())
     assert joined.post(link.get_absolute_url()).status_code == 403
     # Nothing tells a fresh browser from another person.
     assert Client().post(link.get_absolute_url()).status_code == 302
@@ -142,8 +142,8 @@ def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, resea
     staying, other = Client(), access.invite(campaign)
     staying.post(link.get_absolute_url())
     told = end_part(campaign, researcher, removed, with_link="on")
-    assert "votes no more; their votes stay" in told
-    assert "still admits anybody" not in told
+    assert "is removed. Their votes are kept" in told
+    assert "is still open" not in told
     removed.refresh_from_db()
     assert removed.removed_at
     # From the old browser and from a fresh one alike; and, from the old one, by no other link either.
@@ -159,7 +159,7 @@ def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, resea
 def test_whoever_came_by_a_link_for_one_person_has_no_way_back(campaign, researcher):
     single = access.invite(campaign, is_single_use=True)
     Client().post(single.get_absolute_url())
-    assert "still admits anybody" not in end_part(campaign, researcher, Annotator.objects.get())
+    assert "is still open" not in end_part(campaign, researcher, Annotator.objects.get())
     assert Client().post(single.get_absolute_url()).status_code == 403
 
 

@@ -41,7 +41,7 @@ def test_the_owner_adds_changes_and_removes_a_member(campaign, researcher, frien
 
 
 def test_a_member_must_have_an_account_and_not_be_the_owner(campaign, researcher, friend):
-    assert "Nobody here is called" in add(browser_of(researcher), campaign, username="nobody", role="viewer")
+    assert "There is no account" in add(browser_of(researcher), campaign, username="nobody", role="viewer")
     assert "owns this campaign" in add(browser_of(researcher), campaign, username="ada", role="viewer")
     assert not Membership.objects.exists()
 
@@ -56,8 +56,8 @@ def test_a_manager_runs_a_campaign_and_does_not_own_it(campaign, friend):
     manager.post(reverse("console:invite", args=[campaign.pk]))
     assert campaign.invitations.count() == 2
     page = manager.get(campaign.get_absolute_url()).content.decode()
-    assert "Make another link" in page
-    assert "Researchers who see this campaign" not in page
+    assert "Create another link" in page
+    assert "Researchers with access" not in page
     for owned in ("add-member", "edit", "discard"):
         assert manager.post(reverse(f"console:{owned}", args=[campaign.pk])).status_code == 404
 
@@ -66,7 +66,7 @@ def test_an_admin_sees_and_owns_everything(campaign, django_user_model):
     admin = browser_of(django_user_model.objects.create_superuser("root"))
     assert campaign.name in admin.get("/").content.decode()
     page = admin.get(campaign.get_absolute_url()).content.decode()
-    assert "Researchers who see this campaign" in page
+    assert "Researchers with access" in page
     admin.post(reverse("console:pause", args=[campaign.pk]))
     campaign.refresh_from_db()
     assert campaign.status == "paused"
@@ -84,8 +84,8 @@ def test_only_researchers_make_campaigns(researcher, friend):
 def test_a_drafts_page_has_members_and_no_links(researcher, idle_tasks):
     draft = make_draft(researcher)
     page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
-    assert "Researchers who see this campaign" in page
-    assert "Make another link" not in page
+    assert "Researchers with access" in page
+    assert "Create another link" not in page
     answer = browser_of(researcher).post(reverse("console:invite", args=[draft.pk]), follow=True)
     assert "Start the campaign first" in answer.content.decode()
 

@@ -28,7 +28,7 @@ def retried_after_conflicts(work: Callable[_P, _R]) -> Callable[_P, _R]:
             except OperationalError as error:
                 if not _is_conflict(error) or connection.in_atomic_block or attempt == ATTEMPTS:
                     raise
-                logger.info("a transaction gave way to another and is tried again: %s", work.__name__)
+                logger.info("transaction conflict, trying again: %s", work.__name__)
         raise AssertionError("unreachable")
 
     return whole

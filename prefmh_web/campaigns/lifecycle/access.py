@@ -62,7 +62,7 @@ def add_member(campaign: Campaign, username: str, role: Membership.Role) -> Memb
     user = get_user_model().objects.filter(username=username, is_active=True).first()
     if user is None:
         raise NotPossible(
-            f"Nobody here is called “{username}”. Whoever runs the server makes accounts with manage.py researcher."
+            f"There is no account “{username}”. The person who runs the server creates one with manage.py researcher."
         )
     if user.pk == campaign.owner_id:
         raise NotPossible(f"{username} owns this campaign.")
@@ -88,7 +88,7 @@ def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
         NotPossible: the campaign is a draft.
     """
     if campaign.is_draft:
-        raise NotPossible("Start the campaign first; then there are links to send.")
+        raise NotPossible("Start the campaign first. Then you can create links.")
     return Invitation.objects.create(campaign=campaign, is_single_use=is_single_use)
 
 

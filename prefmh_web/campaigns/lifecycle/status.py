@@ -119,7 +119,7 @@ def lock_draft(campaign_id: int) -> Campaign:
     if found is None:
         raise Deleted
     if not found.is_draft:
-        raise NotPossible("The campaign has started; its setup is frozen and its record stays.")
+        raise NotPossible("The campaign has started. Its setup can no longer be changed, and its data is kept.")
     return found
 
 
@@ -222,7 +222,7 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
 
 
 def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:
-    return NotPossible(f"The campaign is {campaign.status}; only a {before} one can be made {after}.")
+    return NotPossible(f"The campaign is {campaign.status}; only a {before} campaign can become {after}.")
 
 
 def _create_judges(campaign: Campaign) -> None:

@@ -13,35 +13,35 @@ _SEEDS = 2**53
 class CampaignForm(forms.Form):
     """Everything about a campaign but its objects and its questions."""
 
-    name = forms.CharField(max_length=120, help_text="Only you see it.")
+    name = forms.CharField(max_length=120, help_text="Voters do not see it.")
     space = forms.ChoiceField(
         widget=forms.RadioSelect,
-        label="What do people compare?",
+        label="What is compared?",
         initial="catalog",
     )
     instructions = forms.CharField(
         max_length=4000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
-        label="Instructions for the people who vote",
+        label="Instructions for voters",
         help_text="Shown once, before the first pair.",
     )
     chains = forms.IntegerField(
-        min_value=1, max_value=1000, initial=4, help_text="More chains let more people vote at once."
+        min_value=1, max_value=1000, initial=4, help_text="With more chains, more people can vote at the same time."
     )
     steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
     lease_seconds = forms.IntegerField(
         min_value=10,
         max_value=3600,
         initial=120,
-        label="Seconds to answer",
-        help_text="After that a pair goes to somebody else.",
+        label="Time to answer, in seconds",
+        help_text="After this time the pair goes to somebody else.",
     )
     seed = forms.IntegerField(
         min_value=0,
         max_value=_SEEDS - 1,
         required=False,
-        help_text="Empty: one is drawn. Keep it from voters; with it and the setup anybody can redraw the chain.",
+        help_text="Leave empty to draw one. Keep it secret from voters: it determines all random numbers.",
     )
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):

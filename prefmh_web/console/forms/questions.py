@@ -7,9 +7,9 @@ from prefmh_web.campaigns.models import Campaign
 
 PEOPLE = ""
 ORDERS = {
-    "random": "Drawn for every vote",
-    "balanced": "Each in half of the votes (models only)",
-    "both": "Two judges, one for each order: a constant lean to one side cancels, and the question counts twice",
+    "random": "Random for each vote",
+    "balanced": "Each order for half of the votes (models only)",
+    "both": "Two judges, one for each order: a constant bias to one side cancels, and the question counts twice",
 }
 ORDER_HELP = (
     "Two judges sample p0(x)·exp(2s(x)), not p0(x)·exp(s(x)): each half multiplies the law by exp(s(x)), so this "
@@ -18,8 +18,8 @@ ORDER_HELP = (
 )
 _HALVES = ("proposal-first", "proposal-second")
 WAYS = {
-    "sampled": "One reply a vote",
-    "log-probabilities": "Drawn from the probabilities of the two labels: one request for each order",
+    "sampled": "One reply per vote",
+    "log-probabilities": "Drawn from log-probabilities: one request for each order",
 }
 
 
@@ -36,18 +36,18 @@ class QuestionForm(forms.Form):
     budget = forms.IntegerField(min_value=1, max_value=1000, initial=2, label="Votes (N)")
     source = forms.ChoiceField(required=False, label="Who answers?")
     order = forms.ChoiceField(
-        choices=ORDERS, initial="random", required=False, label="Which object stands first?", help_text=ORDER_HELP
+        choices=ORDERS, initial="random", required=False, label="Which object is shown first?", help_text=ORDER_HELP
     )
     temperature = forms.FloatField(
         min_value=0.01,
         max_value=5,
         initial=1.0,
         required=False,
-        help_text="Above 0: at 0 a model’s votes are copies of each other.",
+        help_text="Must be above 0: at 0 all votes of the model on a pair would be the same.",
     )
-    votes = forms.ChoiceField(choices=WAYS, initial="sampled", required=False, label="How it votes")
+    votes = forms.ChoiceField(choices=WAYS, initial="sampled", required=False, label="How the model votes")
     first = forms.BooleanField(
-        required=False, label="Asked first", help_text="People then see only the pairs that it leaves open."
+        required=False, label="Ask before people", help_text="People see only the pairs that the model does not decide."
     )
 
     def __init__(self, *args, endpoints: tuple[str, ...] = (), **kwargs):
@@ -59,9 +59,9 @@ class QuestionForm(forms.Form):
         data = super().clean()
         order, budget = data.get("order") or "random", data.get("budget") or 2
         if order == "balanced" and data.get("source") == PEOPLE:
-            self.add_error("order", ValidationError("People’s votes are drawn one by one; choose another order."))
+            self.add_error("order", ValidationError("This order is for models only. Choose another one for people."))
         if order != "random" and budget % 2:
-            self.add_error("budget", ValidationError("Half of the votes have each order, so N must be even."))
+            self.add_error("budget", ValidationError("N must be even, because each order gets half of the votes."))
         return data
 
     def judges(self) -> list[dict]:

@@ -25,10 +25,10 @@ class RuleForm(forms.Form):
     kind = forms.ChoiceField(
         choices=KINDS, initial=VOTES, required=False, widget=forms.RadioSelect, label="What decides a step?"
     )
-    form = forms.ChoiceField(choices=FORMS, initial="separate", required=False, label="Which baseline")
-    lowest = forms.ChoiceField(choices=SCALES, initial="1", required=False, label="Ratings")
+    form = forms.ChoiceField(choices=FORMS, initial="separate", required=False, label="Baseline")
+    lowest = forms.ChoiceField(choices=SCALES, initial="1", required=False, label="Rating scale")
     beta = forms.FloatField(
-        min_value=0.01, max_value=1000, initial=30, required=False, label="β", help_text="Of Power."
+        min_value=0.01, max_value=1000, initial=30, required=False, label="β", help_text="Used by Power."
     )
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):

@@ -133,7 +133,7 @@ def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
         lifecycle.discard(campaign)
     except lifecycle.NotPossible as reason:
         return told(request, campaign, reason)
-    messages.info(request, f"“{campaign.name}” is deleted.")
+    messages.info(request, f"“{campaign.name}” has been deleted.")
     return redirect("console:campaigns")
 
 

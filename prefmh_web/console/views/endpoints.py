@@ -32,15 +32,15 @@ class EndpointForm(forms.ModelForm):
         )  # fmt: skip
         labels: ClassVar = {
             "base_url": "Base URL",
-            "api_key_variable": "Environment variable that holds the key",
-            "timeout_s": "Seconds until a request is given up",
-            "concurrency": "Requests at a time",
-            "input_price": "Price per million tokens read",
-            "output_price": "Price per million tokens written",
+            "api_key_variable": "Name of the environment variable with the key",
+            "timeout_s": "Timeout of a request, in seconds",
+            "concurrency": "Parallel requests",
+            "input_price": "Price per million input tokens",
+            "output_price": "Price per million output tokens",
         }
         help_texts: ClassVar = {
             "concurrency": "",
-            "api_key_variable": "Its name, never the key itself. Empty: no key is sent.",
+            "api_key_variable": "The name, not the key itself. Leave empty to send no key.",
         }
 
     def clean(self):
@@ -49,7 +49,7 @@ class EndpointForm(forms.ModelForm):
         changed = [name for name in _IDENTITY if name in self.changed_data]
         if self.instance.pk and changed and (campaigns := using(self.instance, self.initial.get("name", ""))):
             names = ", ".join(f"“{campaign}”" for campaign in campaigns)
-            message = f"Not while {names} uses it: it was started with this value, and its record says so. Register "
+            message = f"This cannot be changed while {names} uses it. Register "
             for name in changed:
                 self.add_error(name, message + "another endpoint, or wait until the campaign is finished.")
         return cleaned
@@ -58,7 +58,7 @@ class EndpointForm(forms.ModelForm):
         name = self.cleaned_data["name"]
         others = Endpoint.objects.filter(owner=self.instance.owner, name=name).exclude(pk=self.instance.pk)
         if others.exists():
-            raise forms.ValidationError("You have an endpoint of this name already.")
+            raise forms.ValidationError("You already have an endpoint with this name.")
         return name
 
 
@@ -103,9 +103,9 @@ def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
         messages.info(request, f"{endpoint.name} was removed while it was tested.")
         return redirect("console:endpoints")
     if report.failure:
-        messages.error(request, f"{endpoint.name} did not pass: {report.failure.reason}")
+        messages.error(request, f"Test of {endpoint.name} failed: {report.failure.reason}")
     else:
-        messages.success(request, f"{endpoint.name} answers, in {report.seconds:.2f} s a request on average.")
+        messages.success(request, f"{endpoint.name} works. Average time of a request: {report.seconds:.2f} s.")
     _say_what_was_seen(request, report)
     return redirect("console:endpoints")
 
@@ -120,7 +120,7 @@ def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
         endpoint.delete()
     # Protected, or taken by a campaign that starts in this very moment.
     except IntegrityError:
-        messages.error(request, f"A campaign has been judged by {endpoint.name}; it belongs to that record and stays.")
+        messages.error(request, f"{endpoint.name} cannot be removed, because a campaign uses it.")
     return redirect("console:endpoints")
 
 

@@ -42,8 +42,10 @@ def revoke(request: HttpRequest, campaign_id: int, invitation_id: int) -> HttpRe
     invitation = get_object_or_404(campaign.invitations, pk=invitation_id)
     withdraw = "withdraw" in request.POST
     access.revoke(invitation, withdraw=withdraw)
-    people = "Those who joined by it vote no more; their votes stay." if withdraw else "Those who have joined go on."
-    messages.info(request, f"Nobody else can join by that link. {people}")
+    people = (
+        "Everyone who joined with it is removed; their votes are kept." if withdraw else "People who joined can go on."
+    )
+    messages.info(request, f"The link is closed. {people}")
     return redirect(campaign)
 
 
@@ -58,10 +60,10 @@ def remove_annotator(request: HttpRequest, campaign_id: int) -> HttpResponse:
     found = form.is_valid() and annotators.filter(pk=form.cleaned_data["annotator"]).first()
     if found:
         access.remove(found, with_link="with_link" in request.POST)
-        messages.info(request, f"Annotator {found.pk} votes no more; their votes stay.")
+        messages.info(request, f"Voter {found.pk} is removed. Their votes are kept.")
         _tell_of_the_way_back(request, found)
     else:
-        messages.error(request, "Give an annotator's number, as votes.csv shows it.")
+        messages.error(request, "Enter a number from the column annotator of votes.csv.")
     return redirect(campaign)
 
 
@@ -70,6 +72,6 @@ def _tell_of_the_way_back(request: HttpRequest, removed: Annotator) -> None:
     if link and link.admits_anybody:
         messages.warning(
             request,
-            "The link they came by still admits anybody: from another browser they can join again, as somebody new. To "
-            "keep them out, give their number once more and choose “End their part and withdraw their link”.",
+            "The link that they used is still open, so they can join again from another browser. To prevent "
+            "this, enter the number again and choose “Remove and close their link”.",
         )

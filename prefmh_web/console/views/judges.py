@@ -33,5 +33,5 @@ def accept(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """Let the model that a judge's server has turned to count as that judge from now on."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
     turns.try_again(campaign, accepting=True)
-    messages.info(request, "The model that answers now is asked from now on. The record says which votes it gave.")
+    messages.info(request, "The new model is used from now on. The export shows which votes it cast.")
     return redirect(campaign)

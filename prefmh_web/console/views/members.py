@@ -29,7 +29,7 @@ def add(request: HttpRequest, campaign_id: int) -> HttpResponse:
     campaign = campaign_for(request, campaign_id, Right.OWN)
     form = MemberForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Give the user name of somebody with an account here, and choose what they may do.")
+        messages.error(request, "Enter the user name of an existing account and choose a permission.")
         return redirect(campaign)
     try:
         member = access.add_member(campaign, form.cleaned_data["username"], form.cleaned_data["role"])
@@ -47,5 +47,5 @@ def remove(request: HttpRequest, campaign_id: int, member_id: int) -> HttpRespon
     campaign = campaign_for(request, campaign_id, Right.OWN)
     member = get_object_or_404(campaign.memberships.select_related("user"), pk=member_id)
     access.remove_member(member)
-    messages.info(request, f"{member.user} sees this campaign no more.")
+    messages.info(request, f"{member.user} no longer has access to this campaign.")
     return redirect(campaign)

@@ -27,7 +27,7 @@ def diversity(smiles: Sequence[str]) -> float:
         ValueError: fewer than two molecules, or one that is none.
     """
     if len(smiles) < 2:
-        raise ValueError("diversity takes two molecules or more")
+        raise ValueError("diversity needs at least two molecules")
     prints = [_fingerprint(each) for each in smiles]
     rows = (math.fsum(DataStructs.BulkTanimotoSimilarity(prints[i], prints[:i])) for i in range(1, len(prints)))
     return 1 - math.fsum(rows) / math.comb(len(prints), 2)
@@ -43,7 +43,7 @@ def uniqueness(states: Collection[str]) -> float:
         ValueError: there is none.
     """
     if not states:
-        raise ValueError("uniqueness takes one molecule or more")
+        raise ValueError("uniqueness needs at least one molecule")
     return len(set(states)) / len(states)
 
 
@@ -59,7 +59,7 @@ def novelty(states: Iterable[str], reference: Iterable[str]) -> float:
     """
     distinct = set(states)
     if not distinct:
-        raise ValueError("novelty takes one molecule or more")
+        raise ValueError("novelty needs at least one molecule")
     return 1 - len(distinct.intersection(reference)) / len(distinct)
 
 

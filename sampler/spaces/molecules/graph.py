@@ -321,7 +321,7 @@ def _why_not(molecule: Chem.Mol | None) -> str:
     if molecule is None or molecule.GetNumAtoms() == 0:
         return "is not a molecule"
     if len(molecule.GetAtomsMatchingQuery(_NEVER_IN_A_STATE)):
-        return "must hold no dummy, no hydrogen that stands alone, no radical and no atom map"
+        return "must not contain dummy atoms, isolated hydrogens, radicals or atom maps"
     return ""
 
 

@@ -42,7 +42,7 @@ class WrittenTexts:
     def __init__(self, model: LanguageModel, prompts: Sequence[str] = ()) -> None:
         chosen = tuple(prompts) or model.prompts
         if not chosen:
-            raise ValueError("prompts must name at least one, for this model takes any")
+            raise ValueError("prompts must name at least one, because this model has none of its own")
         if unknown := [prompt for prompt in chosen if model.prompts and prompt not in model.prompts]:
             raise ValueError(f"prompts must be among the model's own; it does not know {unknown}")
         self._model, self._prompts = model, chosen

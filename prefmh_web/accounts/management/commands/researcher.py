@@ -15,12 +15,16 @@ from prefmh_web.accounts.roles import make_researcher
 class Command(BaseCommand):
     """Makes the account if there is none; an account that exists becomes a researcher's and keeps its password."""
 
-    help = "Make NAME a researcher: asks for a password, or prints a link that signs them in for a day."
+    help = (
+        "Create or promote the researcher NAME. Asks for a password, or prints a sign-in link that is valid for a day."
+    )
 
     def add_arguments(self, parser):
         parser.add_argument("name")
         parser.add_argument("--link", action="store_true", help="print a link instead of asking for a password")
-        parser.add_argument("--member", action="store_true", help="an account that only sees what it is invited to")
+        parser.add_argument(
+            "--member", action="store_true", help="create an account that sees only the campaigns it is added to"
+        )
 
     def handle(self, *args, name, link, member, **options):
         users = get_user_model().objects
@@ -34,10 +38,10 @@ class Command(BaseCommand):
             user.save()
         if not member:
             make_researcher(user)
-        self.stdout.write(f"{name} {'may sign in' if member else 'may make campaigns'}.")
+        self.stdout.write(f"{name} {'can sign in' if member else 'can create campaigns'}.")
         if link:
             site = getattr(settings, "SITE_URL", None) or ""
-            self.stdout.write(f"Signs {name} in for a day: {site}{sign_in_path(user)}")
+            self.stdout.write(f"Sign-in link for {name}, valid for a day: {site}{sign_in_path(user)}")
 
     def _check(self, user) -> None:
         try:
@@ -48,7 +52,7 @@ class Command(BaseCommand):
     def _password(self, user) -> str:
         # Asked for, never an argument: the command line is in the shell's history and in every process list.
         password = getpass(f"Password for {user.username}: ")
-        if password != getpass("Once more: "):
+        if password != getpass("Password again: "):
             raise CommandError("The two passwords differ. Nothing was changed.")
         try:
             validate_password(password, user)

@@ -12,7 +12,7 @@ from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of
 MAX_UPLOAD_BYTES = 512 * 2**20
 
 MOVES = {
-    "mixture": "Both: mostly similar objects, now and then a fresh draw",
+    "mixture": "Both: usually a similar object, sometimes a fresh draw",
     "independent": "A fresh draw from the whole list",
     "neighbours": "An object similar to the current one",
 }
@@ -27,10 +27,12 @@ class CatalogForm(SpaceForm):
     """The file, and moves on a finite list."""
 
     kind = "catalog"
-    title = "A list of your own: texts, molecules or images from a file"
+    title = "Your own list: texts, molecules or images from a file"
     field_of: ClassVar = {"space.objects": "objects", "space.neighbours": "neighbours", "kernel": "move"}
 
-    objects = forms.ChoiceField(choices=OBJECTS, widget=forms.RadioSelect, label="What is in it?", initial="texts")
+    objects = forms.ChoiceField(
+        choices=OBJECTS, widget=forms.RadioSelect, label="What does the file contain?", initial="texts"
+    )
     file = forms.FileField(
         label="Your file",
         help_text="An optional column “weight” (for images: a weights.csv with the columns file and weight inside "
@@ -47,15 +49,15 @@ class CatalogForm(SpaceForm):
         min_value=1,
         max_value=50,
         initial=8,
-        label="Similar objects per object",
-        help_text="At least; links go both ways.",
+        label="Neighbours per object",
+        help_text="The minimum; neighbours are always mutual.",
     )
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         if self.before:
             self.fields["file"].required = False
-            self.fields["file"].help_text = f"Empty: keep {self.before.catalog.filename}."
+            self.fields["file"].help_text = f"Leave empty to keep {self.before.catalog.filename}."
 
     @property
     def upload(self):
@@ -96,5 +98,5 @@ class CatalogForm(SpaceForm):
         return [
             ("Objects", f"{campaign.states.count()} {campaign.objects_kind} from {campaign.catalog.filename}"),
             ("Proposals", move),
-            ("Similar objects per object", str(recipe["space"]["neighbours"] or "not used")),
+            ("Neighbours per object", str(recipe["space"]["neighbours"] or "not used")),
         ]

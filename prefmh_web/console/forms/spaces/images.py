@@ -9,25 +9,25 @@ from django.core.exceptions import ValidationError
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, mixture, parts_of
 
-_SUM_MESSAGE = "The two shares must not add up to more than 1; what is left goes to fresh draws."
+_SUM_MESSAGE = "The two shares must not add up to more than 1. The rest are fresh draws."
 
 
 class ImagesForm(SpaceForm):
     """Two sizes of step, and fresh draws for the rest."""
 
     kind = "images"
-    title = "Patterns, drawn as the chain goes"
+    title = "Abstract patterns from a decoder"
     field_of: ClassVar = {"kernel": "small_share"}
 
     small_step = forms.FloatField(min_value=0.001, max_value=1, initial=0.08, label="Small step (β)")
     small_share = forms.FloatField(min_value=0, max_value=1, initial=0.6, label="Share of small steps")
-    wide_step = forms.FloatField(min_value=0.001, max_value=1, initial=0.25, label="Wide step (β)")
+    wide_step = forms.FloatField(min_value=0.001, max_value=1, initial=0.25, label="Large step (β)")
     wide_share = forms.FloatField(
         min_value=0,
         max_value=1,
         initial=0.3,
-        label="Share of wide steps",
-        help_text="What is left of 1 goes to fresh draws; the paper: 0.6, 0.3 and 0.1.",
+        label="Share of large steps",
+        help_text="The rest are fresh draws. In the paper: 0.6, 0.3 and 0.1.",
     )
 
     def clean(self):
@@ -60,7 +60,7 @@ class ImagesForm(SpaceForm):
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
         moves = moves_line(campaign.recipe["kernel"])
-        return [("Objects", "patterns, drawn as the chains go"), ("Proposals", moves)]
+        return [("Objects", "abstract patterns from a decoder"), ("Proposals", moves)]
 
 
 def moves_line(kernel: dict) -> str:

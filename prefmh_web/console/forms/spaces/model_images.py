@@ -14,7 +14,7 @@ class ModelImagesForm(ImagesForm):
     """Which model, what its pictures show, and how the latent is moved."""
 
     kind = "model-images"
-    title = "Pictures that an image model makes"
+    title = "Images from a diffusion model"
     field_of: ClassVar = {
         "space.model": "model",
         "space.prompt": "prompt",
@@ -24,18 +24,18 @@ class ModelImagesForm(ImagesForm):
     }
     field_order = ("model", "prompt", "model_steps")
 
-    model = forms.ChoiceField(help_text="Run by this site itself.")
+    model = forms.ChoiceField(help_text="Runs on this site.")
     prompt = forms.CharField(
         max_length=1_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="What every picture shows. The model reads its first 75 tokens, some fifty words.",
+        help_text="What every image shows. The model reads only the first 75 tokens, about 50 words.",
     )
     model_steps = forms.IntegerField(
         min_value=1,
         max_value=4,
         initial=1,
-        label="Steps of the model",
-        help_text="1 to 4: more take longer and show finer detail.",
+        label="Sampling steps",
+        help_text="1 to 4. More steps take longer and give finer detail.",
     )
 
     def __init__(self, *args, **kwargs):
@@ -69,7 +69,7 @@ class ModelImagesForm(ImagesForm):
         space = campaign.recipe["space"]
         steps = "1 step" if space["steps"] == 1 else f"{space['steps']} steps"
         return [
-            ("Objects", f"pictures of {space['model']}, in {steps}, from latents of {space['dimension']} numbers"),
+            ("Objects", f"images from {space['model']}, {steps}, latents of {space['dimension']} numbers"),
             ("Prompt", space["prompt"]),
             ("Proposals", moves_line(campaign.recipe["kernel"])),
         ]

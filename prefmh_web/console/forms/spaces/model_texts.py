@@ -19,7 +19,7 @@ class ModelTextsForm(SpaceForm):
     """Which model, what it is asked for, and how its texts are changed."""
 
     kind = "model-texts"
-    title = "Texts that a language model writes"
+    title = "Texts written by a language model"
     field_of: ClassVar = {
         "space.model": "model",
         "space.prompts": "prompts",
@@ -30,13 +30,13 @@ class ModelTextsForm(SpaceForm):
     }
 
     model = forms.ChoiceField(
-        help_text="Endpoints whose server takes and returns token ids: vLLM and llama.cpp. A text that is tokenised "
-        "again comes back changed, so no other can write the end of a text anew."
+        help_text="Only servers that take and return token ids are listed (vLLM, llama.cpp), because a text can change "
+        "when it is tokenised again."
     )
     prompts = forms.CharField(
         max_length=200_000,
         widget=forms.Textarea(attrs={"rows": 5}),
-        help_text="One a line. Each chain stays with one of them, in turn.",
+        help_text="One per line. The chains use them in turn; each chain keeps its own.",
     )
     system = forms.CharField(
         max_length=4_000, required=False, widget=forms.Textarea(attrs={"rows": 2}), label="System message"
@@ -49,7 +49,7 @@ class ModelTextsForm(SpaceForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         able = Endpoint.objects.filter(~Q(can_token_ids=False), owner=self.owner, dialect__in=_WITH_TOKEN_IDS)
-        local = [(name, f"{name} (run by this site)") for name in model_names()]
+        local = [(name, f"{name} (runs on this site)") for name in model_names()]
         self.fields["model"].choices = [*local, *((name, name) for name in able.values_list("name", flat=True))]
 
     def space(self) -> dict:
@@ -73,9 +73,9 @@ class ModelTextsForm(SpaceForm):
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
         space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
-        move = f"the end written again from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts"
+        move = f"rewrite the end from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts"
         return [
-            ("Objects", f"texts of {space['model']}, at most {space['limit']} tokens"),
+            ("Objects", f"texts by {space['model']}, at most {space['limit']} tokens"),
             ("Prompts", "\n".join(space["prompts"])),
             ("System message", space["system"] or "none"),
             ("Temperature", f"{space['temperature']:g}"),

@@ -13,7 +13,7 @@ MAX_LIST_BYTES = 2**20
 ALERTS = {"PAINS": "PAINS", "BRENK": "Brenk", "NIH": "NIH", "ZINC": "ZINC"}
 CONVENTIONS = {
     "exact": "exact",
-    "paper": "1, as in the published experiment: inexact, the chain samples another law",
+    "paper": "1, as in the published experiment: not exact, samples from another distribution",
 }
 
 
@@ -21,7 +21,7 @@ class MoleculesForm(SpaceForm):
     """Start, fragments, and the law of sizes with its filters."""
 
     kind = "molecules"
-    title = "Molecules that grow and shrink by fragments"
+    title = "Molecules built from fragments"
     field_of: ClassVar = {
         "space.start": "start",
         "space.elements": "elements",
@@ -39,33 +39,33 @@ class MoleculesForm(SpaceForm):
         choices=ALERTS,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label="Leave out molecules with alerts of",
+        label="Exclude molecules with alerts from",
         help_text="Part of p0: such molecules have probability 0.",
     )
     elements = forms.CharField(
         max_length=100,
         required=False,
         label="Elements allowed",
-        help_text="For example: C N O F S Cl. Empty: all that the fragments bring.",
+        help_text="For example: C N O F S Cl. Leave empty to allow all elements of the fragments.",
     )
     fragments = forms.FileField(
         required=False,
-        label="Fragments of your own",
-        help_text="Empty: the 1,000 that come with prefmh. Made by: python -m sampler vocabulary",
+        label="Your own fragments",
+        help_text="Leave empty to use the 1,000 of prefmh. Create a file with: python -m sampler vocabulary",
     )
     sizes = forms.FileField(
         required=False,
-        label="Law of sizes of your own",
-        help_text="Goes with your fragments. Made by: python -m sampler pilot",
+        label="Your own distribution of sizes",
+        help_text="Belongs to your fragments. Create a file with: python -m sampler pilot",
     )
     convention = forms.ChoiceField(choices=CONVENTIONS, initial="exact", label="Hastings ratio")
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         if self.before and self.before.recipe["space"].get("vocabulary", "default") != "default":
-            self.fields["fragments"].help_text = "Empty: keep those of the draft."
+            self.fields["fragments"].help_text = "Leave empty to keep those of the draft."
         if self.before and self.before.recipe["space"].get("size_log_weights"):
-            self.fields["sizes"].help_text = "Empty: keep that of the draft."
+            self.fields["sizes"].help_text = "Leave empty to keep that of the draft."
 
     def clean_fragments(self):
         if text := _text_of(self.cleaned_data["fragments"]):
@@ -113,11 +113,11 @@ class MoleculesForm(SpaceForm):
         filters = [f"only {' '.join(space['elements'])}"] if space["elements"] else []
         filters += [f"no {ALERTS[name]} alerts" for name in space["alerts"]]
         return [
-            ("Objects", f"molecules from {space['start']}, by fragments"),
-            ("Fragments", f"{len(space['vocabulary'])} of your own" if own else "those that come with prefmh"),
-            ("Law of sizes", "your own" if space["size_log_weights"] else "the one that comes with prefmh"),
+            ("Objects", f"molecules built from fragments, starting at {space['start']}"),
+            ("Fragments", f"{len(space['vocabulary'])}, your own" if own else "the 1,000 of prefmh"),
+            ("Distribution of sizes", "your own" if space["size_log_weights"] else "the one of prefmh"),
             ("Filters", "; ".join(filters) or "none"),
-            ("Proposals", f"{kernel['add']:.0%} additions, else deletions"),
+            ("Proposals", f"{kernel['add']:.0%} additions, the rest deletions"),
             ("Hastings ratio", CONVENTIONS[kernel["convention"]]),
         ]
 

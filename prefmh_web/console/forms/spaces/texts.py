@@ -9,8 +9,8 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture, parts_of
 
 CUTS = {
-    "limit": "anywhere up to the longest text’s length",
-    "length": "anywhere in the text (as in QUEST; the ratio makes up for the length)",
+    "limit": "a position up to the maximum length",
+    "length": "a position in the text (as in QUEST; the Hastings ratio corrects for the length)",
 }
 
 
@@ -18,20 +18,20 @@ class TextsForm(SpaceForm):
     """Scenarios, temperature, and how often a text is written afresh."""
 
     kind = "texts"
-    title = "Story openings, written as the chain goes"
+    title = "Story openings from a grammar"
     field_of: ClassVar = {"space.scenarios": "scenarios", "space.temperature": "temperature", "kernel": "cut"}
 
     scenarios = forms.MultipleChoiceField(
         choices=[(number, scenario.prompt) for number, scenario in enumerate(sampler.STORY_SCENARIOS)],
         required=False,
         widget=forms.CheckboxSelectMultiple(attrs={"class": "many"}),
-        help_text="Each chain stays with one of them, in turn. None chosen: all fifty.",
+        help_text="The chains use them in turn; each chain keeps its own. Choose none to use all fifty.",
     )
     temperature = forms.FloatField(
         min_value=0.1,
         max_value=10,
         initial=1.0,
-        help_text="Part of p0. Below 1 the usual turns of phrase come more often, above 1 the rare ones.",
+        help_text="Part of p0. Below 1, common phrases become more frequent; above 1, rare ones.",
     )
     cut = forms.ChoiceField(choices=CUTS, initial="limit", label="The end is written again from")
     fresh_share = forms.FloatField(
@@ -39,7 +39,7 @@ class TextsForm(SpaceForm):
         max_value=1,
         initial=0.1,
         label="Share of fresh draws",
-        help_text="A whole new text; the paper: 0.1.",
+        help_text="A fresh draw is a completely new text. In the paper: 0.1.",
     )
 
     def space(self) -> dict:
@@ -64,12 +64,12 @@ class TextsForm(SpaceForm):
         scenarios = sampler.STORY_SCENARIOS
         chosen = [scenarios[number].prompt for number in space["scenarios"]]
         return [
-            ("Objects", "story openings, written as the chains go"),
+            ("Objects", "story openings from a grammar"),
             ("Scenarios", "\n".join(chosen) or f"all {len(scenarios)}"),
             ("Temperature", f"{space['temperature']:g}"),
             (
                 "Proposals",
-                f"the end written again from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts",
+                f"rewrite the end from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts",
             ),
         ]
 

@@ -17,7 +17,7 @@ from prefmh_web.embedded import serving
 class Command(BaseCommand):
     """Prepares an embedded database and serves it; `--simulate K` lets K simulated people vote."""
 
-    help = "Prepare three campaigns (texts, molecules, images), print their links, and serve everything."
+    help = "Create three example campaigns (texts, molecules, images), print their links, and serve them."
 
     def add_arguments(self, parser):
         serving.add_arguments(parser)
@@ -48,8 +48,8 @@ class Command(BaseCommand):
         serving.serve(address, port)
 
     def _print_links(self, site: str, campaigns: list[Campaign]) -> None:
-        self.stdout.write(f"\nResearcher, signed in by this link (valid for a day):\n  {_link(site)}")
-        self.stdout.write("\nPeople who vote (send them one of these):")
+        self.stdout.write(f"\nFor the researcher (this link signs you in and is valid for a day):\n  {_link(site)}")
+        self.stdout.write("\nFor voters (send them one of these links):")
         for campaign in campaigns:
             self.stdout.write(f"  {campaign.name:<24} {site}{campaign.invitations.first().get_absolute_url()}")
         self.stdout.write("")

@@ -10,11 +10,15 @@ from prefmh_web.embedded import serving
 class Command(BaseCommand):
     """Serves what is in the data folder; makes the folder's database first if it is new."""
 
-    help = "Serve campaigns from one process: pages, sockets and tasks; no other service is needed."
+    help = "Serve campaigns from one process. No other service is needed."
 
     def add_arguments(self, parser):
         serving.add_arguments(parser)
-        parser.add_argument("--researcher", default="researcher", help="whose sign-in link to print (made if missing)")
+        parser.add_argument(
+            "--researcher",
+            default="researcher",
+            help="print a sign-in link for this account; it is created if it does not exist",
+        )
 
     def handle(self, *args, address, port, url, researcher, **options):
         port = serving.choose_port(address, port)

@@ -10,7 +10,7 @@ from prefmh_web.operations import doctor
 class Command(BaseCommand):
     """Prints findings; exits with 1 when there are any."""
 
-    help = "Say what is stuck and why: chains, comparisons, leases, files, queues, the database."
+    help = "List what does not progress, why, and what to do: chains, pairs, files, queues, the database."
     # The database may lack migrations, which is a finding and no reason to stop.
     requires_migrations_checks = False
 
@@ -21,4 +21,4 @@ class Command(BaseCommand):
             self.stdout.write(f"    {finding.mend}")
         if found:
             sys.exit(1)
-        self.stdout.write("Everything goes on.")
+        self.stdout.write("No problems found.")
