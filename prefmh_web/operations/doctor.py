@@ -35,6 +35,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     """Return everything found. What cannot be asked without the database is left out when that is the finding."""
+    queues.look_ahead(workers=True)
     if found := list(_database()):
         return [*found, *_queues()]
     return [finding for check in _CHECKS for finding in check()]

@@ -24,6 +24,15 @@ class Unreachable(Exception):  # noqa: N818 - reads as the sentence it starts
     """A server beside ours does not answer; the message names it."""
 
 
+def look_ahead(*, workers: bool) -> None:
+    """Ask the broker now, and its workers perhaps, for what `lengths` and `consumers` will want to know."""
+    if settings.EMBEDDED:
+        return
+    begin(_lengths)
+    if workers:
+        begin(_active_queues, _WORKERS_ANSWER_S)
+
+
 def lengths() -> dict[str, int]:
     """Return how many messages wait in each queue. Those a worker has taken are not among them.
 
@@ -73,8 +82,6 @@ def try_channel_layer() -> None:
     """
     if settings.EMBEDDED:
         return
-    # At the same time: whoever wants to know this asks for that next.
-    begin(_lengths)
     # Known without asking: whoever probes again and again does not wait each time.
     if shared_redis.is_out():
         raise Unreachable("The channel layer does not answer (Redis is not available).")

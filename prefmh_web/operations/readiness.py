@@ -34,6 +34,7 @@ def missing_migrations() -> list[str]:
 
 def reasons() -> dict[str, str]:
     """Return, for each thing this process needs, "ok" or why it is not."""
+    queues.look_ahead(workers=False)
     return {name: _outcome(check) for name, check in _CHECKS.items()}
 
 
