@@ -20,7 +20,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 # About the one-process mode itself.
-EMBEDDED_ONLY = ("tests/embedded/", "tests/demo/", "tests/flows/test_restart.py")
+EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
 
 
 def pytest_addoption(parser) -> None:

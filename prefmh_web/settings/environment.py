@@ -148,13 +148,13 @@ class Site(_Group):
     def _is_whole(self) -> Self:
         if self.is_https and self.trusted_proxy_tls_header is None:
             raise ValueError(
-                "SITE_URL is https, so a proxy ends TLS; TRUSTED_PROXY_TLS_HEADER must name the header in which it "
-                "says so (X-Forwarded-Proto, for most). The proxy must set it itself and never pass on a visitor's"
+                "SITE_URL is https, so a proxy must end TLS. Set TRUSTED_PROXY_TLS_HEADER to the header in which it "
+                "says so, usually X-Forwarded-Proto. The proxy must set this header itself and never pass on a visitor's"
             )
         if self.database_url is None:
             return self
         if self.site_url is None:
-            raise ValueError("SITE_URL must say how people reach this site, such as https://prefmh.example")
+            raise ValueError("SITE_URL must be the address that people use, such as https://prefmh.example")
         if self.secret_key is None or len(self.secret_key) < _SHORTEST_KEY:
             raise ValueError(
                 f"SECRET_KEY must be set to at least {_SHORTEST_KEY} random characters, the same for every process. "

@@ -72,9 +72,9 @@ def _rates(given: Any) -> Any:
     found = {rate: " ".join(words) for rate, words in _pairs(given).items()} if isinstance(given, str) else given
     for rate, limit in found.items():
         if rate not in RATES:
-            raise ValueError(f"knows {', '.join(RATES)}; “{rate}” is none of them")
+            raise ValueError(f"has no rate “{rate}”; there are {', '.join(RATES)}")
         if not _is_rate(limit):
-            raise ValueError(f"must hold rates such as join=5000/minute; “{limit}” is none")
+            raise ValueError(f"must hold rates such as join=5000/minute, not “{limit}”")
     return found
 
 

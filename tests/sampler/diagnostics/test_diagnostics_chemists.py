@@ -14,7 +14,7 @@ import pytest
 
 from sampler.diagnostics import Comparisons, cohen_kappa, fleiss_kappa, fleiss_kappa_interval, side_lean
 
-VOTES = Path(__file__).parents[3] / "shared" / "data" / "chemist_votes"
+VOTES = Path(__file__).parents[4] / "shared" / "data" / "chemist_votes"
 pytestmark = pytest.mark.skipif(
     not VOTES.exists(), reason="the chemists' votes are not in ../shared/data/chemist_votes"
 )

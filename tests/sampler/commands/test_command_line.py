@@ -94,7 +94,7 @@ def test_bad_arguments_are_told_apart(arguments, message, capsys):
 def test_synthetic_writes_tables_and_figures(tmp_path):
     out = tmp_path / "new" / "folder"
     command = [sys.executable, "-W", "error", "-m", "sampler", "synthetic", "--out", str(out), "--seed", "3"]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, check=True)
     assert {path.name for path in out.iterdir()} == {
         "tv.csv", "distributions.csv", "tv.png", "tv.pdf", "distributions.png", "distributions.pdf"
@@ -173,7 +173,7 @@ def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_p
         (b"", "is no properties.csv: it has no row, or no column 'state'"),
         (b"colour\n1\n", "is no properties.csv: it has no row, or no column 'state'"),
         (b"state,colour\n0,1\n0,2\n", "it has two rows for one state"),
-        (b"state,colour\n0\n", "row 2 of properties.csv has another number of cells"),
+        (b"state,colour\n0\n", "row 2 of properties.csv does not have as many cells"),
         (b"\xff\xfe", "cannot be read: "),
         (b"state,content,colour\n0,another,1\n", "properties.csv is of another campaign"),
         (b"state,colour\n0,1\n", "properties.csv has no row for state"),

@@ -11,7 +11,7 @@ from sampler import Proposal, Purpose, stream
 from sampler.exact import imbalance, transitions_of
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
-from tests.sampler.test_fragments import every_action
+from tests.sampler.kernels.test_fragments import every_action
 from tests.support.exact import target
 from tests.support.kernels import check_balance, check_rows
 from tests.support.molecules import SmallSpace, plain, proposal_matrix, size_log_p0

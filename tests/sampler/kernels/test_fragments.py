@@ -33,7 +33,7 @@ every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 WITHOUT_SYMMETRY = ("imidazole", "pyridone")
 # Those whose chain mixes within thousands of steps.
 WALKED = ("alkanes", "symmetric", "duplicates", "nitro", "imidazole")
-# 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/test_fragments.py
+# 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/kernels/test_fragments.py
 FUZZ_MOVES = int(os.environ.get("MOLECULE_MOVES", "2500"))
 
 

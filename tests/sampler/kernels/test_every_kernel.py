@@ -16,10 +16,10 @@ import pytest
 from sampler import Independent, Mixture, Neighbours, Proposal
 from sampler.kernels import MOVES_IN
 from sampler.kernels.suffix import Suffix
-from tests.sampler import test_crank_nicolson as latents
-from tests.sampler import test_fragments as molecules
-from tests.sampler import test_suffix as texts
-from tests.sampler.test_kernels import DegreesForgotten
+from tests.sampler.kernels import test_crank_nicolson as latents
+from tests.sampler.kernels import test_fragments as molecules
+from tests.sampler.kernels import test_suffix as texts
+from tests.sampler.kernels.test_kernels import DegreesForgotten
 from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law
 from tests.support.kernels import check_balance, check_long_run, check_rows
 from tests.support.molecules import SMALL_SPACES
