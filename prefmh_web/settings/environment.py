@@ -149,7 +149,7 @@ class Site(_Group):
         if self.is_https and self.trusted_proxy_tls_header is None:
             raise ValueError(
                 "SITE_URL is https, so a proxy must end TLS. Set TRUSTED_PROXY_TLS_HEADER to the header in which it "
-                "says so, usually X-Forwarded-Proto. The proxy must set this header itself and never pass on a visitor's"
+                "says so, usually X-Forwarded-Proto. The proxy must set this header itself, never pass on a visitor's"
             )
         if self.database_url is None:
             return self

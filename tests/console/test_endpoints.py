@@ -100,7 +100,7 @@ def test_an_endpoint_may_be_removed_while_it_is_tested(signed_in, endpoint, scri
     signed_in.raise_request_exception = False
     answer = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True)
     assert answer.status_code == 200
-    assert "None yet" in answer.content.decode()
+    assert "No endpoints yet" in answer.content.decode()
 
 
 def test_a_test_that_fails_says_so_and_takes_the_ticks_back(signed_in, endpoint, script):
