@@ -1,4 +1,4 @@
-"""The web application around `sampler`. Follow one vote: annotate/consumer.py, leases.py, campaigns/loop.py."""
+"""The web application around `sampler`. Follow one vote: docs/architecture.md."""
 
 from prefmh_web.celery import app as celery_app
 

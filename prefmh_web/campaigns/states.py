@@ -26,7 +26,7 @@ def unsaved(campaign: Campaign, chain: int, step: int, state: Hashable) -> State
     """Return the row of a state that a chain made, not stored yet."""
     space = started.plan_of(campaign).space
     code = space.encode(state)
-    # Painted before the step is opened: see `paintings.py`.
+    # Painted before the step is opened: see `proposals/backends/rendered_images.py`.
     picture = media.painted_name(campaign.pk, code) if campaign.is_painted_by_a_model else ""
     return State(
         campaign=campaign,

@@ -1,8 +1,6 @@
 from django.apps import AppConfig
 from django.contrib.auth.signals import user_logged_out
 
-import prefmh_web.transport.nudges
-
 
 class ConsoleConfig(AppConfig):
     name = "prefmh_web.console"
@@ -13,5 +11,6 @@ class ConsoleConfig(AppConfig):
 
 def _close_pages(request, **_) -> None:
     """Close the live pages of a session that signs out."""
+    from prefmh_web.transport import nudges
 
-    prefmh_web.transport.nudges.nudge(prefmh_web.transport.nudges.session(request.session.session_key))
+    nudges.nudge(nudges.session(request.session.session_key))

@@ -13,7 +13,7 @@
     accounting.py      requests, errors, tokens, time and cost, by the hour
     calls.py           requests side by side through all of the above; the one way to call an endpoint
     identity.py        which model a reply says that it is from
-    judging.py         votes and ratings
+    judge_calls.py     votes and ratings
     mixed_votes.py     votes drawn from log-probabilities, sampled where those do not tell
     tokenising.py      texts to token ids and back, by the server
     language_model.py  texts, token by token

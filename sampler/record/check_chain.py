@@ -1,7 +1,7 @@
 """Walk one chain of a record again, from the seed and its evidence alone, and say where the record differs.
 
 Starting states, proposals, base ratios and uniforms are drawn again; every tally and verdict is recomputed from the
-votes in their order, or from the ratings where the rule rates (`appraisals.py`).
+votes in their order, or from the ratings where the rule rates (`rating_evidence.py`).
 """
 
 from __future__ import annotations

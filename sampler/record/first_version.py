@@ -53,6 +53,6 @@ def parse_first_version(data: Mapping[str, Any]) -> Recipe:
     recipe = validated({name: value for name, value in data.items() if name != "version"})
     if problems := list(misfits(recipe)):
         raise RecipeError(problems)
-    if isinstance(recipe.rule, PointwiseRecipe):
+    if recipe.rule.kind == "pointwise":
         recipe = recipe.model_copy(update={"rule": FirstPointwiseRecipe(**recipe.rule.model_dump())})
     return recipe

@@ -15,7 +15,6 @@ from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource
 from sampler.recipe import Recipe
 from sampler.record.check_chain import Difference, Row
-from sampler.rules.recipe import PointwiseRecipe
 
 FROZEN_AT_START = "when the campaign started"
 
@@ -64,7 +63,7 @@ def _fields(
     return compared | {
         "the temperature": (request["temperature"], expected.source.temperature),
         "the requested model": (request["model"], judge["model"]),
-        "the number of objects shown": (len(prompt.headings), 1 if isinstance(recipe.rule, PointwiseRecipe) else 2),
+        "the number of objects shown": (len(prompt.headings), 1 if recipe.rule.evidence == "ratings" else 2),
         "the question in the prompt": (
             prompt.opening.removeprefix("Question: "),
             " ".join(expected.question.split()),

@@ -23,7 +23,7 @@ from sampler.record.state_index import CatalogLedger, GeneratedLedger, Ledger
 from sampler.rules.recipe import PointwiseRecipe
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space
-from sampler.spaces.texts.served import RecordedTexts, ServedTextsRecipe
+from sampler.spaces.texts.served import RecordedTexts
 
 __all__ = ["Difference", "RecordError", "Replay", "replay"]
 
@@ -109,7 +109,7 @@ def _place(row: Row) -> Place:
 def _opened(recipe: Recipe, states: list[Row]) -> tuple[Chronicle, Ledger]:
     if not recipe.generates:
         return Redrawn(recipe.build(_catalog(states))), CatalogLedger()
-    if isinstance(recipe.space, ServedTextsRecipe):
+    if recipe.space.kind == "model-texts":
         ledger = GeneratedLedger(RecordedTexts(recipe.space), recipe.chains, list(states))
         return Recorded(recipe, ledger), ledger
     plan: Plan[Any] = recipe.build()
@@ -151,9 +151,9 @@ def _compare_chains(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[
 
 
 def _evidence(recipe: Recipe, tables: _Tables, votes_of: dict[Place, list[Row]]) -> Evidence:
-    if isinstance(recipe.rule, PointwiseRecipe):
+    if recipe.rule.evidence == "ratings":
         states = {int(row["state"]) for row in tables.states}
-        return Appraisals(recipe.rule, recipe.budgets, states, tables.ratings)
+        return Appraisals(cast(PointwiseRecipe, recipe.rule), recipe.budgets, states, tables.ratings)
     if tables.ratings:
         raise ValueError("ratings.csv must be empty where votes decide")
     return Votes(votes_of)
@@ -176,7 +176,7 @@ def _compare_leftovers(
 def _compare_votes(recipe: Recipe, votes: Iterable[Row]) -> Iterator[Difference]:
     """Compare a vote's question with its judge's and for_proposal with its sides, whether it counted or not."""
     for row in votes:
-        if isinstance(recipe.rule, PointwiseRecipe):
+        if recipe.rule.evidence == "ratings":
             yield Difference(*_place(row), "a vote", "one", "none: ratings decide")
             continue
         judge, name = int(row["judge"]), f"vote {row['number']}" if row["number"] else "a late vote"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,6 +18,8 @@ class NVoteRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    evidence: ClassVar[str] = "votes"
+    """What decides a step."""
     kind: Literal["n-vote"] = "n-vote"
 
 
@@ -36,6 +38,8 @@ class PointwiseRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    evidence: ClassVar[str] = "ratings"
+    """What decides a step."""
     kind: Literal["pointwise"] = "pointwise"
     form: Literal["separate", "joint", "difference", "power"]
     lowest: Literal[0, 1] = 1

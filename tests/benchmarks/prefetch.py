@@ -5,7 +5,7 @@
 A language model behind a server takes two seconds for a batch, however large. People on sockets think for an
 exponential time with a mean of four seconds and toss a coin; each campaign runs twice, with the same people:
 
-    as it is      while people vote on a step, both proposals that the next may need are written (`proposing.foresee`)
+    as it is      while people vote on a step, both proposals that the next may need are written (`drawing.foresee`)
     only asked    that half of the task is left out: a proposal is written once the step before is decided
 
     wait          from a person's vote to their next pair, in seconds, over all votes
@@ -32,8 +32,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import prefmh_web.campaigns.lifecycle.drafts
-import prefmh_web.campaigns.proposals.drawing
 from tests.benchmarks.load_crowd import Crowd, Seat
 from tests.benchmarks.own_site import own_site, researcher
 from tests.support.scripted_server import Script, Writer, scripted_server, texts_written
@@ -75,6 +73,7 @@ class Found:
 def run(owner, script: Script, scene: tuple[int, int, int], options: argparse.Namespace) -> Found:
     """Let people vote on a campaign of its own, and return what was seen once all of them had begun."""
     from prefmh_web.campaigns import lifecycle
+    from prefmh_web.campaigns.lifecycle import drafts
     from tests.benchmarks.load_stage import seat_in
     from tests.support.stack import LiveServer, make_recipe, wait_until_idle
 
@@ -86,7 +85,7 @@ def run(owner, script: Script, scene: tuple[int, int, int], options: argparse.Na
         chains=chains,
         steps=_LONGEST,
     )
-    campaign = prefmh_web.campaigns.lifecycle.drafts.create(owner=owner, name="Written", recipe=recipe)
+    campaign = drafts.create(owner=owner, name="Written", recipe=recipe)
     lifecycle.start(campaign)
     wait_until_idle()
     site = LiveServer()
@@ -133,14 +132,16 @@ def _found(campaign, crowd: Crowd, before: Reading, after: Reading) -> Found:
 def only_when_asked() -> Iterator[None]:
     """Leave out what the application writes ahead."""
 
-    foresee, prefmh_web.campaigns.proposals.drawing.foresee = (
-        prefmh_web.campaigns.proposals.drawing.foresee,
+    from prefmh_web.campaigns.proposals import drawing
+
+    foresee, drawing.foresee = (
+        drawing.foresee,
         lambda campaign_id: None,
     )
     try:
         yield
     finally:
-        prefmh_web.campaigns.proposals.drawing.foresee = foresee
+        drawing.foresee = foresee
 
 
 def report(scene: tuple[int, int, int], name: str, found: Found, hidden: float | None) -> None:

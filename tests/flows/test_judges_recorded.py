@@ -106,7 +106,7 @@ def test_a_pair_whose_label_is_not_listed_is_voted_on_by_sampling(
         order = row["chain"], row["step"], row["proposal_side"]
         by_order.setdefault(order, set()).add(row["preference"])
     assert all(len(preferences) == 1 for preferences in by_order.values())
-    assert "sampled and not drawn from log-probabilities" in page_of(client, campaign)
+    assert "sampled instead of drawn from log-probabilities" in page_of(client, campaign)
 
 
 def form_of(endpoint: Endpoint, **changes) -> dict:
@@ -123,7 +123,7 @@ def test_an_endpoint_that_a_campaign_asks_stays_what_it_is(client, researcher, e
     page = client.post(address, form_of(endpoint, **change), follow=True).content.decode()
     endpoint.refresh_from_db()
     assert {name: getattr(endpoint, name) for name in change} != change
-    assert "Not while “Twelve texts” uses it" in page
+    assert "cannot be changed while “Twelve texts” uses it" in page
     # Prices and limits are nobody's law.
     client.post(address, form_of(endpoint, input_price="2.5", concurrency="7"))
     endpoint.refresh_from_db()

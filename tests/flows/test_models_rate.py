@@ -252,7 +252,7 @@ def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(
 
 
 TAMPERINGS = {
-    "a rating": ("ratings.csv", lambda rows: rows[0].update(ratings=str(int(rows[0]["rating"]) % 10 + 1))),
+    "a rating": ("ratings.csv", lambda rows: rows[0].update(rating=str(int(rows[0]["rating"]) % 10 + 1))),
     "a missing rating": ("ratings.csv", lambda rows: rows.pop(0)),
     "all ratings": ("ratings.csv", lambda rows: rows.clear()),
     "a mean": ("steps.csv", lambda rows: moved(rows).update(proposal_ratings="9.5 9.5")),

@@ -8,11 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-import prefmh_web.transport.sessions
 from prefmh_web.annotate import admission, consumer
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Vote
+from prefmh_web.transport import sessions
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
@@ -187,7 +187,7 @@ def test_the_heartbeat_asks_a_page_whose_session_has_ended_to_connect_again(live
     [key] = [part.split("=")[1] for part in cookies.split("; ") if part.startswith("prefmh_session=")]
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         socket.recv(timeout=10)
-        prefmh_web.transport.sessions.stored(key).flush()
+        sessions.stored(key).flush()
         assert closing_code(socket) == 1011
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         assert closing_code(socket) == 4401

@@ -15,8 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Catalog
-from sampler import OBJECT_KINDS, CatalogError
-from sampler.record import read_record
+from sampler import OBJECT_KINDS, CatalogError, read_record
 from tests.security.world import browser_of
 from tests.support import files
 from tests.support.record import assert_replay_passes, export_to

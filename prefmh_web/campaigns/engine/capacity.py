@@ -1,7 +1,7 @@
 """How many more votes a comparison can use from a judge, such that none of those on their way can come too late.
 
 On their way are people's leases and models' turns. Seen without a lock this is a guess; who takes a place looks again
-with the comparison `loop.locked`. The comparison's votes, leases and turns are best prefetched.
+with the comparison `transitions.locked`. The comparison's votes, leases and turns are best prefetched.
 """
 
 from collections import Counter

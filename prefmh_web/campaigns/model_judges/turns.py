@@ -7,7 +7,7 @@
 A model has N_i votes on a comparison, each in its slot, and with the slot go its key, its presentation and the number
 it is drawn with, if it is: a vote that is asked for twice is stored once. A `Turn` stands while votes are on their
 way, so that nobody else is asked for more than the comparison can use. Where the rule rates, a turn is about the
-ratings of one object (`rating.py`), and all else is the same. How a judge is asked was frozen when its campaign
+ratings of one object (`kinds/ratings.py`), and all else is the same. How a judge is asked was frozen when its campaign
 started (`frozen_judges.py`); one that cannot be asked so any more is stopped.
 """
 

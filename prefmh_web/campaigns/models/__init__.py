@@ -1,9 +1,9 @@
 """The record: what was asked, who answered what, and what was decided.
 
-State changes have one door each: `loop.py` for comparisons, votes, ratings and the chains' steps, `setup.py` for
-drafts, `lifecycle.py` for starting (which creates judges and chains), pausing and resuming, `catalogs.py` for files and
-their objects, `states.py` for the objects that chains make; annotators are written by the annotation pages. What must
-never happen stands as a constraint here, whatever the code above does.
+State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
+`engine/leases.py` for leases, `lifecycle/drafts.py` for drafts, `lifecycle/status.py` for starting (which creates judges
+and chains), pausing and resuming, `catalogs/importing.py` for files and their objects, `states.py` for the objects that
+chains make; annotators are written by the voters' pages. What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity

@@ -10,7 +10,7 @@ from prefmh_web.campaigns.models.steps import Chain, Comparison
 
 
 class Turn(models.Model):
-    """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `judging.py`.
+    """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `model_judges/turns.py`.
 
     While `asked` is above 0, so many votes are on their way; whoever asks for them moves `until` ahead while they work
     (`turn_claims.py`), and `state` is the object being rated, where the rule rates. Otherwise `reason` says why
