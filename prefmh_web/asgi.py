@@ -3,6 +3,11 @@
 import os
 
 import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
+django.setup(set_prefix=False)
+
+# Consumers import models, which need the line above first.
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import path
@@ -12,11 +17,6 @@ from prefmh_web.console.consumer import BoardConsumer
 from prefmh_web.operations.latency import Latency
 from prefmh_web.transport.body_limit import BoundedHandler
 from prefmh_web.transport.origin import SameOriginValidator
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
-django.setup(set_prefix=False)
-
-# Consumers import models, which need the line above first.
 
 sockets = URLRouter(
     [

@@ -1,7 +1,8 @@
 """Hints that there is work: Celery tasks, called by name once the transaction that made the work has committed.
 
 The database is the to-do list. A hint that is lost, doubled or late changes nothing: `tasks.sweep` finds the work.
-So nobody waits for one to be sent (`transport/publishing.py`). By name, because the tasks import the modules that give the hints.
+So nobody waits for one to be sent (`transport/publishing.py`). By name, because the tasks import the modules that give
+the hints.
 """
 
 from django.db import transaction

@@ -13,6 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
+pytest.importorskip("diffusers", reason="needs the extra [gpu]")
+
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
@@ -30,8 +32,6 @@ from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_recipe, vote_until_finished
-
-pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -8,15 +8,16 @@ import tempfile
 from pathlib import Path
 
 import django
-from django.conf import settings
-from django.core.management import call_command
-
-from prefmh_web import celery_app
-from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Campaign, Side
-from tests.released import checks, voting
 
 django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+
+from prefmh_web import celery_app  # noqa: E402
+from prefmh_web.campaigns.engine import leases  # noqa: E402
+from prefmh_web.campaigns.models import Campaign, Side  # noqa: E402
+from tests.released import checks, voting  # noqa: E402
 
 GOES_ON = ("Texts, half through", "Openings, half through", "Unequal twins, half through")
 SHOWN = ("Joint ratings, finished", "Written by a model, half through", "A lone order, draft")

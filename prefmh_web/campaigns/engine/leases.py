@@ -239,8 +239,8 @@ def _first_lease(questions: Iterable[tuple[Question, Judge]], annotator: Annotat
 
 @contextmanager
 def _locked_pair(pk: int, patient: bool) -> Iterator[Comparison]:
-    """Lock a comparison as `transitions.locked` does, and read the pair to show; if not `patient`, raise `_Busy` at once where
-    somebody else holds it.
+    """Lock a comparison as `transitions.locked` does, and read the pair to show; if not `patient`, raise `_Busy` at once
+    where somebody else holds it.
     """
     with transaction.atomic():
         locked = Comparison.objects.select_for_update(no_key=True, of=("self",), skip_locked=not patient)

@@ -1,7 +1,7 @@
 """A model's turn while it is taken: renewed by whoever takes it, so that nobody else asks for the same meanwhile.
 
-As with `proposals/claims.py`: however slow the endpoint is, there is one request on its way for each vote; a process that dies
-keeps its turn from the others for `CLAIM_S` and no longer.
+As with `proposals/claims.py`: however slow the endpoint is, there is one request on its way for each vote; a process that
+dies keeps its turn from the others for `CLAIM_S` and no longer.
 """
 
 from collections.abc import Iterator

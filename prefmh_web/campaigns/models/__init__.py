@@ -1,7 +1,7 @@
 """The record: what was asked, who answered what, and what was decided.
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
-`engine/leases.py` for leases, `lifecycle/drafts.py` for drafts, `lifecycle/status.py` for starting (which creates judges
+`engine/leases.py` for leases, `lifecycle/drafts.py` for drafts, `lifecycle/status.py` for starting (which makes judges
 and chains), pausing and resuming, `catalogs/importing.py` for files and their objects, `states.py` for the objects that
 chains make; annotators are written by the voters' pages. What must never happen stands as a constraint here.
 """
