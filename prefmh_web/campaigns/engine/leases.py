@@ -239,7 +239,7 @@ def _first_lease(questions: Iterable[tuple[Question, Judge]], annotator: Annotat
 
 @contextmanager
 def _locked_pair(pk: int, patient: bool) -> Iterator[Comparison]:
-    """Lock a comparison as `transitions.locked` does, and read the pair to show; if not `patient`, raise `_Busy` at once
+    """Lock a comparison as `transitions.locked` does, and read the pair; if not `patient`, raise `_Busy` at once
     where somebody else holds it.
     """
     with transaction.atomic():

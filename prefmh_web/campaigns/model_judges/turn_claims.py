@@ -1,6 +1,6 @@
 """A model's turn while it is taken: renewed by whoever takes it, so that nobody else asks for the same meanwhile.
 
-As with `proposals/claims.py`: however slow the endpoint is, there is one request on its way for each vote; a process that
+As with `proposals/claims.py`: however slow the endpoint is, one request is on its way for each vote; a process that
 dies keeps its turn from the others for `CLAIM_S` and no longer.
 """
 
