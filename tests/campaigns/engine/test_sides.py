@@ -1,5 +1,7 @@
 """On a pair that people and models judge, the sides of the one do not follow from those of the other."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Side
 from prefmh_web.endpoints.models import Endpoint
+from tests.support.scripted_server import KnownJudge, Script, is_vote, scripted_server, status
 from tests.support.stack import make_campaign, make_recipe
 
 CHAINS = 60
@@ -15,10 +18,20 @@ MODEL = {"question": "Which is darker?", "budget": 3, "source": SOURCE}
 PEOPLE = {"question": "Which is better?", "budget": 3}
 
 
+@pytest.fixture
+def silent(settings) -> Iterator[Script]:
+    """A model that passes its test and gives no vote: what its votes would show is known all the same."""
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    with scripted_server(KnownJudge({})) as script:
+        script.strikes = is_vote
+        script.faults.extend([status(503)] * 10_000)
+        yield script
+
+
 @pytest.mark.parametrize("judges", [[MODEL, PEOPLE], [PEOPLE, MODEL], [PEOPLE, MODEL, PEOPLE | {"question": "Or?"}]])
-def test_the_sides_that_people_see_are_independent_of_those_that_models_see(researcher, idle_tasks, judges):
-    # Nobody answers at this address: the model's votes stay out, what they would show is known all the same.
-    Endpoint.objects.create(owner=researcher, name="A model", base_url="http://127.0.0.1:9/v1", model="tiny")
+def test_the_sides_that_people_see_are_independent_of_those_that_models_see(researcher, silent, idle_tasks, judges):
+    Endpoint.objects.create(owner=researcher, name="A model", base_url=silent.url, model="tiny")
     campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=CHAINS, steps=2))
     place, budgets = judges.index(MODEL), tuple(judge["budget"] for judge in judges)
     shown: list[tuple[bool, tuple[bool, ...]]] = []
