@@ -20,6 +20,8 @@ CHROMIUM = Path("/usr/bin/chromium")
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 # About the one-process mode itself.
+# Files whose tests wait for servers and clocks: started first, so that no half of a run waits for the other at its end.
+LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/released/", "tests/security/")
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
 
 
@@ -29,7 +31,8 @@ def pytest_addoption(parser) -> None:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """On the server stack, skip what is the same without it. See `tests/support/server_stack.py`."""
+    """Start long files first. On the server stack, skip what is the same without it: `tests/support/server_stack.py`."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     if settings.EMBEDDED:
         return
     for item in items:
