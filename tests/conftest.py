@@ -31,7 +31,7 @@ def pytest_addoption(parser) -> None:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Start long files first. On the server stack, skip what is the same without it: `tests/support/server_stack.py`."""
+    """Start long files first; on the server stack, skip what is the same without it (`support/server_stack.py`)."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     if settings.EMBEDDED:
         return
