@@ -72,8 +72,8 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     for page in (watcher, *people):
         never_reloads(page)
 
-    # N = 2 of two different people on one chain: each waits for the other, and goes on by itself. Whoever looks first has
-    # a pair that one vote may settle, so that a few steps may be one person's alone.
+    # N = 2 of two different people on one chain: each waits for the other, and goes on by itself. Whoever looks first
+    # has a pair that one vote may settle, so that a few steps may be one person's alone.
     by_votes = Comparison.objects.filter(verdict__isnull=False, votes__isnull=False).distinct()
     voters = Vote.objects.values("annotator").distinct()
     deadline = time.monotonic() + 60
