@@ -14,6 +14,8 @@ from django.core.management import CommandError, call_command
 from prefmh_web.campaigns import lifecycle, migrations
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Turn
 from prefmh_web.endpoints.models import Endpoint
+
+# `endpoint` and `script` are fixtures, which pytest finds by their names here.
 from tests.flows.test_models_rate import ONE, TWO, NoisyRater, endpoint, finish, make, rated_recipe, script  # noqa: F401
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.scripted_server import status
