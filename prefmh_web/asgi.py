@@ -1,4 +1,4 @@
-"""The ASGI application: pages over HTTP, live panels over WebSockets."""
+"""The ASGI application: pages over HTTP, live screens over WebSockets."""
 
 import os
 
@@ -14,14 +14,19 @@ from django.urls import path
 
 from prefmh_web.annotate.consumer import VotingConsumer
 from prefmh_web.console.consumer import BoardConsumer
+from prefmh_web.loading import load_everything
 from prefmh_web.operations.latency import Latency
 from prefmh_web.transport.body_limit import BoundedHandler
 from prefmh_web.transport.origin import SameOriginValidator
 
+load_everything()
+
+_voting, _board = VotingConsumer.as_asgi(), BoardConsumer.as_asgi()
+# Channels routes sockets with Django's paths, whose types know pages only.
 sockets = URLRouter(
     [
-        path("ws/join/<str:token>/", VotingConsumer.as_asgi()),
-        path("ws/campaigns/<int:campaign_id>/", BoardConsumer.as_asgi()),
+        path("ws/join/<str:token>/", _voting),  # type: ignore[arg-type, list-item]  # a socket is no page
+        path("ws/campaigns/<int:campaign_id>/", _board),  # type: ignore[arg-type, list-item]  # a socket is no page
     ]
 )
 application = Latency(

@@ -36,3 +36,11 @@ def _close_dead_connections(**_) -> None:
 
     if not EMBEDDED:
         close_old_connections()
+
+
+@signals.worker_init.connect
+def _load_everything(**_) -> None:
+    """Load the sampler before the worker forks: its processes share that memory."""
+    from prefmh_web.loading import load_everything
+
+    load_everything()

@@ -1,5 +1,7 @@
 """Finite chains worked out exactly: transition matrices, stationary laws, mixing, and what a sample costs in votes.
 
+And the distance of a law, or of a chain's visits, to a known one: total variation, TV(p, q) = 1/2 sum_x |p(x) - q(x)|.
+
 Shapes: n states, m judges. A transition matrix P has one row per state and each row sums to 1; laws have shape (n,).
 """
 
@@ -7,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
-from sampler.logistic import logistic
 from sampler.planning.expectation import mean_votes
 from sampler.rules.n_vote import NVote
 from sampler.rules.shape import JudgeRule
@@ -26,7 +28,7 @@ def target(log_p0: npt.ArrayLike, scores: npt.ArrayLike) -> Matrix:
 def preferences(scores: npt.ArrayLike) -> Matrix:
     """Return sigma(s_i(x') - s_i(x)) at [x, x', i] (equation 5), shape (n, n, m); `scores` has shape (m, n)."""
     by_state = np.asarray(scores, dtype=np.float64).T
-    return logistic(by_state[None, :, :] - by_state[:, None, :])
+    return np.asarray(expit(by_state[None, :, :] - by_state[:, None, :]))
 
 
 def log_base_ratio(log_p0: npt.ArrayLike, q: npt.ArrayLike) -> Matrix:
@@ -166,3 +168,48 @@ def votes_per_effective_sample(
     """
     tau = autocorrelation_time(transition_matrix(log_p0, q, scores, rule), target(log_p0, scores), function)
     return votes_per_step(log_p0, q, scores, rule, early_stopping=early_stopping) * tau
+
+
+def total_variation(first: npt.ArrayLike, second: npt.ArrayLike) -> Matrix | np.float64:
+    """Return TV between laws on n states along the last axis, shape (...) for inputs of shape (..., n).
+
+    Raises:
+        ValueError: an input is no law, or the two have different numbers of states.
+    """
+    p, q = _checked_laws("first", first), _checked_laws("second", second)
+    if p.shape[-1] != q.shape[-1]:
+        raise ValueError(f"first has {p.shape[-1]} states, second has {q.shape[-1]}")
+    distance: Matrix = 0.5 * np.abs(p - q).sum(axis=-1)
+    return distance[()]
+
+
+def total_variation_curve(visited: npt.ArrayLike, target: npt.ArrayLike, every: int) -> Matrix:
+    """Return TV between the visits of steps 1..t and the target, for t = every, 2 every, ..., shape (T // every,).
+
+    Args:
+        visited: x^(1), ..., x^(T), numbers of states, shape (T,). The start x^(0) does not belong here.
+        target: shape (n,).
+        every: steps between two values.
+
+    Raises:
+        ValueError: `target` is no law, a state is not one of its n, or there are fewer than `every` steps.
+    """
+    law = _checked_laws("target", target)
+    states = np.asarray(visited)
+    blocks = len(states) // every if every > 0 else 0
+    if blocks < 1:
+        raise ValueError(f"every must be 1 to {len(states)}, the number of steps, not {every}")
+    if states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= len(law):
+        raise ValueError(f"visited must hold whole numbers from 0 to {len(law) - 1}")
+    kept = states[: blocks * every]
+    cell = np.arange(len(kept)) // every * len(law) + kept
+    counts = np.bincount(cell, minlength=blocks * len(law)).reshape(blocks, len(law)).cumsum(axis=0)
+    return np.asarray(total_variation(counts / counts.sum(axis=1, keepdims=True), law))
+
+
+def _checked_laws(name: str, values: npt.ArrayLike) -> Matrix:
+    law = np.asarray(values, dtype=np.float64)
+    # NaN fails both comparisons.
+    if law.ndim < 1 or not np.all(law >= 0) or not np.all(np.abs(law.sum(axis=-1) - 1) <= 1e-9):
+        raise ValueError(f"{name} must be probabilities that sum to 1")
+    return law

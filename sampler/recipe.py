@@ -14,10 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
-from sampler.judges.recipe import JudgeRecipe, without_twins
-from sampler.judges.sources import ModelSource
+from sampler.judges.recipe import JudgeRecipe
 from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, MixtureRecipe
-from sampler.rules.recipe import NVoteRecipe, PointwiseRecipe, RuleRecipe
+from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.targets import target_law
 from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe
@@ -166,9 +165,7 @@ def validated(data: Mapping[str, Any]) -> Recipe:
 
 
 def _unbalanced(recipe: Recipe) -> Iterator[RecipeProblem]:
-    if isinstance(recipe.rule, NVoteRecipe):
-        for place, field, message in without_twins(recipe.judges):
-            yield RecipeProblem(f"judges.{place}.{field}", message)
+    yield from (RecipeProblem(*problem) for problem in recipe.rule.unbalanced(recipe.judges))
 
 
 def _wrong_target(recipe: Recipe) -> Iterator[RecipeProblem]:
@@ -178,30 +175,15 @@ def _wrong_target(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     """Yield where the space, the kernel, the rule and who answers do not fit together."""
+    space = recipe.space.kind
     for move in sorted(recipe.moves):
-        if recipe.space.kind not in MOVES_IN[move]:
-            fitting = " or ".join(f"'{kind}'" for kind, spaces in MOVES_IN.items() if recipe.space.kind in spaces)
-            message = f"'{move}' does not move in a space of kind '{recipe.space.kind}'; use {fitting}, or a mixture"
+        if space not in MOVES_IN[move]:
+            fitting = " or ".join(f"'{kind}'" for kind, spaces in MOVES_IN.items() if space in spaces)
+            message = f"'{move}' does not move in a space of kind '{space}'; use {fitting}, or a mixture"
             yield RecipeProblem("kernel", message)
     if "neighbours" in recipe.moves and isinstance(recipe.space, CatalogRecipe) and not recipe.space.neighbours:
         yield RecipeProblem("space.neighbours", "must be 1 or more for a kernel that moves to neighbours")
-    if isinstance(recipe.rule, PointwiseRecipe):
-        yield from _cannot_rate(recipe, recipe.rule)
-
-
-def _cannot_rate(recipe: Recipe, rule: PointwiseRecipe) -> Iterator[RecipeProblem]:
-    if rule.form != "separate" and len(recipe.judges) > 1:
-        message = f"'{rule.form}' takes one rating for everything: ask all in one question, or use 'separate'"
-        yield RecipeProblem("rule.form", message)
-    for place, judge in enumerate(recipe.judges):
-        path = f"judges.{place}"
-        if not isinstance(judge.source, ModelSource):
-            yield RecipeProblem(f"{path}.source", "must be a model: people compare, they do not rate")
-        elif judge.source.votes != "sampled":
-            yield RecipeProblem(f"{path}.source.votes", "must be 'sampled': ratings are not drawn from probabilities")
-        if judge.order != "random":
-            message = "must be 'random', the default: an object that is rated stands alone"
-            yield RecipeProblem(f"{path}.order", message)
+    yield from (RecipeProblem(*problem) for problem in recipe.rule.misfits(recipe.judges))
 
 
 def _problem(found: ErrorDetails, data: object) -> RecipeProblem:

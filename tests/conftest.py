@@ -19,20 +19,53 @@ from tests.support.worker import worker_in_this_process
 CHROMIUM = Path("/usr/bin/chromium")
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-# About the one-process mode itself.
 # Files whose tests wait for servers and clocks: started first, so that no half of a run waits for the other at its end.
 LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/released/", "tests/security/")
+# About the one-process mode itself.
+# Those that start PostgreSQL, Redis, RabbitMQ, nginx or several processes of ours. Half of all time went into these: a
+# run of everything leaves them to `--servers`, which CI runs as well.
+WITH_SERVERS = (
+    "tests/docker/",
+    "tests/flows/test_faults.py",
+    "tests/flows/test_processes.py",
+    "tests/flows/test_restart.py",
+    "tests/flows/test_stalls.py",
+    "tests/operations/test_backup.py",
+    "tests/operations/test_probes.py",
+    "tests/released/test_old_record_on_postgresql.py",
+    "tests/security/test_log_secrets.py",
+)
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
 
 
 def pytest_addoption(parser) -> None:
     told = "with tests.support.server_stack: serve with web, worker and beat as processes of their own"
     parser.addoption("--processes", action="store_true", help=told)
+    told = "run the tests that start servers of their own, and no others"
+    parser.addoption("--servers", action="store_true", default=None, help=told)
 
 
-def pytest_collection_modifyitems(items) -> None:
-    """Start long files first; on the server stack, skip what is the same without it (`support/server_stack.py`)."""
+def pytest_configure(config) -> None:
+    """Hash passwords quickly in this process; the site's own setting is Django's. Leave the tests with servers of
+    their own out of a run of everything.
+    """
+    settings.PASSWORD_HASHERS = ["tests.support.passwords.QuickHasher"]
+    is_of_everything = config.args_source is not pytest.Config.ArgsSource.ARGS
+    if config.option.servers is None and is_of_everything:
+        config.option.servers = False
+
+
+def pytest_collection_modifyitems(config, items) -> None:
+    """Start long files first, without or with those that start servers; on the server stack, skip what is the same
+    without it (`support/server_stack.py`).
+    """
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    # Files that are named on the command line are run whatever they start.
+    wanted = config.option.servers
+    if wanted is not None:
+        others = [item for item in items if item.nodeid.startswith(WITH_SERVERS) is not wanted]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item.nodeid.startswith(WITH_SERVERS) is wanted]
     if settings.EMBEDDED:
         return
     for item in items:

@@ -56,9 +56,14 @@ def test_the_main_install_holds_every_library_that_our_code_imports():
 def _imported(path: Path) -> Iterator[str]:
     """Yield the top-level modules that a file names in import statements, in functions too.
 
-    What an extra brings is imported by name, through `analysis_library` and `needs`, which say how to install it.
+    What an extra brings is imported by name, through `analysis_library` and `needs`, which say how to install it; what
+    only type checkers see is imported by nobody.
     """
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (each.name.partition(".")[0] for each in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:

@@ -1,10 +1,17 @@
 """Who may make campaigns. An admin is a superuser; a researcher is in one group; who may see which campaign is
-`campaigns/access.py`'s.
+`campaigns/lifecycle/access.py`'s.
 """
 
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
 
 RESEARCHERS = "researchers"
+
+
+class SignedInRequest(HttpRequest):
+    """The type of what a view behind `login_required` gets; nobody makes one."""
+
+    user: User
 
 
 def make_researcher(user) -> None:

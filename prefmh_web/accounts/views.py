@@ -52,7 +52,7 @@ class SignIn(LoginView):
     def _name(self) -> str:
         """The name that the form looks up, cleaned by the form's own field: blanks around it make no other name."""
         bound = self.get_form()["username"]
-        return bound.field.to_python(bound.data).casefold()
+        return (bound.field.to_python(bound.data) or "").casefold()
 
 
 @method_decorator(rate_limits.polite, name="dispatch")

@@ -5,12 +5,9 @@ from datetime import timedelta
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
-from django.dispatch import receiver
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Invitation, Lease
+from prefmh_web.campaigns.models import Annotator, Invitation
 from prefmh_web.transport import nudges, sessions
 
 # A page renews its presence a little more than twice in this time.
@@ -91,16 +88,6 @@ def set_present(annotator: Annotator, is_present: bool) -> bool:
     admitted = Annotator.objects.filter(pk=annotator.pk, removed_at__isnull=True).update(online_until=until)
     nudges.nudge(nudges.watchers(annotator.campaign_id))
     return bool(admitted)
-
-
-@receiver(access.withdrawn)
-def _return_leases(annotator_ids: list[int], **_) -> None:
-    """Give the questions of people who are shown out to others, at once."""
-    out = Lease.objects.filter(annotator__in=annotator_ids, ended_at__isnull=True)
-    for lease in out.select_related("annotator"):
-        # As skipped: such a lease takes no vote any more, while an expired one still would.
-        leases.skip(lease.key, lease.annotator)
-    Annotator.objects.filter(pk__in=annotator_ids).update(online_until=None)
 
 
 def _joined(session: SessionBase, campaign_id: int) -> Annotator | None:

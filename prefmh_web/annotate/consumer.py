@@ -1,16 +1,16 @@
-"""The socket behind the voting page. It carries ballots in and panels out; it decides and remembers nothing."""
+"""The socket behind the voting page. It carries responses in and screens out; it decides and remembers nothing."""
 
 import asyncio
 import json
 import logging
+from contextlib import suppress
 from datetime import timedelta
 
 from channels.db import database_sync_to_async
 
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.panel import Panel, panel_for
-from prefmh_web.annotate.screens.pair import Ballot, BallotError
-from prefmh_web.campaigns.engine import leases, open_comparisons
+from prefmh_web.annotate import admission, waiting
+from prefmh_web.annotate.screens import Response, ResponseError, ShownScreen, response_in, screen_after, screen_for
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison
 from prefmh_web.transport import nudges, rate_limits
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
@@ -24,31 +24,31 @@ FAREWELLS = frozenset({1000, 1001})
 _LONGEST_MESSAGE = 10_000
 HEARTBEAT_S = 30
 _A_MOMENT_S = 0.1
-_LOOK_AT_MOST_EVERY_S = 0.1
-# A skipped question returns to its person after a while, and no nudge tells when.
+# A skipped pair returns to its person after a while, and no nudge tells when.
 _LOOK_AT_LEAST_EVERY_S = 10
 
 
 class VotingConsumer(LiveConsumer):
     """One open voting page."""
 
-    annotator: Annotator | None = None
+    annotator: Annotator
     is_waiting = False
-    _is_closing = False
-    _sent = _status = ""
+    _is_admitted = _is_closing = False
+    _sent = status = ""
 
     async def connect(self):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
         await self.accept()
         try:
-            self.annotator = await self._who()
+            annotator = await self._who()
         except rate_limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
-        if self.annotator is None:
+        if annotator is None:
             await self._turn_away(NOT_ALLOWED)
             return
-        self._showing, self._nudged = asyncio.Lock(), asyncio.Event()
+        self.annotator, self._is_admitted = annotator, True
+        self._showing, self._woken = asyncio.Lock(), asyncio.Event()
         # First the group, then the record: what changes between the two arrives as a nudge.
         await self.join(nudges.voter(self.annotator.pk))
         if not await self._arrive():
@@ -56,33 +56,37 @@ class VotingConsumer(LiveConsumer):
             return
         await self._show()
         self.in_background(self._stay_present())
-        self.in_background(self._look_when_nudged())
+        self.in_background(self._look_when_woken())
 
     async def receive(self, text_data=None, bytes_data=None):
-        if self.annotator is None:
+        if not self._is_admitted:
             return
         try:
             if text_data is None or len(text_data) > _LONGEST_MESSAGE:
-                raise BallotError("a message must be a short text")
-            await self._show(Ballot.parse(_fields(text_data)))
+                raise ResponseError("a message must be a short text")
+            await self._show(response_in(_fields(text_data)))
         except rate_limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
-        except (BallotError, Comparison.DoesNotExist) as error:
+        except (ResponseError, Comparison.DoesNotExist) as error:
             logger.info("annotator %s sent a bad message: %s", self.annotator.pk, error)
             await self._turn_away(BAD_MESSAGE)
 
     async def disconnect(self, code):
         await self.leave()
-        if self.annotator is not None:
+        if self._is_admitted:
             await self._depart(leases.FAREWELL_GRACE if code in FAREWELLS else leases.ORPHAN_GRACE)
             if code in FAREWELLS:
                 _release_later(self.annotator)
 
+    async def leave(self) -> None:
+        await self._wait_or_not(False)
+        await super().leave()
+
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
         if event["group"] != nudges.voter(self.annotator.pk):
-            self._nudged.set()
+            waiting.room_of(self.annotator.campaign_id).nudge()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():
             await self._show()
@@ -95,56 +99,51 @@ class VotingConsumer(LiveConsumer):
             self._is_closing = True
             await self.close(code)
 
-    async def _look_when_nudged(self) -> None:
-        # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
-        while True:
-            try:
-                await asyncio.wait_for(self._nudged.wait(), _LOOK_AT_LEAST_EVERY_S if self.is_waiting else None)
-                self._nudged.clear()
-                may_be_for_us = await self._is_somebody_wanted()
-            except TimeoutError:
-                may_be_for_us = True
-            if may_be_for_us:
-                await self._show()
-                await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
+    def wake(self) -> None:
+        """Look again: perhaps there is a pair for this person."""
+        self._woken.set()
 
-    async def _show(self, ballot: Ballot | None = None) -> None:
-        """Do what a ballot says, if there is one, and send what there is to see then; a ballot is always answered."""
+    async def _look_when_woken(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), _LOOK_AT_LEAST_EVERY_S)
+            is_woken = self._woken.is_set()
+            self._woken.clear()
+            if is_woken or self.is_waiting:
+                await self._show()
+
+    async def _show(self, response: Response | None = None) -> None:
+        """Do what a response asks, if there is one, and send what there is to see then. Every response is answered."""
         async with self._showing:
             if self._is_closing:
                 return
-            panel, html = await self._act_and_look(ballot)
-            if panel.annotator.removed_at:
+            screen, html = await self._act_and_look(response)
+            if screen.visit.annotator.removed_at:
                 await self._turn_away(NOT_ALLOWED)
                 return
-            if ballot or html != self._sent:
+            if response or html != self._sent:
                 await self.send(html)
-            self._sent, self._status = html, panel.campaign.status
+            self._sent, self.status = html, screen.visit.campaign.status
             # Resting, people are asked again when they say so.
-            await self._wait_or_not(panel.standing not in ("pair", "resting"))
+            await self._wait_or_not(screen.standing not in ("pair", "resting"))
 
     async def _wait_or_not(self, is_waiting: bool) -> None:
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.
         if is_waiting and not self.is_waiting:
-            await self.join(nudges.voters(self.annotator.campaign_id))
-            # A pair that came up between the look and the joining brought no nudge.
-            self._nudged.set()
+            self.is_waiting = True
+            await waiting.room_of(self.annotator.campaign_id).enter(self)
         elif self.is_waiting and not is_waiting:
-            await self.part(nudges.voters(self.annotator.campaign_id))
-        self.is_waiting = is_waiting
+            self.is_waiting = False
+            await waiting.room_of(self.annotator.campaign_id).leave(self)
 
     @database_sync_to_async
-    def _act_and_look(self, ballot: Ballot | None) -> tuple[Panel, str]:
-        if ballot:
+    def _act_and_look(self, response: Response | None) -> tuple[ShownScreen, str]:
+        if response is None:
+            screen = screen_for(self.annotator.pk)
+        else:
             rate_limits.spend("votes", self.annotator.pk)
-            ballot.act(self.annotator)
-        panel = panel_for(self.annotator.pk)
-        return panel, panel.html()
-
-    @database_sync_to_async
-    def _is_somebody_wanted(self) -> bool:
-        # One short statement: of all the pages that a nudge wakes, few find a pair.
-        return open_comparisons.is_somebody_wanted(self.annotator.campaign_id, self._status)
+            screen = screen_after(response, self.annotator)
+        return screen, screen.html()
 
     @database_sync_to_async
     def _who(self) -> Annotator | None:
@@ -182,7 +181,7 @@ _releasing: set[asyncio.Task] = set()
 
 
 def _release_later(annotator: Annotator) -> None:
-    """Give a person's question back once the grace is over, if no page of theirs is there by then.
+    """Give a person's pair back once the grace is over, if no page of theirs is there by then.
 
     Should this process end before, the sweep does it.
     """
@@ -200,7 +199,7 @@ def _fields(text: str) -> dict:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
         # ValueError also for a number of more digits than Python reads.
-        raise BallotError("a message must be JSON") from error
+        raise ResponseError("a message must be JSON") from error
     if not isinstance(fields, dict):
-        raise BallotError("a message must be a JSON object")
+        raise ResponseError("a message must be a JSON object")
     return fields

@@ -7,6 +7,6 @@ from prefmh_web.campaigns.engine import leases
 
 @shared_task
 def sweep_leases() -> None:
-    """End the leases whose time is over, so that their questions find somebody else; find room nobody has noted."""
+    """End the leases whose time is over, so that their pairs go to somebody else; find room nobody has noted."""
     leases.expire()
     leases.look_again_where_nobody_is_asked()

@@ -8,11 +8,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from prefmh_web.annotate import admission
-from prefmh_web.annotate.panel import panel_for
-from prefmh_web.annotate.screens.pair import Ballot, BallotError
+from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Lease, Side
-from prefmh_web.campaigns.pictures import Look, picture_response
+from prefmh_web.campaigns.started import objects, started_campaign
+from prefmh_web.objects import media
 from prefmh_web.transport import rate_limits
 
 
@@ -30,12 +30,13 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
         admission.demand_admission(request.session, invitation)
     except admission.NotAdmitted as reason:
         return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
-    judges = invitation.campaign.recipe["judges"]
-    return render(
-        request,
-        "annotate/welcome.html",
-        {"campaign": invitation.campaign, "questions": [judge["question"] for judge in judges]},
-    )
+    started = started_campaign(invitation.campaign)
+    context = {
+        "campaign": invitation.campaign,
+        "questions": [judge.question for judge in started.judges],
+        "nouns": started.object_kind.nouns if started.is_readable else "objects",
+    }
+    return render(request, "annotate/welcome.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,9 +49,9 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         rate_limits.spend("votes", annotator.pk)
         try:
-            Ballot.parse(request.POST).act(annotator)
-        except BallotError as error:
-            return render(request, "annotate/bad_ballot.html", {"error": error, "token": token}, status=400)
+            response_in(request.POST).respond(annotator)
+        except ResponseError as error:
+            return render(request, "annotate/bad_response.html", {"error": error, "token": token}, status=400)
         except Comparison.DoesNotExist as error:
             raise Http404("This pair was never shown to you.") from error
         return redirect("annotate:vote", token=token)
@@ -58,7 +59,7 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
         # Whoever asks only whether the page is there holds no pair.
         return HttpResponse()
     leases.wake(annotator)
-    return render(request, "annotate/vote.html", {"panel": panel_for(annotator.pk), "token": token})
+    return render(request, "annotate/vote.html", {"screen": screen_for(annotator.pk), "token": token})
 
 
 @require_safe
@@ -73,4 +74,5 @@ def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
     if joined is None or joined.pk != pair.annotator_id:
         raise PermissionDenied
     shown, beside = (pair.left, pair.right) if Side(side) == Side.LEFT else (pair.right, pair.left)
-    return picture_response(shown, Look.of(request), beside)
+    kind = shown.campaign.object_kind
+    return media.response(kind, objects.stored(shown), media.look_of(request), objects.stored(beside))

@@ -1,56 +1,122 @@
-"""Hints that there is work: Celery tasks, called by name once the transaction that made the work has committed.
+"""What follows a commit: hints to workers, nudges to open pages, lines in the log.
 
-The database is the to-do list. A hint that is lost, doubled or late changes nothing: `tasks.sweep` finds the work.
-So nobody waits for one to be sent (`transport/publishing.py`). By name, because the tasks import the modules that give
-the hints.
+A hint is a Celery task called by name, since the tasks import the modules that give hints. The database is the to-do
+list: a hint that is lost, doubled or late changes nothing, because `tasks.sweep` finds the work. So nobody waits for
+one to be sent (`transport/publishing.py`). Nothing here happens when the transaction is rolled back.
 """
+
+import logging
 
 from django.db import transaction
 
-from prefmh_web.campaigns import started, writers
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison
-from prefmh_web.transport import publishing
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
+from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.transport import nudges, publishing
+
+logger = logging.getLogger(__name__)
 
 GPU, ENDPOINTS = "gpu", "endpoints"
+# Which queue's worker makes the proposals of each backend; the kernel's are made by any worker.
+_QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
+
+
+def step_opened(comparison: Comparison) -> None:
+    """A comparison was opened."""
+    _log("step opened", comparison)
+    _look_again(comparison.chain.campaign)
+
+
+def answers_wanted(comparison: Comparison) -> None:
+    """A new comparison takes answers: ask the models that judge, and draw ahead what the next step may propose."""
+    judge(comparison)
+    if started_campaign(comparison.chain.campaign).backend in _QUEUES:
+        write(comparison.chain.campaign)
+
+
+def vote_stored(comparison: Comparison, vote: Vote) -> None:
+    """A vote was stored. Neither who cast it nor for which side is logged: logs have more readers than the record."""
+    _log("vote" if vote.counted else "late vote", comparison, number=vote.number)
+    if vote.counted:
+        # Waiting voters look again even without a verdict: this vote may have made room for another.
+        _look_again(comparison.chain.campaign)
+
+
+def ratings_stored(comparison: Comparison) -> None:
+    """Ratings of a comparison's objects were stored."""
+    nudges.nudge(nudges.watchers(comparison.chain.campaign_id))
+
+
+def step_decided(comparison: Comparison) -> None:
+    """A step was accepted or rejected."""
+    if comparison.decided_at is not None:
+        seconds = (comparison.decided_at - comparison.opened_at).total_seconds()
+        _log("step decided", comparison, verdict=str(comparison.verdict), seconds=round(seconds, 3))
+    if comparison.step < comparison.chain.length:
+        propose(comparison.chain)
+
+
+def campaign_finished(campaign: Campaign) -> None:
+    """The last step of the last chain was decided."""
+    _look_again(campaign)
+
+
+def place_returned(campaign_id: int, *annotator_ids: int) -> None:
+    """Somebody's place on a comparison has become free; they themselves are to look again if they are named."""
+    nudges.nudge(*map(nudges.voter, annotator_ids), nudges.voters(campaign_id))
 
 
 def propose(chain: Chain) -> None:
     """Hint that a chain waits for its next proposal."""
-    if chain.campaign.waits_for_a_model:
+    started = started_campaign(chain.campaign)
+    if not started.is_readable:
+        # The sweep tells whoever reads the logs.
+        return
+    if started.backend in _QUEUES:
         write(chain.campaign)
     else:
-        _after_commit("prefmh_web.campaigns.tasks.propose", chain.pk)
+        _hint("prefmh_web.campaigns.tasks.propose", chain.pk)
 
 
 def write(campaign: Campaign) -> None:
-    """Hint that a model has proposals to make, or to foresee."""
-    queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
-    _after_commit("prefmh_web.campaigns.tasks.write", campaign.pk, queue=queue)
+    """Hint that a model has proposals to make, now or ahead of time."""
+    _hint("prefmh_web.campaigns.tasks.write", campaign.pk, queue=_QUEUES[started_campaign(campaign).backend])
 
 
 def start(campaign: Campaign) -> None:
     """Hint that a campaign is to be started where its models are run or asked."""
-    queue = GPU if writers.is_run_here(campaign) else ENDPOINTS
-    _after_commit("prefmh_web.campaigns.tasks.start", campaign.pk, queue=queue)
+    _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=_QUEUES.get(campaign.backend, ENDPOINTS))
 
 
 def judge(comparison: Comparison) -> None:
     """Hint that models have votes to cast on a comparison."""
-    for judge in started.judges_of(comparison.chain.campaign):
+    for judge in started_campaign(comparison.chain.campaign).judges:
         if judge.is_model:
             turn(comparison.pk, judge.pk)
 
 
 def turn(comparison_id: int, judge_id: int) -> None:
     """Hint that one model has votes to cast on a comparison."""
-    _after_commit("prefmh_web.campaigns.tasks.judge", comparison_id, judge_id)
+    _hint("prefmh_web.campaigns.tasks.judge", comparison_id, judge_id)
 
 
 def read_catalog(catalog_id: int, revision: int) -> None:
     """Hint that a file waits to be read."""
-    _after_commit("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
+    _hint("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
 
 
-def _after_commit(task: str, *arguments: int, queue: str | None = None) -> None:
+def _look_again(campaign: Campaign) -> None:
+    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+
+
+def _hint(task: str, *arguments: int, queue: str | None = None) -> None:
     # robust: what is stored stays stored, whatever becomes of a hint. A lambda: Django cannot log a failed partial.
     transaction.on_commit(lambda: publishing.publish(publishing.Hint(task, arguments, queue)), robust=True)
+
+
+def _log(message: str, comparison: Comparison, **fields: object) -> None:
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    chain = comparison.chain
+    about = {"campaign": chain.campaign_id, "chain": chain.place, "step": comparison.step, **fields}
+    # robust: a full log disk must not undo a vote.
+    transaction.on_commit(lambda: logger.info(message, extra=about), robust=True)

@@ -31,7 +31,7 @@ def propose(chain_id: int) -> None:
 def write(campaign_id: int) -> None:
     """Let a model write the next proposals of a campaign's chains, and then those that may follow."""
     drawing.write(campaign_id)
-    drawing.foresee(campaign_id)
+    drawing.prefetch(campaign_id)
 
 
 @shared_task

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 from django.template.loader import render_to_string
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
-from prefmh_web.campaigns.recipes import target_of
+from prefmh_web.console.answers import ANSWERS, Answers
 from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
 
 _PREVIEW = 6
+# Reasons. Of more there is a last line, which says how many more there were.
+_MOST_KEPT = 1_000
 
 
 @dataclass(frozen=True)
@@ -25,21 +28,40 @@ class Board:
     @property
     def is_ready(self) -> bool:
         """True when nothing stands in the way of starting: there is no file to be read, or it has been."""
-        return not self.campaign.has_catalog or self.campaign.catalog.status == Catalog.Status.READY
+        return self.catalog is None or self.catalog.status == Catalog.Status.READY
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """The file that the objects come from; None where the chains make them."""
+        return None if self.campaign.readable_recipe.generates else self.campaign.catalog
+
+    @property
+    def answers(self) -> Answers:
+        """What decides the steps, in words."""
+        return ANSWERS[self.campaign.readable_recipe.rule.evidence]
+
+    @property
+    def refusals(self) -> int | None:
+        """How many rows or files gave no object of their own; None where an earlier version has not kept it."""
+        refusals = self.catalog.refusals if self.catalog else []
+        if len(refusals) <= _MOST_KEPT:
+            return len(refusals)
+        _, _, *more = refusals[-1]
+        return len(refusals) - 1 + more[0] if more else None
 
     @property
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
-        recipe = self.campaign.recipe
-        judges = [_judge_line(judge, self.campaign.is_rated) for judge in recipe["judges"]]
+        recipe = self.campaign.readable_recipe
+        judges = [_judge_line(judge, recipe) for judge in recipe.judges]
         return [
-            *SPACE_FORMS[self.campaign.space_kind].summary(self.campaign),
-            ("Rule", rule_line(recipe.get("rule", {"kind": "n-vote"}))),
+            *SPACE_FORMS[recipe.space.kind].summary(self.campaign),
+            ("Rule", rule_line(recipe)),
             ("Questions", "\n".join(judges)),
-            ("The chains sample", target_of(self.campaign).replace("; ", "\n")),
-            ("Chains", f"{recipe['chains']}, {recipe['steps']} steps each"),
+            ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
+            ("Chains", f"{recipe.chains}, {recipe.steps} steps each"),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
-            ("Seed", str(recipe["seed"])),
+            ("Seed", str(recipe.seed)),
             ("Instructions", self.campaign.instructions or "none"),
         ]
 
@@ -48,16 +70,15 @@ class Board:
         return render_to_string("console/_board.html", {"board": self})
 
 
-def _judge_line(judge: dict, is_rated: bool) -> str:
-    words = [f"N = {judge['budget']}"]
-    if (order := judge.get("order", "random")) != "random":
+def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
+    words, source = [f"N = {judge.budget}"], judge.source
+    if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
-    source = judge.get("source", {"kind": "people"})
-    if source["kind"] == "model":
-        how = "ratings" if is_rated else source["votes"]
-        words.append(f"{how} by {source['endpoint']} at temperature {source['temperature']:g}")
-        words += ["asked before people"] if source["first"] else []
-    return f"{judge['question']} ({'; '.join(words)})"
+    if isinstance(source, sampler.ModelSource):
+        how = "ratings" if recipe.rule.evidence == "ratings" else source.votes
+        words.append(f"{how} by {source.endpoint} at temperature {source.temperature:g}")
+        words += ["asked before people"] if source.first else []
+    return f"{judge.question} ({'; '.join(words)})"
 
 
 def board_for(campaign: Campaign) -> Board:

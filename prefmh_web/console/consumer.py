@@ -24,10 +24,11 @@ class BoardConsumer(LiveConsumer):
     async def connect(self):
         await self.accept()
         self.campaign_id = self.scope["url_route"]["kwargs"]["campaign_id"]
-        self._session_key = self.scope["session"].session_key
-        if not self.scope["user"].is_authenticated:
+        user, session_key = self.scope["user"], self.scope["session"].session_key
+        if user is None or not user.is_authenticated or session_key is None:
             await self.close(NOT_ALLOWED)
             return
+        self._session_key = session_key
         self._changed = asyncio.Event()
         self._changed.set()
         await self.join(nudges.watchers(self.campaign_id), nudges.session(self._session_key))

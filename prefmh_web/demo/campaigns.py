@@ -7,15 +7,17 @@ from functools import cache
 from typing import Any
 
 import sampler
-from prefmh_web.campaigns import lifecycle, started
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.started.plans import decoder_of
 from prefmh_web.demo import tastes
 from prefmh_web.demo.voters import Score
+from prefmh_web.objects.kind import Pixels
 
 
 @dataclass(frozen=True)
-class Question:
+class DemoJudge:
     """What is asked, how many votes it may cost, and what simulated people feel about an object's text or pixels."""
 
     question: str
@@ -32,7 +34,7 @@ class DemoCampaign:
     space: dict
     kernel: dict
     steps: int
-    questions: tuple[Question, ...]
+    questions: tuple[DemoJudge, ...]
 
 
 DEMO_CAMPAIGNS = (
@@ -49,8 +51,8 @@ DEMO_CAMPAIGNS = (
         },
         200,
         (
-            Question("Which opening is more gothic?", 2, tastes.gothic_mood),
-            Question("Which opening is better written?", 1, tastes.good_writing),
+            DemoJudge("Which opening is more gothic?", 2, tastes.gothic_mood),
+            DemoJudge("Which opening is better written?", 1, tastes.good_writing),
         ),
     ),
     DemoCampaign(
@@ -60,7 +62,7 @@ DEMO_CAMPAIGNS = (
         {"kind": "fragments"},
         # Of its proposals about one in ten is worth a vote; p0 rejects the others by itself.
         3_000,
-        (Question("Which molecule would you rather follow up?", 1, tastes.drug_likeness),),
+        (DemoJudge("Which molecule would you rather follow up?", 1, tastes.drug_likeness),),
     ),
     DemoCampaign(
         "Patterns",
@@ -68,7 +70,7 @@ DEMO_CAMPAIGNS = (
         {"kind": "images"},
         sampler.PAPER_MIXTURE,
         200,
-        (Question("Which picture would you rather hang on your wall?", 2, tastes.colourfulness),),
+        (DemoJudge("Which picture would you rather hang on your wall?", 2, tastes.colourfulness),),
     ),
 )
 _CHAINS = 6
@@ -82,7 +84,7 @@ def ensure_demo_campaigns(owner) -> list[Campaign]:
 def hidden_scores(campaign: Campaign) -> dict[str, Score]:
     """Return, for each question of a demo campaign, what a simulated voter feels about an object, by its content."""
     demo = next(demo for demo in DEMO_CAMPAIGNS if demo.name == campaign.name)
-    seen = _pixels_in(campaign) if campaign.objects_kind == "images" else str
+    seen = _pixels_in(campaign) if campaign.object_kind.is_picture else str
     return {asked.question: _score(asked.taste, seen) for asked in demo.questions}
 
 
@@ -92,10 +94,11 @@ def _score(taste: Callable[[Any], float], seen: Callable[[str], Any]) -> Score:
 
 def _pixels_in(campaign: Campaign) -> Callable[[str], Any]:
     """Return what shows a voter the picture that the page names."""
-    space = started.plan_of(campaign).space
+    space = decoder_of(campaign)
 
-    def pixels(name: str):
-        return space.pixels(space.decode(campaign.states.filter(content=name).first().code))
+    def pixels(name: str) -> Pixels:
+        codes = campaign.states.filter(content=name).values_list("code", flat=True)
+        return space.pixels(space.decode(codes[:1].get()))
 
     return pixels
 
@@ -103,7 +106,7 @@ def _pixels_in(campaign: Campaign) -> Callable[[str], Any]:
 def _find(owner, demo: DemoCampaign) -> Campaign | None:
     mine = Campaign.objects.filter(owner=owner, name=demo.name).exclude(status=Campaign.Status.DRAFT)
     # A campaign of that name from before the objects were generated is somebody's record, not this one.
-    return next((campaign for campaign in mine if campaign.space_kind == demo.space["kind"]), None)
+    return next((campaign for campaign in mine if campaign.parsed_recipe.space.kind == demo.space["kind"]), None)
 
 
 def _make(owner, demo: DemoCampaign) -> Campaign:

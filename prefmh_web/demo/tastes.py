@@ -59,7 +59,9 @@ def drug_likeness(smiles: str) -> float:
     Raises:
         ValueError: not a molecule.
     """
-    return 5 * (sampler.describe_molecule(smiles).qed - 0.6)
+    qed = sampler.describe_molecule(smiles).qed
+    # What it cannot be computed for is unlike any drug.
+    return 5 * ((0.0 if qed is None else qed) - 0.6)
 
 
 def colourfulness(pixels: npt.NDArray[np.uint8]) -> float:

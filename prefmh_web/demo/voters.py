@@ -13,6 +13,7 @@ from http.cookiejar import CookieJar
 import numpy as np
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
 
 import sampler
 
@@ -44,14 +45,14 @@ class Voter:
     pace: Callable[[np.random.Generator], float] = human_pace
     sent: list[str] = field(default_factory=list)
     """Keys of the leases answered, in order."""
-    _unanswered: dict | None = None
+    _unanswered: dict[str, str] | None = None
 
     async def run(self) -> None:
         """Vote until the campaign is finished; connect again whenever the socket is lost."""
         parts = urllib.parse.urlsplit(self.link)
         socket = f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}/ws{parts.path}"
-        origin = f"{parts.scheme}://{parts.netloc}"
-        cookies = None
+        origin = Origin(f"{parts.scheme}://{parts.netloc}")
+        cookies = ""
         while True:
             try:
                 cookies = cookies or await asyncio.to_thread(self._join)
@@ -72,28 +73,28 @@ class Voter:
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
     async def _vote(self, connection) -> None:
-        panel = _Fields.of(await connection.recv())
-        if self._unanswered and self._unanswered.get("lease") == panel.values.get("lease"):
+        screen = _Fields.of(await connection.recv())
+        if self._unanswered and self._unanswered.get("lease") == screen.values.get("lease"):
             # Sent into a connection that was dying, it was lost. Had it arrived, its key would tell the server.
             await connection.send(json.dumps(self._unanswered))
-        while panel.standing != "finished":
-            message = await self._decide(panel)
+        while screen.standing != "finished":
+            message = await self._decide(screen)
             if message is not None:
                 self._unanswered = message
                 await connection.send(json.dumps(message))
-            panel = _Fields.of(await connection.recv())
+            screen = _Fields.of(await connection.recv())
 
-    async def _decide(self, panel: "_Fields") -> dict | None:
-        if panel.standing == "resting":
+    async def _decide(self, screen: "_Fields") -> dict[str, str] | None:
+        if screen.standing == "resting":
             return {"choice": "continue"}
-        lease = panel.values.get("lease")
+        lease = screen.values.get("lease", "")
         # A nudge may show the pair again that has just been answered; its vote is on the way.
-        if panel.standing != "pair" or lease in self.sent[-1:]:
+        if screen.standing != "pair" or lease in self.sent[-1:]:
             return None
         seconds = self.pace(self.rng)
         await asyncio.sleep(seconds)
-        left, right = panel.objects
-        judge = sampler.BradleyTerry(self.scores[panel.question])
+        left, right = screen.objects
+        judge = sampler.BradleyTerry(self.scores[screen.question])
         # Looking at a picture means decoding it, which may ask the database.
         prefers_right = await asyncio.to_thread(judge.vote, self.rng, left, right)
         choice = "right" if prefers_right else "left"
@@ -118,15 +119,15 @@ class _Fields(HTMLParser):
         fields.feed(html)
         return fields
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         if tag == "input" and found.get("type") == "hidden":
-            self.values[found["name"]] = found.get("value", "")
+            self.values[found["name"] or ""] = found.get("value") or ""
         if found.get("id") == "panel":
-            self.standing = found["class"].split()[-1]
+            self.standing = (found["class"] or "").split()[-1]
         if found.get("class") == "option":
             # "Left: ..."
-            self.objects.append(found["aria-label"].partition(": ")[2])
+            self.objects.append((found["aria-label"] or "").partition(": ")[2])
         self._in_question = self._in_question or found.get("id") == "question"
 
     def handle_data(self, data):

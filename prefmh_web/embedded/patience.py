@@ -11,7 +11,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 HEAD_WITHIN_S = 30
 
 
-class PatientProtocol(AutoHTTPProtocol):
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of two classes: uvicorn chooses
     """Closes connections on which no new request has begun for a while, and none is being answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:

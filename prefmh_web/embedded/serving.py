@@ -12,6 +12,8 @@ from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded.server import CannotListen, Clock, free_port, server
+from prefmh_web.embedded.tasks import run_here
+from prefmh_web.loading import load_everything
 
 # Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
 _SWITCH_INTERVAL_S = 0.0005
@@ -86,6 +88,8 @@ def _port(text: str) -> int:
 def serve(address: str, port: int) -> None:
     """Serve until interrupted; sweep at the start and every few seconds."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    # Before the clock's thread starts: two threads that load the same packages for the first time may clash.
+    load_everything()
     clock = Clock(sweep_everything)
     clock.start()
     try:
@@ -100,5 +104,5 @@ def serve(address: str, port: int) -> None:
 def sweep_everything() -> None:
     """Find whatever waits: chains without a question, files to read, leases whose time is over."""
     # On the clock's own thread: a sweep that takes long delays the next one, instead of queueing up behind it.
-    sweep.run_here()
-    sweep_leases.run_here()
+    run_here(sweep)
+    run_here(sweep_leases)

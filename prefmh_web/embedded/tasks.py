@@ -6,13 +6,14 @@ A task lost with the process is found again by `campaigns.tasks.sweep`, as with 
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
 
 from celery import Task
 from django.db import close_old_connections
 
 THREADS = {"default": 2, "files": 1, "endpoints": 4, "gpu": 1}
 _pools = {queue: ThreadPoolExecutor(count, thread_name_prefix=f"task-{queue}") for queue, count in THREADS.items()}
-_running: set[Future] = set()
+_running: set[Future[None]] = set()
 
 
 class InProcessTask(Task):
@@ -20,20 +21,22 @@ class InProcessTask(Task):
 
     abstract = True
 
-    def apply_async(self, args=None, kwargs=None, **options):
+    def apply_async(self, args=None, kwargs=None, **options):  # type: ignore[override]  # nobody reads the result here
         """Queue one call. Of Celery's delivery options only the queue has a meaning here; others are ignored."""
-        route = self.app.amqp.router.route({**self._get_exec_options(), **options}, self.name)
-        future = _pools[route["queue"].name].submit(self.run_here, args, kwargs)
+        own = self._get_exec_options()  # type: ignore[attr-defined]  # Celery's types leave it out
+        route = self.app.amqp.router.route({**own, **options}, self.name)
+        future = _pools[route["queue"].name].submit(run_here, self, args, kwargs)
         _running.add(future)
         future.add_done_callback(_running.discard)
         return future
 
-    def run_here(self, args=None, kwargs=None):
-        """Run one call on this thread. Celery logs a failure with its traceback."""
-        try:
-            self.apply(args, kwargs)
-        finally:
-            close_old_connections()
+
+def run_here(task: Task, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None) -> None:
+    """Run one call of a task on this thread. Celery logs a failure with its traceback."""
+    try:
+        task.apply(args, kwargs)
+    finally:
+        close_old_connections()
 
 
 def wait_until_idle(timeout: float = 30) -> None:

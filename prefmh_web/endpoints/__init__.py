@@ -5,7 +5,7 @@
     unpacking.py       replies that come compressed, to a bounded length
     keys.py            keys from the environment, each for its own hosts
     dialects.py        what each kind of server has to be told
-    replies.py         what servers answer, checked field by field
+    replies.py         what servers answer, read by shape
     errors.py          what can go wrong, sorted by what to do about it
     client.py          one request: sent, read, and turned into a result or an error
     breaker.py         the circuit breaker, kept in the database

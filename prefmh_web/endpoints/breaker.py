@@ -19,7 +19,6 @@ from prefmh_web.endpoints.errors import (
     CircuitOpen,
     EndpointError,
     KeyMissing,
-    NeedsAttention,
     RateLimited,
     TryLater,
 )
@@ -67,7 +66,7 @@ def failed(endpoint: Endpoint, error: EndpointError) -> None:
     if isinstance(error, KeyMissing | AddressRefused):
         release(endpoint)
         return
-    if isinstance(error, NeedsAttention):
+    if not isinstance(error, TryLater):
         # The server did answer, and so the trial, if it was one, is over.
         answered(endpoint)
         return

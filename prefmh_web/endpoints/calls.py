@@ -110,7 +110,7 @@ def _side_by_side(
         return tuple(future.result() for future in running)
 
 
-def _tell_breaker(endpoint: Endpoint, called: Called) -> None:
+def _tell_breaker(endpoint: Endpoint, called: Called[Result]) -> None:
     passing = [outcome for outcome in called.outcomes if isinstance(outcome, TryLater)]
     # One failure for all that were asked side by side: they failed of one cause.
     if error := passing[0] if passing else called.failure:

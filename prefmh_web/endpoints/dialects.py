@@ -40,7 +40,7 @@ class Dialect(models.TextChoices):
 
 
 # Top-k, top-p, min-p, penalties and all else that changes probabilities, off.
-_PLAIN = {
+_PLAIN: dict[Dialect, Body] = {
     Dialect.OPENAI: {},
     Dialect.VLLM: {
         "top_k": 0,

@@ -14,11 +14,11 @@ An endpoint that only writes texts needs less. What was seen is stored with the 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
-from prefmh_web.endpoints.calls import Called, call
+from prefmh_web.endpoints.calls import Called, Result, call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import BadReply, Busy, EndpointError, NeedsAttention, ServerError, Unable
@@ -26,6 +26,8 @@ from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import truncation_in
+
+Found = TypeVar("Found")
 
 _ASK = [{"role": "user", "content": "Say any one word, whichever comes to your mind."}]
 # The highest temperature that every server takes; the higher, the fewer requests show a truncation.
@@ -172,12 +174,12 @@ def _model_in(found: dict[str, Any], name: str) -> dict[str, Any]:
     return next((model for model in models if model["id"] == name), models[0])
 
 
-def patiently(endpoint: Endpoint, jobs: Sequence[Callable[[Client], Any]]) -> Called[Any]:
+def patiently(endpoint: Endpoint, jobs: Sequence[Callable[[Client], Result]]) -> Called[Result]:
     """Run jobs against an endpoint as `call` does, but wait longer for its requests under way."""
     return _unless_busy(lambda: call(endpoint, jobs), lambda called: called.failure)
 
 
-def _unless_busy(attempt: Callable[[], Any], failure_of: Callable[[Any], EndpointError | None]) -> Any:
+def _unless_busy(attempt: Callable[[], Found], failure_of: Callable[[Found], EndpointError | None]) -> Found:
     """Return what an attempt came to, once the endpoint had room for it, or after the last."""
     for _ in range(_MOST_ATTEMPTS - 1):
         found = attempt()

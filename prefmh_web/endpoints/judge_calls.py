@@ -178,10 +178,10 @@ def votes_by_sampling(
     choices = judges.LABELS if confines(endpoint) else ()
 
     def job(place: int, first: bool) -> Callable[[Client], ModelVote]:
-        question = _Question(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted)
+        prompt = _Prompt(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted)
 
         def cast(client: Client) -> ModelVote:
-            label, asks, seconds, identity = question.ask(client, judges.parse_label)
+            label, asks, seconds, identity = prompt.ask(client, judges.parse_label)
             return ModelVote(place, first, judges.label_is_for_proposal(label, first), asks, None, seconds, identity)
 
         return cast
@@ -252,10 +252,10 @@ def ratings(
     messages = rated.messages()
 
     def job() -> Callable[[Client], tuple[int, int, Identity]]:
-        question = _Question(messages, rated.temperature, choices, _seeds(rng), admitted)
+        prompt = _Prompt(messages, rated.temperature, choices, _seeds(rng), admitted)
 
         def rate(client: Client) -> tuple[int, int, Identity]:
-            value, asks, _, identity = question.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
+            value, asks, _, identity = prompt.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
             return value, asks, identity
 
         return rate
@@ -266,7 +266,7 @@ def ratings(
 
 
 @dataclass(frozen=True)
-class _Question:
+class _Prompt:
     messages: judges.Messages
     temperature: float
     choices: Sequence[str]
@@ -335,5 +335,5 @@ def _seeds(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(rng.random() * _LARGEST_SEED) for _ in range(MOST_ASKS))
 
 
-def _spent(called: Called) -> tuple[int, int, int, int]:
+def _spent(called: Called[Answer]) -> tuple[int, int, int, int]:
     return len(called.requests), *called.tokens, called.unparsable

@@ -8,11 +8,14 @@ p0 is the server's law at the model's temperature. The server's weights, templat
 nobody here can check that they stay the same while a campaign runs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from prefmh_web.endpoints.calls import call
+import sampler
+from prefmh_web.endpoints.calls import Result, call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import Unable
@@ -20,7 +23,6 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.tokenising import end_of_sequence as _end_of_sequence
 from prefmh_web.endpoints.tokenising import prompt_ids as _prompt_ids
 from prefmh_web.endpoints.tokenising import text as _said
-from sampler import CannotScoreError, Tokens
 from sampler.judges import checked_temperature
 
 _LARGEST_SEED = 2**31
@@ -60,8 +62,8 @@ class ServedModel:
         self._endpoint, self._limit = endpoint, limit
         self._temperature, self._system = checked_temperature(temperature), system
         self._prompts = tuple(prompts)
-        self._ids: dict[str, Tokens] = {}
-        self._end: Tokens | None = None
+        self._ids: dict[str, sampler.Tokens] = {}
+        self._end: sampler.Tokens | None = None
 
     @property
     def limit(self) -> int:
@@ -74,8 +76,8 @@ class ServedModel:
         return self._prompts
 
     def continue_batch(
-        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
-    ) -> list[Tokens]:
+        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[sampler.Tokens]
+    ) -> list[sampler.Tokens]:
         """Return one whole sequence for each row, beginning with the row's prefix, the rest drawn from p0 given both.
 
         Raises:
@@ -94,9 +96,9 @@ class ServedModel:
         self._endpoint.refresh_from_db()
         self._read_prompts(sorted(set(prompts) - set(self._ids)))
         rows = zip(rngs, prompts, prefixes, strict=True)
-        return self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows])
+        return list(self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows]))
 
-    def text(self, prompt: str, tokens: Tokens) -> str:
+    def text(self, prompt: str, tokens: sampler.Tokens) -> str:
         """Return what the tokens say, in the server's words; end-of-sequence tokens say nothing.
 
         Raises:
@@ -105,7 +107,7 @@ class ServedModel:
         """
         return self.texts([prompt], [tokens])[0]
 
-    def texts(self, prompts: Sequence[str], sequences: Sequence[Tokens]) -> list[str]:
+    def texts(self, prompts: Sequence[str], sequences: Sequence[sampler.Tokens]) -> list[str]:
         """Return what `text` gives for each row, as many requests at a time as the endpoint may have.
 
         Raises:
@@ -116,7 +118,7 @@ class ServedModel:
             raise ValueError(f"{len(prompts)} prompts and {len(sequences)} sequences do not match")
         whole = [self._without_end(tokens) for tokens in sequences]
         # The empty text needs no request.
-        said = iter(self._all([lambda client, tokens=tokens: _said(client, tokens) for tokens in whole if tokens]))
+        said = iter(self._all([_words_job(tokens) for tokens in whole if tokens]))
         return [next(said) if tokens else "" for tokens in whole]
 
     def longest_prompt(self) -> tuple[int, int]:
@@ -131,11 +133,11 @@ class ServedModel:
         longest = max(range(len(lengths)), key=lengths.__getitem__)
         return longest, lengths[longest]
 
-    def score(self, prompt: str, tokens: Tokens) -> float:
+    def score(self, prompt: str, tokens: sampler.Tokens) -> float:
         """Raise `CannotScoreError`: servers give log-probabilities of what they sample, not of what they are given."""
-        raise CannotScoreError(f"{self._endpoint.name} does not tell the probability of a given sequence")
+        raise sampler.CannotScoreError(f"{self._endpoint.name} does not tell the probability of a given sequence")
 
-    def _without_end(self, tokens: Tokens) -> Tokens:
+    def _without_end(self, tokens: sampler.Tokens) -> sampler.Tokens:
         if not 1 <= len(tokens) <= self._limit:
             raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
         has_ended = len(tokens) < self._limit or tokens[-1] == self._end_of_sequence()
@@ -147,26 +149,36 @@ class ServedModel:
             self._end = self._all([_end_of_sequence])[0]
         return self._end[0] if len(self._end) == 1 else None
 
-    def _row(self, rng: np.random.Generator, prompt: Tokens, prefix: Tokens) -> Callable[[Client], Tokens]:
+    def _row(
+        self, rng: np.random.Generator, prompt: sampler.Tokens, prefix: sampler.Tokens
+    ) -> Callable[[Client], sampler.Tokens]:
         seed = int(rng.random() * _LARGEST_SEED)
         left = self._limit - len(prefix)
 
-        def draw(client: Client) -> Tokens:
+        def draw(client: Client) -> sampler.Tokens:
             drawn = client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)
             return (*prefix, *drawn.tokens)
 
         return draw
 
     def _read_prompts(self, prompts: Sequence[str]) -> None:
-        found = self._all([lambda client, prompt=prompt: _prompt_ids(client, self._chat(prompt)) for prompt in prompts])
+        found = self._all([_ids_job(self._chat(prompt)) for prompt in prompts])
         self._ids |= dict(zip(prompts, found, strict=True))
 
     def _chat(self, prompt: str) -> list[dict[str, str]]:
         system = [{"role": "system", "content": self._system}] if self._system else []
         return [*system, {"role": "user", "content": prompt}]
 
-    def _all(self, jobs: Sequence[Callable[[Client], object]]) -> list:
+    def _all(self, jobs: Sequence[Callable[[Client], Result]]) -> tuple[Result, ...]:
         called = call(self._endpoint, jobs)
         if called.failure:
             raise called.failure
-        return list(called.outcomes)
+        return called.results
+
+
+def _words_job(tokens: sampler.Tokens) -> Callable[[Client], str]:
+    return lambda client: _said(client, tokens)
+
+
+def _ids_job(messages: list[dict[str, str]]) -> Callable[[Client], sampler.Tokens]:
+    return lambda client: _prompt_ids(client, messages)

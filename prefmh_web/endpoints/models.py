@@ -4,7 +4,8 @@ What is written by whom: an endpoint's own fields by its owner's form, `probe.py
 `breaker.py`, slots by `slots.py`, usage by `accounting.py`. No key, no prompt and no reply is stored.
 """
 
-import httpx
+from datetime import datetime
+
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -12,10 +13,8 @@ from django.db import models
 from django.db.models import Q, Sum
 from django.utils import timezone
 
-from prefmh_web.endpoints.addresses import checked_base_url
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.keys import check_key
 
 
 class Endpoint(models.Model):
@@ -70,6 +69,12 @@ class Endpoint(models.Model):
 
     def clean(self) -> None:
         """Check the base URL and the key's variable against the site's settings."""
+        # Imported here: they bring an HTTP client, and all processes load this model.
+        import httpx
+
+        from prefmh_web.endpoints.addresses import checked_base_url
+        from prefmh_web.endpoints.keys import check_key
+
         try:
             self.base_url = checked_base_url(self.base_url)
         except EndpointError as error:
@@ -91,7 +96,7 @@ class Endpoint(models.Model):
         self.samples_plainly = self.context_tokens = None
         self.failures, self.last_error, self.sampling_words = 0, "", ""
 
-    def totals(self, since=None) -> dict[str, float]:
+    def totals(self, since: datetime | None = None) -> dict[str, float]:
         """Return the sums of its usage, since a time or since ever; 0 where there is none."""
         rows = self.usage.filter(hour__gte=since) if since else self.usage.all()
         sums = rows.aggregate(**{name: Sum(name) for name in Usage.COUNTS})

@@ -13,6 +13,7 @@ found out first, from what each kind of server has and the others have not.
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 import numpy as np
@@ -20,7 +21,7 @@ from django.utils import timezone
 from PIL import Image
 
 from prefmh_web.endpoints import breaker, tokenising
-from prefmh_web.endpoints.calls import call
+from prefmh_web.endpoints.calls import Called, call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import (
@@ -85,9 +86,10 @@ def probe(endpoint: Endpoint) -> Report:
     breaker.release(endpoint)
     attempts: list[Attempt] = []
     findings: list[Finding] = []
-    found = call(endpoint, [lambda client: _dialect_of(client, attempts)])
-    if found.failure is None:
-        endpoint.dialect = found.results[0]
+    told = call(endpoint, [lambda client: _dialect_of(client, attempts)])
+    found: Called[str] | Called[None] = told
+    if told.failure is None:
+        endpoint.dialect = told.results[0]
         found = call(endpoint, [lambda client: _try_all(client, findings)])
     if not isinstance(found.failure, Busy | CircuitOpen):
         # An end before the end says that it is not known; a test that never began says nothing.
@@ -100,7 +102,7 @@ def probe(endpoint: Endpoint) -> Report:
 def _keep(endpoint: Endpoint, findings: Sequence[Finding]) -> None:
     """Store what a test saw; nothing at all says that the endpoint is not tested."""
     passed = {finding.check: finding.passed for finding in findings}
-    seen = {field: passed.get(check) for check, (_, field) in _CHECKS.items()}
+    seen: dict[str, bool | str | datetime | None] = {field: passed.get(check) for check, (_, field) in _CHECKS.items()}
     seen["tested_at"] = timezone.now() if findings else None
     if findings:
         seen["dialect"] = endpoint.dialect

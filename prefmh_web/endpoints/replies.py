@@ -1,4 +1,4 @@
-"""What servers answer, checked field by field.
+"""What servers answer: pydantic reads its shape, and what is said here tells a bad reply from a server that is unable.
 
 Each function takes the JSON of a reply with status 200 and returns what was asked for, or raises `BadReply` when it is
 not what the protocol says, `Unable` when it shows that the server did something else than it was asked to. A value may
@@ -10,7 +10,17 @@ import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeGuard, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from prefmh_web.endpoints.errors import BadReply, Unable
 
@@ -54,73 +64,188 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
+
+
+# A text may hold halves of surrogate pairs, which pydantic's own texts may not.
+_Text = InstanceOf[str]
+_Count = Annotated[int, Field(ge=0, le=_LARGEST_COUNT)]
+# What a server says beside its answer: of another shape, it is as good as not said.
+_Told = WrapValidator(_or_none)
+
+
+class _Shape(BaseModel):
+    """What a reply must hold to be read: nothing is converted, and what is not named here is left alone."""
+
+    model_config = ConfigDict(strict=True)
+
+
+_AnyShape = TypeVar("_AnyShape", bound=_Shape)
+_Item = TypeVar("_Item")
+_Only = Annotated[list[_Item], Field(min_length=1, max_length=1)]
+_NOT_ONE_CHOICE = "the reply does not hold one choice"
+_NOT_WHOLE = "the token ids are not whole numbers"
+
+
+class _Counts(_Shape):
+    prompt_tokens: Annotated[_Count | None, _Told] = None
+    completion_tokens: Annotated[_Count | None, _Told] = None
+
+
+class _LlamaCppCounts(_Shape):
+    tokens_evaluated: Annotated[_Count | None, _Told] = None
+    tokens_predicted: Annotated[_Count | None, _Told] = None
+
+
+class _Counted(_LlamaCppCounts):
+    usage: Annotated[_Counts | None, _Told] = None
+
+
+class _Message(_Shape):
+    content: _Text | None = None
+
+
+class _Chatted(_Shape):
+    message: _Message
+
+
+class _Chat(_Shape):
+    choices: _Only[_Chatted]
+
+
+class _LogProbability(_Shape):
+    token: _Text
+    # Above 0 is refused where it is used.
+    logprob: float
+
+
+class _Position(_Shape):
+    top_logprobs: list[_LogProbability]
+
+
+class _LogProbabilities(_Shape):
+    # Of all positions but the first nothing is used.
+    content: list[Any]
+
+
+class _Logged(_Shape):
+    logprobs: Annotated[_LogProbabilities | None, _Told] = None
+
+
+class _LoggedChat(_Shape):
+    choices: _Only[_Logged]
+
+
+class _LlamaCppCompletion(_Shape):
+    generation_settings: dict[_Text, Any]
+    tokens: list[_Count] | None = None
+    # Compared with what was sent, whatever they are.
+    truncated: Any = None
+    stop_type: Any = None
+    tokens_evaluated: Any = None
+    tokens_predicted: Any = None
+
+
+class _Completed(_Shape):
+    token_ids: list[_Count] | None = None
+    prompt_token_ids: Annotated[list[Any] | None, _Told] = None
+    finish_reason: Any = None
+
+
+class _Completion(_Shape):
+    choices: _Only[_Completed]
+    usage: Annotated[dict[_Text, Any] | None, _Told] = None
+
+
+class _Tokenised(_Shape):
+    tokens: Annotated[list[_Count], Field(min_length=1)]
+
+
+def _read(shape: type[_AnyShape], found: object, wrong: str, **fields: str) -> _AnyShape:
+    """Return a value in its shape.
+
+    Args:
+        wrong: the error's words.
+        fields: others for some fields, by name, where such a field is what is wrong.
+
+    Raises:
+        BadReply: it has another shape.
+    """
+    try:
+        return shape.model_validate(found)
+    except ValidationError as error:
+        place = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
+    raise BadReply(next((fields[name] for name in reversed(place) if name in fields), wrong))
+
+
 def tokens_used(reply: dict[str, Any]) -> tuple[int, int]:
     """Return the tokens read and written, as the server counts them; 0 where it does not, or says what cannot be."""
-    usage = reply.get("usage")
-    if isinstance(usage, dict):
-        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    else:
-        counts = reply.get("tokens_evaluated"), reply.get("tokens_predicted")
-    return tuple(count if _is_count(count) else 0 for count in counts)  # type: ignore[return-value]
+    counted = _Counted.model_validate(reply)
+    if counted.usage is not None:
+        return counted.usage.prompt_tokens or 0, counted.usage.completion_tokens or 0
+    return counted.tokens_evaluated or 0, counted.tokens_predicted or 0
 
 
 def chat_text(reply: dict[str, Any]) -> str | None:
     """Return the text of the one answer; None where the server sent none."""
-    message = _only_choice(reply).get("message")
-    if not isinstance(message, dict):
-        raise BadReply("the reply holds no message")
-    content = message.get("content")
-    if content is not None and not isinstance(content, str):
-        raise BadReply("the message's content is not a text")
-    return content
+    chat = _read(
+        _Chat,
+        reply,
+        _NOT_ONE_CHOICE,
+        message="the reply holds no message",
+        content="the message's content is not a text",
+    )
+    return chat.choices[0].message.content
 
 
 def first_token(reply: dict[str, Any]) -> list[tuple[str, float]]:
     """Return the most probable first tokens with their log-probabilities."""
-    found = _only_choice(reply).get("logprobs")
-    if not isinstance(found, dict) or not isinstance(found.get("content"), list):
+    logged = _read(_LoggedChat, reply, _NOT_ONE_CHOICE).choices[0].logprobs
+    if logged is None:
         raise Unable("the server returns no log-probabilities")
-    if not found["content"]:
+    if not logged.content:
         raise BadReply("the reply holds no token, so no log-probabilities either")
-    first = found["content"][0]
-    top = first.get("top_logprobs") if isinstance(first, dict) else None
-    if not isinstance(top, list) or not all(_is_log_probability(entry) for entry in top):
-        raise BadReply("the log-probabilities are not in the form of the protocol")
-    return [(entry["token"], float(entry["logprob"])) for entry in top]
+    first = _read(_Position, logged.content[0], "the log-probabilities are not in the form of the protocol")
+    return [(entry.token, entry.logprob) for entry in first.top_logprobs]
 
 
 def llama_cpp_continuation(
     reply: dict[str, Any], prompt: Sequence[int], limit: int, temperature: float
 ) -> Continuation:
     """Return what llama.cpp continued with, having checked that it sampled as it was told to."""
-    used = reply.get("generation_settings")
-    if not isinstance(used, dict):
-        raise BadReply("the reply does not say how it was sampled")
+    found = _read(
+        _LlamaCppCompletion,
+        reply,
+        "the reply does not say how it was sampled",
+        tokens=_NOT_WHOLE,
+    )
     wanted = _LLAMA_CPP_PLAIN | {"temperature": float(temperature), "n_predict": limit}
     for name, value in wanted.items():
-        if not _same(used.get(name), value):
-            raise Unable(f"the server sampled with {name} = {_shown(used.get(name))}, not {value!r}")
-    tokens = _token_ids(reply.get("tokens"))
-    if reply.get("truncated"):
+        used = found.generation_settings.get(name)
+        if not _same(used, value):
+            raise Unable(f"the server sampled with {name} = {_shown(used)}, not {value!r}")
+    tokens = _token_ids(found.tokens)
+    if found.truncated:
         raise Unable(f"prompt and {limit} more tokens do not fit into the server's context")
-    if reply.get("tokens_evaluated") != len(prompt):
-        read = _shown(reply.get("tokens_evaluated"))
-        raise Unable(f"the server read {read} tokens of a prompt of {len(prompt)}")
-    return _whole(tokens, limit, ended=reply.get("stop_type") == "eos", predicted=reply.get("tokens_predicted"))
+    if found.tokens_evaluated != len(prompt):
+        raise Unable(f"the server read {_shown(found.tokens_evaluated)} tokens of a prompt of {len(prompt)}")
+    return _whole(tokens, limit, ended=found.stop_type == "eos", predicted=found.tokens_predicted)
 
 
 def completions_continuation(reply: dict[str, Any], prompt: Sequence[int], limit: int) -> Continuation:
     """Return what a completions server continued with."""
-    choice = _only_choice(reply)
-    tokens = _token_ids(choice.get("token_ids"))
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    echoed = choice.get("prompt_token_ids")
-    read = len(echoed) if isinstance(echoed, list) else usage.get("prompt_tokens", len(prompt))
-    if read != len(prompt) or (isinstance(echoed, list) and list(prompt) != echoed):
+    found = _read(_Completion, reply, _NOT_ONE_CHOICE, token_ids=_NOT_WHOLE)
+    choice, usage = found.choices[0], found.usage or {}
+    tokens, echoed = _token_ids(choice.token_ids), choice.prompt_token_ids
+    read = usage.get("prompt_tokens", len(prompt)) if echoed is None else len(echoed)
+    if read != len(prompt) or (echoed is not None and echoed != list(prompt)):
         raise Unable(f"the server read {_shown(read)} tokens of a prompt of {len(prompt)}, or others than it was sent")
-    ended = choice.get("finish_reason") == "stop"
-    return _whole(tokens, limit, ended=ended, predicted=usage.get("completion_tokens", len(tokens)))
+    predicted = usage.get("completion_tokens", len(tokens))
+    return _whole(tokens, limit, ended=choice.finish_reason == "stop", predicted=predicted)
 
 
 def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) -> Continuation:
@@ -134,33 +259,26 @@ def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) 
     return Continuation(tokens, ended)
 
 
-def _only_choice(reply: dict[str, Any]) -> dict[str, Any]:
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
-        raise BadReply("the reply does not hold one choice")
-    return choices[0]
-
-
-def _token_ids(found: Any) -> tuple[int, ...]:
+def _token_ids(found: Sequence[int] | None) -> tuple[int, ...]:
     if found is None:
         raise Unable(
             "the server returns no token ids; a text tokenised again comes back changed, so it cannot write proposals"
         )
-    if not isinstance(found, list) or not all(_is_count(token) for token in found):
-        raise BadReply("the token ids are not whole numbers")
     return tuple(found)
 
 
 def token_ids_of(reply: dict[str, Any]) -> tuple[int, ...]:
     """Return what a text was turned into; at least one token."""
-    tokens = reply.get("tokens")
-    if not isinstance(tokens, list) or not tokens or not all(_is_count(token) for token in tokens):
-        raise BadReply("the server did not turn the prompt into token ids")
-    return tuple(tokens)
+    return tuple(_read(_Tokenised, reply, "the server did not turn the prompt into token ids").tokens)
 
 
 def text_of(reply: dict[str, Any], name: str, tokens: int) -> str:
-    """Return the text that some tokens were turned into, as it can be stored."""
+    """Return the text that some tokens were turned into, as it can be stored.
+
+    Args:
+        name: of the field that holds it.
+        tokens: how many there were.
+    """
     text = reply.get(name)
     if not isinstance(text, str):
         raise BadReply("the server did not turn the token ids into a text")
@@ -171,38 +289,24 @@ def text_of(reply: dict[str, Any], name: str, tokens: int) -> str:
 
 def prompt_of(reply: dict[str, Any]) -> str:
     """Return a chat with its template applied, ready to be sent back."""
-    if not is_sendable(reply.get("prompt")):
+    prompt = reply.get("prompt")
+    if not is_sendable(prompt):
         raise BadReply("the server did not apply its chat template")
-    return reply["prompt"]
+    return prompt
 
 
-def is_sendable(value: Any) -> bool:
+def is_sendable(value: object) -> TypeGuard[str]:
     """Say whether a value is a text that can be sent back to the server."""
     return isinstance(value, str) and not _UNSTORABLE.search(value)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
-
-
-def _is_log_probability(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
+def _same(used: object, wanted: object) -> bool:
+    if not isinstance(wanted, float):
+        return used == wanted
+    if isinstance(used, bool) or not isinstance(used, int | float):
         return False
-    value = entry.get("logprob")
-    # Above 0 is refused where it is used; a whole number may be too large for a float.
-    return isinstance(value, float) or (_is_whole(value) and abs(value) <= _LARGEST_COUNT)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _same(used: Any, wanted: Any) -> bool:
-    if isinstance(wanted, float):
-        # llama.cpp computes in single precision.
-        is_number = isinstance(used, float) or (_is_whole(used) and abs(used) <= _LARGEST_COUNT)
-        return is_number and abs(used - wanted) <= 1e-6 * max(1.0, abs(wanted))
-    return used == wanted
+    # llama.cpp computes in single precision. A whole number may be too large for a float.
+    return abs(used) <= _LARGEST_COUNT and abs(used - wanted) <= 1e-6 * max(1.0, abs(wanted))
 
 
 class _Short(reprlib.Repr):

@@ -72,7 +72,7 @@ def held(endpoint: Endpoint, wanted: int, patience_s: float = PATIENCE_S) -> Ite
 
 def _take(endpoint: Endpoint, wanted: int, until: datetime) -> list[int]:
     now = timezone.now()
-    taken = []
+    taken: list[int] = []
     for slot in _slots_of(endpoint, now):
         if len(taken) == wanted:
             break

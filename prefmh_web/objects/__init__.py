@@ -1,0 +1,10 @@
+"""How objects are shown to people, given to models, and measured: a presenter for each kind of object."""
+
+from prefmh_web.objects.images.presenter import Images
+from prefmh_web.objects.kind import ObjectKind, StoredObject
+from prefmh_web.objects.molecules.presenter import Molecules
+from prefmh_web.objects.texts.presenter import Texts
+
+OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
+
+__all__ = ["OBJECT_KINDS", "ObjectKind", "StoredObject"]

@@ -1,4 +1,4 @@
-"""The files of a campaign: where pictures lie, and removing what no row names any more."""
+"""The files of a campaign: where pictures lie, removing what no row names any more, and sending them to browsers."""
 
 from collections.abc import Container, Iterable
 from hashlib import sha256
@@ -6,11 +6,36 @@ from hashlib import sha256
 import numpy as np
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
-from PIL import Image
+from django.http import Http404, HttpRequest, HttpResponse
 
+from prefmh_web.objects.kind import Look, ObjectKind, Pixels, StoredObject
+
+# An object never changes once its campaign has started, so a browser may keep its picture.
+_KEEP = "private, max-age=86400, immutable"
 _PICTURES = "pictures"
 # Beside the folders of a catalog's readings, which are numbers.
-_PAINTED = "painted"
+_RENDERED = "painted"
+
+
+def look_of(request: HttpRequest) -> Look:
+    """Read the address's query: `dark`, `marked` and `small`, each present or not."""
+    return Look(**{name: name in request.GET for name in ("dark", "marked", "small")})
+
+
+def response(kind: ObjectKind, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> HttpResponse:
+    """Return an object's picture as a response. Who may see it is the caller's to check.
+
+    Raises:
+        Http404: the kind has no pictures, or the file is lost.
+    """
+    try:
+        picture = kind.media(shown, look, beside)
+    except FileNotFoundError as error:
+        raise Http404("The file of this picture is lost.") from error
+    if picture is None:
+        raise Http404("This object has no picture.")
+    headers = {"Cache-Control": _KEEP, "X-Content-Type-Options": "nosniff"}
+    return HttpResponse(picture.body, content_type=picture.media_type, headers=headers)
 
 
 def picture_name(campaign_id: int, revision: int, place: int, ending: str) -> str:
@@ -18,9 +43,9 @@ def picture_name(campaign_id: int, revision: int, place: int, ending: str) -> st
     return f"{campaign_id}/{revision}/{place}.{ending}"
 
 
-def painted_name(campaign_id: int, code: str) -> str:
+def rendered_name(campaign_id: int, code: str) -> str:
     """Return the whole name of the picture that a model makes of a state: the same code, the same file."""
-    return f"{_PICTURES}/{campaign_id}/{_PAINTED}/{sha256(code.encode()).hexdigest()[:32]}.png"
+    return f"{_PICTURES}/{campaign_id}/{_RENDERED}/{sha256(code.encode()).hexdigest()[:32]}.png"
 
 
 def store(name: str, data: bytes) -> None:
@@ -36,18 +61,18 @@ def store(name: str, data: bytes) -> None:
         default_storage.delete(stored_as)
 
 
-def remove_painted(names: Iterable[str]) -> None:
+def remove_rendered(names: Iterable[str]) -> None:
     """Remove pictures of these whole names."""
     for name in names:
         default_storage.delete(name)
 
 
-def remove_painted_but(campaign_id: int, keep: Container[str]) -> None:
+def remove_rendered_but(campaign_id: int, keep: Container[str]) -> None:
     """Remove the pictures that a model has made for a campaign, but for those of these whole names."""
-    folder = f"{_PICTURES}/{campaign_id}/{_PAINTED}"
+    folder = f"{_PICTURES}/{campaign_id}/{_RENDERED}"
     if default_storage.exists(folder):
         found = (f"{folder}/{name}" for name in default_storage.listdir(folder)[1])
-        remove_painted(name for name in found if name not in keep)
+        remove_rendered(name for name in found if name not in keep)
 
 
 def remove_pictures(campaign_id: int, keep_revision: int | None = None) -> None:
@@ -60,8 +85,18 @@ def remove_pictures(campaign_id: int, keep_revision: int | None = None) -> None:
             _remove_folder(f"{folder}/{revision}")
 
 
-def pixels_in(name: str) -> np.ndarray:
+def stored(name: str) -> bytes:
+    """Return a stored file."""
+    with default_storage.open(name) as file:
+        body: bytes = file.read()
+        return body
+
+
+def pixels_in(name: str) -> Pixels:
     """Return a stored picture, sRGB, shape (height, width, 3), uint8."""
+    # Imported here: few processes look into pictures.
+    from PIL import Image
+
     with default_storage.open(name) as file, Image.open(file) as picture:
         return np.asarray(picture.convert("RGB"))
 

@@ -1,4 +1,4 @@
-"""How long people wait, measured where bytes enter and leave this process: requests, and ballots by socket."""
+"""How long people wait, measured where bytes enter and leave this process: requests, and votes by socket."""
 
 import time
 

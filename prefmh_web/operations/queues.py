@@ -4,6 +4,9 @@ Every question here gives up in time: it is asked when something is wrong. Toget
 than two seconds.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
@@ -13,12 +16,14 @@ from prefmh_web.operations.bounded import begin, within
 from prefmh_web.transport import shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu")
-# A broker that is well answers within some hundredths of a second.
-_PATIENCE_S = 0.6
+# A broker that is well answers within some hundredths of a second; a machine that is busy takes longer to ask.
+_PATIENCE_S = 0.7
 # Those without whose worker nothing goes on.
 NEEDED = ("default", "files")
 # Nobody knows how many workers there are, so all of this passes; the second only where one is missed.
-_WORKERS_ANSWER_S, _SLOW_WORKERS_ANSWER_S = 0.7, 3.0
+_WORKERS_ANSWER_S, _SLOW_WORKERS_ANSWER_S = 0.4, 3.0
+# What asking them takes beside.
+_MORE_S = 0.4
 
 
 class Unreachable(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -26,9 +31,11 @@ class Unreachable(Exception):  # noqa: N818 - reads as the sentence it starts
 
 
 def look_ahead(*, workers: bool) -> None:
-    """Ask the broker now, and its workers perhaps, for what `lengths` and `consumers` will want to know."""
+    """Start all checks below at once; those of the workers too if asked."""
     if settings.EMBEDDED:
         return
+    if not shared_redis.is_out():
+        begin(shared_redis.ask)
     begin(_lengths)
     if workers:
         begin(_active_queues, _WORKERS_ANSWER_S)
@@ -66,7 +73,7 @@ def consumers(is_urgent: bool = False) -> dict[str, set[str]]:
 def _consumers(patience_s: float) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     try:
-        answers = within(patience_s + _PATIENCE_S, _active_queues, patience_s)
+        answers = within(patience_s + _MORE_S, _active_queues, patience_s)
     except _broker_errors() as error:
         raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
     for worker, queues in answers.items():
@@ -87,8 +94,8 @@ def try_channel_layer() -> None:
     if shared_redis.is_out():
         raise Unreachable("The channel layer does not answer (Redis is not available).")
     try:
-        shared_redis.ask()
-    except shared_redis.errors() as error:
+        within(shared_redis.PATIENCE_S, shared_redis.ask)
+    except _layer_errors() as error:
         shared_redis.note_failure(error)
         raise Unreachable(f"The channel layer does not answer ({type(error).__name__}).") from error
 
@@ -97,7 +104,9 @@ def _lengths() -> dict[str, int]:
     bounds = {"socket_timeout": _PATIENCE_S, "socket_connect_timeout": _PATIENCE_S, "read_timeout": _PATIENCE_S}
     options = {**app.conf.broker_transport_options, **bounds}
     with app.connection_for_read(connect_timeout=_PATIENCE_S, transport_options=options) as connection:
-        connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=_PATIENCE_S)
+        # kombu takes parts of a second; its types say otherwise.
+        patience: dict[str, Any] = {"max_retries": 1, "interval_start": 0.2, "timeout": _PATIENCE_S}
+        connection.ensure_connection(**patience)
         return {queue: _length(connection, queue) for queue in QUEUES}
 
 
@@ -112,10 +121,14 @@ def _length(connection, queue: str) -> int:
         channel.close()
 
 
-def _active_queues(patience_s: float) -> dict[str, list[dict]]:
+def _active_queues(patience_s: float) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return app.control.inspect(timeout=patience_s).active_queues() or {}
 
 
-def _broker_errors() -> tuple[type[Exception], ...]:
+def _layer_errors() -> tuple[type[Exception], ...]:
+    return (TimeoutError, *shared_redis.errors())
+
+
+def _broker_errors() -> tuple[type[BaseException], ...]:
     # Each transport has its own, and kombu wraps some of them. A TimeoutError is an OSError.
     return (OperationalError, OSError, *app.connection_for_read().connection_errors)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from django.core.management.utils import get_random_secret_key
 
@@ -96,7 +97,7 @@ TEMPLATES = [
     }
 ]
 
-_SQLITE = {
+_SQLITE: dict[str, Any] = {
     "ENGINE": "django.db.backends.sqlite3",
     "NAME": DATA_DIR / "prefmh.sqlite3",
     "CONN_MAX_AGE": None,
@@ -122,7 +123,7 @@ def _make_private(path: Path) -> None:
 
 if EMBEDDED:
     _make_private(_SQLITE["NAME"])
-DATABASES = {"default": _SQLITE if EMBEDDED else _engines.database}
+DATABASES = {"default": _engines.database or _SQLITE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = _engines.redis_url
@@ -141,22 +142,24 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
-if not EMBEDDED:
+# Server mode alone has a broker.
+if _engines.broker_url is not None:
     CELERY_BROKER_URL = _engines.broker_url
-    # A message is gone once its task is done, not before: every task may run twice, none may be forgotten.
+    # A message is gone once its task is done, not before, where the broker can do that: a task may run twice.
     CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = True
     CELERY_WORKER_PREFETCH_MULTIPLIER = 1
     CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 55 * 60, 60 * 60
-    # Redis hands a message out again after this time, so it must be more than any task takes. A worker that dies
-    # keeps nobody waiting that long: the sweep gives the hint anew. A worker that waits for messages on a connection
-    # whose other end has vanished would wait for ever; the kernel tells it.
+    # Redis cannot: kombu would keep a list there of what is under way, and a worker that changes that list after it has
+    # lost Redis ends with an AttributeError (kombu 5.7). A message that is lost with its worker is given anew by the
+    # sweep, here as elsewhere. A worker that waits for messages on a connection whose other end has vanished would wait
+    # for ever; the kernel tells it.
     if CELERY_BROKER_URL.startswith("redis"):
         CELERY_BROKER_TRANSPORT_OPTIONS = {
-            "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT,
+            "ack_emulation": False,
             "socket_keepalive": True,
             "socket_keepalive_options": environment.keepalive(),
         }
-    # Sent once: `campaigns/publishing.py` tries again, and the sweep finds the work.
+    # Sent once: `transport/publishing.py` tries again, and the sweep finds the work.
     CELERY_TASK_PUBLISH_RETRY = False
     CELERY_BROKER_CONNECTION_TIMEOUT = 2
     CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

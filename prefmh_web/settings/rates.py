@@ -16,3 +16,6 @@ RATES = {
     # By researcher.
     "forms": "120/minute",
 }
+# Counted in memory by each process for itself, so that a vote waits for no other server. A person whose pages are on
+# several web processes may do it as often in each of them.
+PER_PROCESS = frozenset({"votes"})

@@ -37,8 +37,8 @@ class BoundedHandler(ASGIHandler):
         headers = dict(scope["headers"])
         stated, limit = headers.get(b"content-length", b"0"), await _limit(scope, headers)
         # In the folder of uploads: a container's /tmp is memory.
-        kept = {"max_size": settings.FILE_UPLOAD_MAX_MEMORY_SIZE, "dir": settings.FILE_UPLOAD_TEMP_DIR}
-        with SpooledTemporaryFile(**kept) as file:
+        memory, folder = settings.FILE_UPLOAD_MAX_MEMORY_SIZE, settings.FILE_UPLOAD_TEMP_DIR
+        with SpooledTemporaryFile(memory, dir=str(folder)) as file:
             try:
                 if not stated.isdigit() or int(stated) > limit:
                     raise _TooLarge

@@ -12,7 +12,8 @@ import threading
 from concurrent.futures import Future
 from functools import cache
 
-from channels.layers import get_channel_layer
+from channels.layers import BaseChannelLayer, get_channel_layer
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,14 @@ async def _send(groups: tuple[str, ...]) -> None:
         _quiet[group] = False
         together_s = _WATCHERS_TOGETHER_S if group.startswith("watchers.") else _TOGETHER_S
         asyncio.get_running_loop().call_later(together_s, _end_quiet, group)
-        await get_channel_layer().group_send(group, {"type": "look.again", "group": group})
+        await _layer().group_send(group, {"type": "look.again", "group": group})
+
+
+def _layer() -> BaseChannelLayer:
+    layer = get_channel_layer()
+    if layer is None:
+        raise ImproperlyConfigured("CHANNEL_LAYERS must name a layer as default.")
+    return layer
 
 
 def _end_quiet(group: str) -> None:
@@ -73,7 +81,7 @@ def _end_quiet(group: str) -> None:
         sending.add_done_callback(_log_failure)
 
 
-def _log_failure(sending: Future) -> None:
+def _log_failure(sending: Future[None]) -> None:
     if error := sending.exception():
         logger.error("could not notify open pages; they update with the next notification", exc_info=error)
 

@@ -1,5 +1,6 @@
 """A socket may be opened only by a page of this very site: same host, same port."""
 
+from asgiref.typing import ASGI3Application
 from channels.security.websocket import OriginValidator, WebsocketDenier
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -11,6 +12,8 @@ class SameOriginValidator(OriginValidator):
     Django's CSRF check does not see sockets, and channels' own AllowedHostsOriginValidator takes any port of an
     allowed host for the same site.
     """
+
+    application: ASGI3Application
 
     async def __call__(self, scope, receive, send):
         headers = dict(scope["headers"])

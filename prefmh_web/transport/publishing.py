@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from django.conf import settings
 from kombu import Connection
@@ -39,10 +41,21 @@ class Hint:
     arguments: tuple[int, ...]
     queue: str | None = None
 
-    def send(self, **options) -> None:
-        """Call the task."""
-        queue = {"queue": self.queue} if self.queue else {}
-        celery_app.tasks[self.task].apply_async(self.arguments, **queue, **options)
+    def send(self, connection: Connection | None = None) -> None:
+        """Call the task, by one of Celery's own connections if none is given."""
+        options: dict[str, Any] = {"connection": connection}
+        if self.queue:
+            options["queue"] = self.queue
+        celery_app.tasks[self.task].apply_async(self.arguments, **options)
+
+
+@cache
+def _load_tasks() -> None:
+    """Load the modules of tasks. Celery does so by itself in workers only; here tasks are called by name.
+
+    Not when Django starts: commands that give no hint, and are in a hurry, do without them.
+    """
+    celery_app.loader.import_default_modules()
 
 
 class Publisher:
@@ -116,7 +129,7 @@ class Publisher:
             self._sending = None
             self._changed.notify_all()
 
-    def _errors(self) -> tuple[type[Exception], ...]:
+    def _errors(self) -> tuple[type[BaseException], ...]:
         # Each transport has its own, and kombu wraps some of them.
         connection = self._connect()
         return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
@@ -130,6 +143,7 @@ class Publisher:
 
 def publish(hint: Hint) -> None:
     """See that a task is called soon, without waiting for it or for the broker."""
+    _load_tasks()
     if settings.EMBEDDED:
         hint.send()
     elif not _publisher.put(hint):
@@ -156,12 +170,16 @@ def _connection() -> Connection:
     return celery_app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
 
 
+def _new_publisher() -> Publisher:
+    return Publisher(_connection, lambda hint, connection: hint.send(connection))
+
+
 def _begin() -> None:
     global _publisher
-    _publisher = Publisher(_connection, lambda hint, connection: hint.send(connection=connection))
+    _publisher = _new_publisher()
 
 
-_begin()
+_publisher = _new_publisher()
 # A worker's children have neither the thread nor, perhaps, a lock that is free.
 os.register_at_fork(after_in_child=_begin)
 # A command that starts a campaign ends in the next moment.

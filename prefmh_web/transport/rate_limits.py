@@ -1,4 +1,5 @@
-"""How often somebody may do something: in memory embedded, in Redis where several processes share the counting.
+"""How often somebody may do something: in memory embedded, in Redis where several processes share the counting. A few
+rates are counted by each process for itself (`settings.rates.PER_PROCESS`).
 
     limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
     limits.spend_each(("votes", 1), ("forms", 2))     several at once
@@ -19,14 +20,15 @@ from collections.abc import Callable
 from functools import cache, wraps
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage, Storage
 from limits.strategies import MovingWindowRateLimiter
 
-from prefmh_web.settings.rates import RATES
+from prefmh_web.settings.rates import PER_PROCESS, RATES
 from prefmh_web.transport import shared_redis
 
 logger = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ logger = logging.getLogger(__name__)
 # Providers hand each customer this much of the newer addresses.
 _IPV6_PREFIX = 64
 
-Key = str | int
+Key = str | int | None
 # The name of a rate, and whom it counts against.
 Use = tuple[str, *tuple[Key, ...]]
 
@@ -81,10 +83,10 @@ def check_each(*uses: Use) -> None:
 def posts(name: str, who: Callable[[HttpRequest], Key]) -> Callable:
     """Decorate a view so that its form posts beyond the rate are answered with 429."""
 
-    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @polite
         @wraps(view)
-        def counted(request: HttpRequest, *arguments, **keywords) -> HttpResponse:
+        def counted(request: HttpRequest, *arguments, **keywords) -> HttpResponseBase:
             if request.method == "POST":
                 spend(name, who(request))
             return view(request, *arguments, **keywords)
@@ -94,11 +96,11 @@ def posts(name: str, who: Callable[[HttpRequest], Key]) -> Callable:
     return decorate
 
 
-def polite(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def polite(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Decorate a view so that a `TooMany` becomes a page with status 429 and Retry-After."""
 
     @wraps(view)
-    def answered(request: HttpRequest, *arguments, **keywords) -> HttpResponse:
+    def answered(request: HttpRequest, *arguments, **keywords) -> HttpResponseBase:
         try:
             return view(request, *arguments, **keywords)
         except TooMany as reason:
@@ -115,6 +117,7 @@ def polite(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 
 def by_user(request: HttpRequest) -> Key:
+    """Return who is signed in. Those who are not share a rate: the page sends them away anyway."""
     return request.user.pk
 
 
@@ -171,7 +174,7 @@ def _use_each(how: str, uses: tuple[Use, ...]) -> None:
 
 def _use(how: str, name: str, key: tuple[Key, ...]) -> None:
     rate, hashed = _rate(settings.RATE_LIMITS.get(name, RATES[name])), _hashed(key)
-    if not shared_redis.is_out():
+    if name not in PER_PROCESS and not shared_redis.is_out():
         try:
             _allow(_shared(), how, rate, name, hashed)
             return

@@ -5,7 +5,7 @@ voting. The pages of this process hear a message at once; those of the others he
 message may be lost, as with any layer: pages look again by themselves.
 
 All of an installation's messages go over one Redis channel, one subscription a process: a nudge is short, many within
-a moment are sent as one (`campaigns/live.py`), and most processes have a page that it is for.
+a moment are sent as one (`transport/nudges.py`), and most processes have a page that it is for.
 """
 
 import asyncio
@@ -16,7 +16,6 @@ import uuid
 from collections import defaultdict
 
 import redis
-from django.conf import settings
 from redis import asyncio as aioredis
 
 from prefmh_web.transport import shared_redis
@@ -127,7 +126,10 @@ class RedisLayer:
 
     async def _hear(self) -> None:
         patience = shared_redis.patience() | {"retry": None}
-        async with aioredis.Redis.from_url(settings.REDIS_URL, **patience) as client, client.pubsub() as subscription:
+        async with (
+            aioredis.Redis.from_url(shared_redis.address(), **patience) as client,
+            client.pubsub() as subscription,
+        ):
             await subscription.subscribe(self._redis_channel)
             was_asked = False
             while True:

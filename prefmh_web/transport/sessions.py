@@ -4,14 +4,17 @@ from importlib import import_module
 
 from channels.auth import get_user
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends.base import SessionBase
 
 
 def stored(key: str | None) -> SessionBase:
     """Return a session as stored; an empty one where it has ended or never was."""
-    return import_module(settings.SESSION_ENGINE).SessionStore(key)
+    store: SessionBase = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return store
 
 
-async def user_now(key: str | None):
+async def user_now(key: str | None) -> User | AnonymousUser:
     """Return who is signed in by a session now; nobody after signing out, deactivation or a changed password."""
-    return await get_user({"session": stored(key)})
+    user = await get_user({"session": stored(key)})  # type: ignore[typeddict-item]  # all of a scope that it reads
+    return user if isinstance(user, User) else AnonymousUser()

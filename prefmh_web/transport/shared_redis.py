@@ -7,8 +7,13 @@ A Redis that is frozen refuses nothing and answers nothing. Nobody who votes wai
 import logging
 import threading
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+if TYPE_CHECKING:
+    import redis
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +25,7 @@ _lock = threading.Lock()
 _out: threading.Thread | None = None
 
 
-def patience() -> dict:
+def patience() -> dict[str, Any]:
     """Return what redis-py needs to know so that a call gives up in time."""
     # The library comes with the extra `server` only. By itself it would try a call eleven times.
     from redis.backoff import NoBackoff
@@ -33,12 +38,23 @@ def patience() -> dict:
     }
 
 
+def address() -> str:
+    """Return where Redis is.
+
+    Raises:
+        ImproperlyConfigured: an embedded process, which has none, asks.
+    """
+    if settings.REDIS_URL is None:
+        raise ImproperlyConfigured("REDIS_URL is not set, and one process alone needs no Redis.")
+    return settings.REDIS_URL
+
+
 @cache
-def client():
+def client() -> "redis.Redis":
     """Return a client for calls that give up in time; any thread may use it."""
     import redis
 
-    return redis.Redis.from_url(settings.REDIS_URL, **patience())
+    return redis.Redis.from_url(address(), **patience())
 
 
 def errors() -> tuple[type[Exception], ...]:

@@ -37,16 +37,24 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._joined.discard(group)
         await self.channel_layer.group_discard(group, self.channel_name)
 
+    async def __call__(self, scope, receive, send):
+        try:
+            return await super().__call__(scope, receive, send)
+        finally:
+            # Channels says goodbye to a page that goes, and not to one whose message could not be handled.
+            await self.leave()
+
     async def dispatch(self, message):
         # Channels' own visits the database thread for every message, nudges included, to close old connections;
         # `database_sync_to_async` does that wherever the database is asked.
         await getattr(self, get_handler_name(message))(message)
 
-    def in_background(self, work: Coroutine) -> None:
-        """Run `work` until it ends or the socket does."""
+    def in_background(self, work: Coroutine) -> asyncio.Task:
+        """Run `work` until it ends, is cancelled, or the socket ends."""
         task = asyncio.create_task(work)
         task.add_done_callback(self._on_end)
         self._background.append(task)
+        return task
 
     async def leave(self) -> None:
         """Leave all groups and stop all background work."""

@@ -7,6 +7,7 @@ Every function takes one entry per judge, m in all, as its last axis. A judge's 
 with one division and the factors with one product (`factors`), so the rule is monotone in every K_i in floating point
 too: a verdict reached early is, bit for bit, the verdict all N votes would give. Any number of judges and any N up to
 2^62 will do: products and binomial coefficients that a double cannot hold are kept with an exponent of their own.
+Verdicts on small budgets come from a table of the same numbers, and need no arrays (`small_budgets`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from sampler.acceptance.averages import mean_acceptance
 from sampler.acceptance.factors import accepted
+from sampler.acceptance.small_budgets import bounds
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -106,6 +108,11 @@ def verdict(
     Raises:
         ValueError: an argument is not what it says above; the message names it.
     """
+    small = bounds(log_r0, uniform, votes_for, votes_cast, budgets)
+    if small is not None:
+        if small.accepts(small.lowest):
+            return Verdict.ACCEPT
+        return Verdict.UNDECIDED if small.accepts(small.highest) else Verdict.REJECT
     ratio = _scalar_log_ratio(log_r0)
     threshold = _uniform(uniform)
     limits = _vector("budgets", _budgets(budgets))
@@ -136,6 +143,10 @@ def askable(
     Raises:
         ValueError: as `verdict`; also when votes_cast + promised exceeds budgets.
     """
+    small = bounds(log_r0, uniform, votes_for, votes_cast, budgets)
+    found = None if small is None else small.askable(promised)
+    if found is not None:
+        return found
     ratio = _scalar_log_ratio(log_r0)
     threshold = _uniform(uniform)
     limits = _vector("budgets", _budgets(budgets))

@@ -19,7 +19,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from sampler.acceptance.binomial import PLAIN_VOTES, binomial_law, law_of_tallies
 from sampler.acceptance.factors import EXP_IS_SAFE, accepted
@@ -80,6 +79,9 @@ def _joined(outcomes: dict[Fraction, FloatArray], budget: int, chance: FloatArra
 
 def _of_one_judge(log_scale: FloatArray, chance: FloatArray, budget: int) -> FloatArray:
     """Return the mean of min(1, c K / (N - K + 1)) over K ~ Binomial(N, p), log c = `log_scale`."""
+    # Not with the module: SciPy takes a quarter of a second, and most commands never come here.
+    from scipy import special
+
     scale, chances = np.broadcast_arrays(log_scale, chance)
     c = np.exp(np.clip(scale, -EXP_IS_SAFE, EXP_IS_SAFE))
     most = np.floor(np.clip((budget + 1) / (1 + c), 0, budget))

@@ -37,8 +37,13 @@ def accepted(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray
     """
     # One path for all tallies of the same budgets: the rule must be monotone from one tally to the next.
     if limits.shape[-1] * int(limits.max(initial=1)).bit_length() <= _PLAIN_BITS:
-        return _accepted_plainly(ratio, np.prod(votes / (limits - votes + 1), axis=-1))
+        return _accepted_plainly(ratio, product_of_factors(votes, limits))
     return _accepted_scaled(ratio, *_scaled_product(votes / (limits - votes + 1)))
+
+
+def product_of_factors(votes: IntArray, limits: IntArray) -> FloatArray:
+    """Return prod_i K_i / (N_i - K_i + 1) as a double, shape (...); K_i and N_i of shape (..., m)."""
+    return np.asarray(np.prod(votes / (limits - votes + 1), axis=-1))
 
 
 def _scaled_product(factors: FloatArray) -> tuple[FloatArray, IntArray]:

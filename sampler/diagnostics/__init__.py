@@ -16,7 +16,7 @@ from sampler.diagnostics.cycles import CycleTest, Triangle, cycle_test, triangle
 from sampler.diagnostics.extras import MissingExtra
 from sampler.diagnostics.lean import Lean, side_lean
 from sampler.diagnostics.source_lean import SourceLean, source_lean
-from sampler.diagnostics.total_variation import total_variation, total_variation_curve
+from sampler.exact import total_variation, total_variation_curve
 
 __all__ = [
     "FEWEST_CLUSTERS",

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from sampler.diagnostics import newton
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights
 from sampler.diagnostics.comparisons import Comparisons
-from sampler.logistic import logistic
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -121,7 +121,7 @@ class JointFit:
     def votes_and_chances(self, fitted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return votes for the left item, votes, and the chance of the left one at a fit; all of shape (k,)."""
         wins, losses = (np.asarray(table.sum(axis=1)).reshape(-1) for table in (self.wins, self.losses))
-        return wins, wins + losses, logistic(self.design @ fitted)
+        return wins, wins + losses, expit(self.design @ fitted)
 
     def bias_of_lean(self, fitted: FloatArray) -> float:
         """Return the lean's bias to first order in 1/votes, at a fit of shape (n + 1,).

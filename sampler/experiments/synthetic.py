@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler import exact
-from sampler.diagnostics.total_variation import total_variation
+from sampler.exact import total_variation
 from sampler.rules import InvalidPlugIn, NVote, Oracle
 
 FloatArray = npt.NDArray[np.float64]

@@ -4,11 +4,13 @@ Everything here is a function of its arguments. The call itself, and so the netw
 
     prompts             chat messages as plain data, for one pair or one object
     special_tokens      what a text must not say to a model that judges it
-    presentation        which object is A and which is B, and what a label then says about the proposal
-    parsing             a reply to a label or a rating, or the reason why it is neither
+    labels              which object is A and which is B, and what a label then says about the proposal
+    replies             a reply to a label or a rating, or the reason why it is neither
     log_probabilities   log-probabilities of the labels to p, and votes drawn from p
-    pointwise           integer ratings and their mean
+    rating_scale        integer ratings and their mean
     truncation          seeing from replies that a server truncates
+
+And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
 """
 
 from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
 import numpy as np
+from scipy.special import expit
 
 from sampler.chain import State
 
@@ -24,9 +24,7 @@ class BradleyTerry(Generic[State]):
 
     def preference(self, current: State, proposal: State) -> float:
         """Return the probability that this judge prefers `proposal` to `current`."""
-        gap = self.score(proposal) - self.score(current)
-        # The two forms are equal; each is used where its exponential cannot overflow.
-        return 1 / (1 + math.exp(-gap)) if gap >= 0 else math.exp(gap) / (1 + math.exp(gap))
+        return float(expit(self.score(proposal) - self.score(current)))
 
     def vote(self, rng: np.random.Generator, current: State, proposal: State) -> bool:
         """Draw one vote: True for the proposal."""

@@ -1,12 +1,12 @@
 """Kernels: one file a proposal law q(x'|x), each with the recipe that names it.
 
-To add one: copy a file, give its recipe a new `kind`, add the recipe to `ComponentRecipe` in `mixture.py`, and say in
-`MOVES_IN` which spaces it moves in. The shared checks of `tests/support/kernels.py` then want a small instance of it.
+To add one: copy a file, give its recipe a new `kind` and its spaces (`moves_in`), and add the recipe to
+`ComponentRecipe` in `mixture.py`. The shared checks of `tests/support/kernels.py` then want a small instance of it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
@@ -19,14 +19,10 @@ from sampler.kernels.suffix import Suffix, SuffixRecipe
 
 KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="kind")]
 
-# The kinds of space by kernel. Of molecules p0 is known up to a constant only: no fresh draws there.
 MOVES_IN: dict[str, tuple[str, ...]] = {
-    "independent": ("catalog", "texts", "model-texts", "images", "model-images"),
-    "neighbours": ("catalog",),
-    "fragments": ("molecules",),
-    "suffix": ("texts", "model-texts"),
-    "crank-nicolson": ("images", "model-images"),
+    recipe.model_fields["kind"].default: recipe.moves_in for recipe in get_args(ComponentRecipe)
 }
+"""The kinds of space by the kind of kernel."""
 
 __all__ = [
     "MOVES_IN",

@@ -17,7 +17,7 @@ mixture is too.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,6 +42,8 @@ class CrankNicolsonRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    moves_in: ClassVar[tuple[str, ...]] = ("images", "model-images")
+    """The kinds of space."""
     kind: Literal["crank-nicolson"] = "crank-nicolson"
     beta: float = Field(gt=0, le=1)
 

@@ -22,14 +22,16 @@ are looked at, one for each class of equivalent ones.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sampler.chain import Proposal
-from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_state, seam
+from sampler.spaces.molecules.cutting import Cut, Pieces
+from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_state, seam
 from sampler.spaces.molecules.law import MoleculeLaw
 from sampler.spaces.molecules.space import GeneratedMolecules
 from sampler.spaces.molecules.vocabulary import Vocabulary
@@ -51,6 +53,8 @@ class FragmentsRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    moves_in: ClassVar[tuple[str, ...]] = ("molecules",)
+    """The kinds of space."""
     kind: Literal["fragments"] = "fragments"
     add: float = Field(default=0.5, gt=0, lt=1)
     convention: Convention = "exact"
@@ -83,6 +87,7 @@ class FragmentMoves:
         if convention not in ("exact", "paper"):
             raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
         self._vocabulary, self._law, self._add = vocabulary, law, add
+        self._has_filters = not law.is_by_size
         self._is_exact = convention == "exact"
         self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_state)
 
@@ -97,7 +102,7 @@ class FragmentMoves:
         if found is None:
             return Proposal(state, 0.0)
         product, log_p0, log_q_ratio = found
-        return Proposal(product, log_p0 - self._law.log_p0(graph.molecule) + log_q_ratio if self._is_exact else 0.0)
+        return Proposal(product, log_p0 - self._log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
 
     def log_r0(self, state: str, proposal: str) -> float:
         """Return the log base ratio of a move, worked out from the two molecules; -inf if it cannot be proposed.
@@ -116,7 +121,7 @@ class FragmentMoves:
             if pieces.kept == kept and pieces.arm in self._vocabulary and high.undoes(cut):
                 add, delete = self._log_q(low, high, cut, pieces)
                 gain = delete - add if one is low else add - delete
-                return self._law.log_p0(other.molecule) - self._law.log_p0(one.molecule) + gain
+                return self._log_p0(other) - self._log_p0(one) + gain
         return -math.inf
 
     def forget(self) -> None:
@@ -154,7 +159,7 @@ class FragmentMoves:
             return None
         atom = _pick(graph.rooms, place)
         product = attach(graph, atom, arm)
-        if product is None or (log_p0 := self._law.log_p0(product.molecule)) == -math.inf:
+        if product is None or (log_p0 := self._log_p0(product)) == -math.inf:
             return None
         if (undo := seam(product, atom, graph.size)) is None:
             return None
@@ -164,28 +169,42 @@ class FragmentMoves:
 
     def _shrink(self, rng: np.random.Generator, graph: MoleculeGraph) -> tuple[str, float, float] | None:
         place = rng.random()
-        if not graph.cuts:
+        if not graph.directed:
             return None
-        cut = _pick(graph.cuts, place)
+        cut = graph.cut(*_pick(graph.directed, place))
         if cut.size > self._vocabulary.largest:
             return None
-        pieces = graph.pieces(cut)
-        if pieces.arm not in self._vocabulary or not graph.undoes(cut) or (kept := self._kept(pieces)) is None:
+        if (
+            graph.arm(cut) not in self._vocabulary
+            or not graph.undoes(cut)
+            or (parted := self._part(graph, cut)) is None
+        ):
             return None
-        log_p0 = self._law.log_p0(kept.molecule)
+        kept, pieces = parted
+        log_p0 = self._log_p0(kept)
         if log_p0 == -math.inf:
             return None
         add, delete = self._log_q(kept, graph, cut, pieces)
         return pieces.kept, log_p0, add - delete
 
+    def _part(self, graph: MoleculeGraph, cut: Cut) -> tuple[MoleculeGraph, Pieces] | None:
+        """Return what a cut keeps and its pieces; `Pieces.atom` names the atom as `_log_q` wants it."""
+        if graph.is_plain and len(graph.alike(cut)) == 1:
+            kept, atom = graph.kept(cut)
+            return kept, Pieces(kept.smiles, graph.arm(cut), atom)
+        pieces = graph.pieces(cut)
+        low = self._kept(pieces)
+        return None if low is None else (low, pieces)
+
     def _log_q(self, low: MoleculeGraph, high: MoleculeGraph, made: Cut, pieces: Pieces) -> tuple[float, float]:
         """Return log q(high|low) and log q(low|high), given one cut of `high` that keeps `low` and what it makes.
 
-        `low` is numbered as its SMILES is written, so `Pieces.atom` names its atoms.
+        `Pieces.atom` names an atom of `low`: `low` is numbered as its SMILES is written wherever other pieces than
+        the ones given may have to be compared with them.
         """
         directed = 0
         sites: dict[str, set[int]] = {}
-        for same in _classes(high, made):
+        for same in high.alike(made):
             each = pieces if made in same else high.pieces(same[0])
             if each.kept == pieces.kept and each.arm in self._vocabulary and high.undoes(same[0]):
                 directed += len(same)
@@ -194,7 +213,7 @@ class FragmentMoves:
             self._vocabulary.weights[arm] * sum(rank in ranks for rank in low.ranks) for arm, ranks in sites.items()
         )
         add = math.log(self._add) - math.log(len(low.rooms)) + math.log(ways)
-        return add, math.log(1 - self._add) + math.log(directed) - math.log(len(high.cuts))
+        return add, math.log(1 - self._add) + math.log(directed) - math.log(2 * len(high.bonds))
 
     def _inside(self, state: str) -> MoleculeGraph:
         graph = self._graph(state)
@@ -208,8 +227,13 @@ class FragmentMoves:
         except ValueError:
             return None
 
+    def _log_p0(self, graph: MoleculeGraph) -> float:
+        if self._has_filters:
+            graph.sanitise()
+        return self._law.log_p0(graph.molecule)
+
     def _is_allowed(self, graph: MoleculeGraph | None) -> bool:
-        return graph is not None and self._law.log_p0(graph.molecule) > -math.inf
+        return graph is not None and self._log_p0(graph) > -math.inf
 
 
 @lru_cache(maxsize=_REMEMBERED_KERNELS)
@@ -217,23 +241,9 @@ def _build(recipe: FragmentsRecipe, space: GeneratedMolecules) -> FragmentMoves:
     return FragmentMoves(space.vocabulary, space.law, recipe.add, recipe.convention)
 
 
-def _pick(things: tuple[Thing, ...], place: float) -> Thing:
+def _pick(things: Sequence[Thing], place: float) -> Thing:
     return things[min(int(place * len(things)), len(things) - 1)]
 
 
 def _size(one: tuple[MoleculeGraph, str]) -> int:
     return one[0].size
-
-
-def _classes(graph: MoleculeGraph, made: Cut) -> list[list[Cut]]:
-    """Return the cuts that drop the same atoms as `made` would, hydrogens aside, equivalent ones together."""
-    rivals = [cut for cut in graph.cuts if cut.size == made.size]
-    if len(rivals) == 1:
-        return [rivals]
-    found: dict[tuple[int, int], list[Cut]] = {}
-    for cut in rivals:
-        found.setdefault((graph.ranks[cut.keep], graph.ranks[cut.drop]), []).append(cut)
-    if len(found) == 1:
-        return [rivals]
-    composition = graph.composition(made)
-    return [same for same in found.values() if graph.composition(same[0]) == composition]

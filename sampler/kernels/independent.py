@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, Literal
+from typing import ClassVar, Generic, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +17,9 @@ class IndependentRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # Of molecules p0 is known up to a constant only: no fresh draws there.
+    moves_in: ClassVar[tuple[str, ...]] = ("catalog", "texts", "model-texts", "images", "model-images")
+    """The kinds of space."""
     kind: Literal["independent"] = "independent"
 
     def build(self, space: Refreshing[State]) -> Independent[State]:

@@ -7,7 +7,7 @@ Degrees differ once nearest-neighbour lists are made symmetric, so the ratio doe
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +21,8 @@ class NeighboursRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    moves_in: ClassVar[tuple[str, ...]] = ("catalog",)
+    """The kinds of space."""
     kind: Literal["neighbours"] = "neighbours"
 
     def build(self, catalog: Catalog) -> Neighbours:

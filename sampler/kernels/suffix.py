@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -33,7 +33,7 @@ from pydantic import BaseModel, ConfigDict
 from sampler.chain import Proposal
 from sampler.spaces.texts.space import Writing, WrittenTexts
 
-Cut = Literal["limit", "length"]
+CutLaw = Literal["limit", "length"]
 
 
 class SuffixRecipe(BaseModel):
@@ -41,8 +41,10 @@ class SuffixRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    moves_in: ClassVar[tuple[str, ...]] = ("texts", "model-texts")
+    """The kinds of space."""
     kind: Literal["suffix"] = "suffix"
-    cut: Cut = "limit"
+    cut: CutLaw = "limit"
 
     def build(self, space: WrittenTexts) -> Suffix:
         """Return the kernel on this space."""
@@ -60,7 +62,7 @@ class Suffix:
         ValueError: `cut` is neither.
     """
 
-    def __init__(self, space: WrittenTexts, cut: Cut = "limit") -> None:
+    def __init__(self, space: WrittenTexts, cut: CutLaw = "limit") -> None:
         if cut not in ("limit", "length"):
             raise ValueError(f"cut must be 'limit' or 'length', not {cut!r}")
         self._space, self._cut = space, cut

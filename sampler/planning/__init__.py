@@ -14,15 +14,15 @@ A policy may look at the votes cast so far; the accept law does not depend on it
 from sampler.planning.expectation import expected_votes, mean_votes
 from sampler.planning.plan import Request, VotePlan
 from sampler.planning.policies import FewestVotes, JudgeByJudge, Policy, RoundRobin
-from sampler.planning.tally_grid import Question
+from sampler.planning.tally_grid import TallyGrid
 
 __all__ = [
     "FewestVotes",
     "JudgeByJudge",
     "Policy",
-    "Question",
     "Request",
     "RoundRobin",
+    "TallyGrid",
     "VotePlan",
     "expected_votes",
     "mean_votes",

@@ -11,7 +11,7 @@ from sampler.planning.policies import FixedOrder, JudgeByJudge, Policy, ahead, b
 from sampler.planning.tally_grid import (
     MOST_TALLIES,
     Counts,
-    Question,
+    TallyGrid,
     after_a_vote,
     bounds,
     full_acceptance,
@@ -56,8 +56,8 @@ def expected_votes(
     at_once = max(1, MOST_TALLIES // (4 * tallies_of(limits)))
     total = 0.0
     for begin in range(0, len(points), at_once):
-        question = Question(log_r0, points[begin : begin + at_once], limits)
-        total += float(weights[begin : begin + at_once] @ _votes_to_come(policy, question, chances))
+        grid = TallyGrid(log_r0, points[begin : begin + at_once], limits)
+        total += float(weights[begin : begin + at_once] @ _votes_to_come(policy, grid, chances))
     return total
 
 
@@ -98,16 +98,16 @@ def _looked_up(table: FloatArray) -> Callable[[IntArray], FloatArray]:
     return lambda votes: np.asarray(table[tuple(votes)])
 
 
-def _votes_to_come(policy: Policy, question: Question, chances: FloatArray | None) -> FloatArray:
-    """Return the mean number of votes under each uniform of the question, shape (u,)."""
-    choices = policy.choices(question)
+def _votes_to_come(policy: Policy, grid: TallyGrid, chances: FloatArray | None) -> FloatArray:
+    """Return the mean number of votes under each uniform of the grid, shape (u,)."""
+    choices = policy.choices(grid)
     to_come: dict[Counts, FloatArray] = {}
-    for cast in reversed(list(question.casts())):
-        undecided = question.open(cast)
+    for cast in reversed(list(grid.casts())):
+        undecided = grid.open(cast)
         votes: FloatArray = np.zeros(undecided.shape)
-        for judge in question.judges_left(cast):
+        for judge in grid.judges_left(cast):
             chance = believed(cast, judge) if chances is None else float(chances[judge])
             after = 1 + ahead(to_come[after_a_vote(cast, judge)], judge, chance)
             votes = np.where(undecided & (choices[cast] == judge), after, votes)
         to_come[cast] = votes
-    return to_come[(0,) * len(question.budgets)].reshape(-1)
+    return to_come[(0,) * len(grid.budgets)].reshape(-1)

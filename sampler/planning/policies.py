@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sampler.planning.tally_grid import Counts, Question, after_a_vote
+from sampler.planning.tally_grid import Counts, TallyGrid, after_a_vote
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -20,7 +20,7 @@ NextJudge = Callable[[Counts, Counts], int]
 class Policy(Protocol):
     """Decides from n, k, U, log r0 and the budgets, and from nothing a judge has not said yet."""
 
-    def choices(self, question: Question) -> Choices:
+    def choices(self, grid: TallyGrid) -> Choices:
         """Return the judge to ask next, for every n but the last; read only where the verdict is open."""
         ...
 
@@ -44,9 +44,9 @@ class RoundRobin:
         """Return the judge to ask after n votes."""
         return min((n, judge) for judge, n in enumerate(cast) if n < budgets[judge])[1]
 
-    def choices(self, question: Question) -> Choices:
+    def choices(self, grid: TallyGrid) -> Choices:
         """Return the same judge whatever the votes said."""
-        return _whatever_was_said(self, question)
+        return _whatever_was_said(self, grid)
 
     def follow(self, log_r0: float, uniform: float, budgets: Counts) -> NextJudge:
         """Return the same judge whatever the votes said."""
@@ -60,9 +60,9 @@ class JudgeByJudge:
         """Return the judge to ask after n votes."""
         return next(judge for judge, n in enumerate(cast) if n < budgets[judge])
 
-    def choices(self, question: Question) -> Choices:
+    def choices(self, grid: TallyGrid) -> Choices:
         """Return the same judge whatever the votes said."""
-        return _whatever_was_said(self, question)
+        return _whatever_was_said(self, grid)
 
     def follow(self, log_r0: float, uniform: float, budgets: Counts) -> NextJudge:
         """Return the same judge whatever the votes said."""
@@ -81,9 +81,9 @@ class FewestVotes:
     judge. The belief only decides whom to ask: the verdict is the rule's.
     """
 
-    def choices(self, question: Question) -> Choices:
+    def choices(self, grid: TallyGrid) -> Choices:
         """Return the minimising judge at every tally."""
-        return _least(question)[0]
+        return _least(grid)[0]
 
     def follow(self, log_r0: float, uniform: float, budgets: Counts) -> NextJudge:
         """Work out every tally of this comparison once, and look the judge up.
@@ -91,12 +91,12 @@ class FewestVotes:
         Raises:
             ValueError: the budgets leave too many tallies to plan on.
         """
-        choices = self.choices(Question(log_r0, uniform, budgets))
+        choices = self.choices(TallyGrid(log_r0, uniform, budgets))
         return lambda votes, cast: int(choices[cast][(*votes, 0)])
 
-    def belief(self, question: Question) -> FloatArray:
+    def belief(self, grid: TallyGrid) -> FloatArray:
         """Return V(0, 0), the votes expected under the belief before the first vote, shape (u,)."""
-        return _least(question)[1]
+        return _least(grid)[1]
 
 
 def believed(cast: Counts, judge: int) -> FloatArray:
@@ -113,12 +113,12 @@ def ahead(later: FloatArray, judge: int, chance: FloatArray | float) -> FloatArr
     return np.asarray(chance * in_favour + (1 - chance) * against)
 
 
-def _least(question: Question) -> tuple[Choices, FloatArray]:
+def _least(grid: TallyGrid) -> tuple[Choices, FloatArray]:
     choices: dict[Counts, IntArray] = {}
     to_come: dict[Counts, FloatArray] = {}
-    for cast in reversed(list(question.casts())):
-        undecided = question.open(cast)
-        left = question.judges_left(cast)
+    for cast in reversed(list(grid.casts())):
+        undecided = grid.open(cast)
+        left = grid.judges_left(cast)
         if not left:
             to_come[cast] = np.zeros(undecided.shape)
             continue
@@ -126,12 +126,8 @@ def _least(question: Question) -> tuple[Choices, FloatArray]:
         best = np.argmin(each, axis=0)
         choices[cast] = np.array(left)[best]
         to_come[cast] = np.where(undecided, 1 + np.min(each, axis=0), 0.0)
-    return choices, to_come[(0,) * len(question.budgets)].reshape(-1)
+    return choices, to_come[(0,) * len(grid.budgets)].reshape(-1)
 
 
-def _whatever_was_said(policy: FixedOrder, question: Question) -> Choices:
-    return {
-        cast: np.array(policy.next_judge(cast, question.budgets))
-        for cast in question.casts()
-        if cast != question.budgets
-    }
+def _whatever_was_said(policy: FixedOrder, grid: TallyGrid) -> Choices:
+    return {cast: np.array(policy.next_judge(cast, grid.budgets)) for cast in grid.casts() if cast != grid.budgets}

@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Counts = tuple[int, ...]
 
-# Tallies (k, n) times uniforms that one question may have: some 100 MiB of tables.
+# Tallies (k, n) times uniforms that one comparison may have: some 100 MiB of tables.
 MOST_TALLIES: Final = 4_000_000
 
 
-class Question:
+class TallyGrid:
     """log r0, some uniforms U to decide under side by side, and budgets N_i.
 
     Every verdict comes from one table, A(K) = min(1, r0 prod_i K_i / (N_i - K_i + 1)) at all full tallies K: with

@@ -1,0 +1,5 @@
+"""The record of a campaign: how an export is written, how it is read, and how every decision of it is made again."""
+
+from sampler.record import schema
+
+__all__ = ["schema"]

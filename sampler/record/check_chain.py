@@ -8,24 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from sampler.acceptance import Verdict
-from sampler.chain import Comparison, Tally, advance, tell
-from sampler.record.draw_source import Chronicle
-from sampler.record.state_index import Ledger
+from sampler.chain import Comparison, Tally, advance
+from sampler.record.draw_source import DrawSource
+from sampler.record.state_index import StateIndex
 
 Row = Mapping[str, str]
-Place = tuple[int, int]
+StepKey = tuple[int, int]
 """The chain and the step."""
+
+
+def step_key(row: Row) -> StepKey:
+    """Return the step that a row is about."""
+    return int(row["chain"]), int(row["step"])
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The rows of a record's CSV files; states and steps in order."""
+
+    states: list[Row]
+    steps: list[Row]
+    votes: list[Row]
+    samples: list[Row]
+    ratings: list[Row]
+
+    @cached_property
+    def counted_votes(self) -> dict[StepKey, list[Row]]:
+        """The votes that counted, in order, by step; a step that had late votes only is there too."""
+        by_step: dict[StepKey, list[Row]] = {}
+        for row in self.votes:
+            cast = by_step.setdefault(step_key(row), [])
+            if row["number"]:
+                cast.append(row)
+        for cast in by_step.values():
+            cast.sort(key=lambda row: int(row["number"]))
+        return by_step
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where the record does not say what the recomputation gives."""
+    """One point where the record does not say what the recomputation gives."""
 
     chain: int
     step: int
@@ -54,38 +82,25 @@ class Evidence(Protocol):
         """
         ...
 
-
-class Votes:
-    """Each step's counted votes in order, by its place."""
-
-    def __init__(self, votes_of: Mapping[Place, list[Row]]) -> None:
-        self._votes_of = votes_of
-
-    def settle(
-        self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
-    ) -> Generator[Difference, None, Verdict]:
-        """Return the verdict of the step's votes; see `Evidence`."""
-        cast = self._votes_of.get((comparison.chain, comparison.step), [])
-        yield from _compare_voters(comparison, cast)
-        tally, verdict = yield from _count(comparison, cast)
-        yield from compare_outcome(comparison, row, tally, verdict)
-        return verdict
+    def compare_vote(self, row: Row) -> Iterator[Difference]:
+        """Yield where a row of votes.csv is not as it should be, whether the vote counted or not."""
+        ...
 
 
-def retrace(
-    chronicle: Chronicle,
-    ledger: Ledger,
+def check_chain(
+    draws: DrawSource,
+    index: StateIndex,
     length: int,
     chain: int,
     rows: list[Row],
     evidence: Evidence,
-    visits: dict[Place, int],
+    visits: dict[StepKey, int],
 ) -> Iterator[Difference]:
     """Yield where a chain's steps and samples differ from what its evidence gives.
 
     Args:
-        chronicle: the chain's draws.
-        ledger: the record's states.
+        draws: the chain's draws.
+        index: the record's states.
         length: how many steps the recipe asks for.
         rows: the chain's steps in order.
         evidence: its votes or ratings.
@@ -95,9 +110,9 @@ def retrace(
         KeyError: a row lacks a column.
         ValueError: a cell is not what its column holds.
     """
-    position = chronicle.begin(chain)
-    number = ledger.number(chain, 0, position.state)
-    yield from _compare_state(ledger, (chain, 0), number, position.state)
+    position = draws.begin(chain)
+    number = index.number(chain, 0, position.state)
+    yield from _compare_state(index, (chain, 0), number, position.state)
     yield from _compare_sample((chain, 0), number, visits)
     verdict = None
     for row in rows:
@@ -108,11 +123,11 @@ def retrace(
         if position.step == length:
             yield Difference(chain, length + 1, "the step", "one", f"none: the last step is {length}")
             return
-        comparison = chronicle.ask(position, row)
-        new = number if comparison.is_identity else ledger.number(chain, comparison.step, comparison.proposal)
+        comparison = draws.ask(position, row)
+        new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
         drawn_differently = [
             *_compare_draw(comparison, number, new, row),
-            *_compare_state(ledger, (chain, comparison.step), new, comparison.proposal),
+            *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
         ]
         yield from drawn_differently
         if drawn_differently:
@@ -125,21 +140,9 @@ def retrace(
             yield from _compare_sample((chain, position.step), number, visits)
 
 
-def is_for_proposal(vote: Row) -> bool:
-    """Return what a vote's sides say.
-
-    Raises:
-        ValueError: a side is neither left nor right.
-    """
-    for column in ("proposal_side", "chosen_side"):
-        if vote[column] not in ("left", "right"):
-            raise ValueError(f"{column} must be left or right, not “{vote[column]}”")
-    return vote["chosen_side"] == vote["proposal_side"]
-
-
-def _compare_state(ledger: Ledger, place: Place, number: int, state: Any) -> Iterator[Difference]:
-    for recorded, recomputed in ledger.compare(number, state):
-        yield Difference(*place, f"state {number}", recorded, recomputed)
+def _compare_state(index: StateIndex, key: StepKey, number: int, state: Any) -> Iterator[Difference]:
+    for recorded, recomputed in index.compare(number, state):
+        yield Difference(*key, f"state {number}", recorded, recomputed)
 
 
 def _compare_draw(comparison: Comparison[Any], current: int, proposal: int, row: Row) -> Iterator[Difference]:
@@ -164,38 +167,6 @@ def _counts(cell: str) -> tuple[int, ...]:
     return tuple(int(number) for number in cell.split())
 
 
-def _compare_voters(comparison: Comparison[Any], cast: list[Row]) -> Iterator[Difference]:
-    differs = partial(Difference, comparison.chain, comparison.step)
-    answered: set[tuple[int, str]] = set()
-    for expected, vote in enumerate(cast, start=1):
-        name = f"vote {vote['number']}"
-        if int(vote["number"]) != expected:
-            yield differs(name, vote["number"], str(expected))
-        answer = int(vote["judge"]), vote["annotator"] or f"slot {vote['slot']}"
-        if answer in answered:
-            whose = f"annotator {vote['annotator']}" if vote["annotator"] else f"the model for slot {vote['slot']}"
-            yield differs(name, "counted", f"not counted: a second vote of {whose}")
-        answered.add(answer)
-
-
-def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference, None, tuple[Tally, Verdict]]:
-    """Return the tally of the votes that count and the verdict it gives."""
-    tally = Tally.empty(len(comparison.budgets))
-    verdict = tell(comparison, tally)
-    for vote in cast:
-        judge = int(vote["judge"])
-        counted = tally.add(judge, is_for_proposal(vote))
-        if verdict is not Verdict.UNDECIDED:
-            problem = f"not counted: {verdict.value} was settled before it"
-        elif counted.votes_cast[judge] > comparison.budgets[judge]:
-            problem = f"not counted: judge {judge} has used its budget"
-        else:
-            tally, verdict = counted, tell(comparison, counted)
-            continue
-        yield Difference(comparison.chain, comparison.step, f"vote {vote['number']}", "counted", problem)
-    return tally, verdict
-
-
 def compare_outcome(comparison: Comparison[Any], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
     """Yield where a step's row has another tally or another verdict."""
     differs = partial(Difference, comparison.chain, comparison.step)
@@ -207,8 +178,8 @@ def compare_outcome(comparison: Comparison[Any], row: Row, tally: Tally, verdict
         yield differs("the verdict", recorded, verdict.value)
 
 
-def _compare_sample(place: Place, number: int, visits: dict[Place, int]) -> Iterator[Difference]:
-    recorded = visits.pop(place, None)
+def _compare_sample(key: StepKey, number: int, visits: dict[StepKey, int]) -> Iterator[Difference]:
+    recorded = visits.pop(key, None)
     if recorded != number:
         shown = "missing" if recorded is None else str(recorded)
-        yield Difference(*place, "the sample", shown, str(number))
+        yield Difference(*key, "the sample", shown, str(number))

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 from sampler.chain import Comparison, Plan, Position, ask, begin
 from sampler.kernels.suffix import log_ratio_of_lengths
 from sampler.recipe import Recipe
-from sampler.record.state_index import GeneratedLedger, state_number
+from sampler.record.state_index import GeneratedIndex, state_number
 from sampler.spaces.texts.space import Writing
 from sampler.streams import Purpose, stream
 
 
-class Chronicle(Protocol):
+class DrawSource(Protocol):
     """The draws of a campaign's chains."""
 
     def begin(self, chain: int) -> Position[Any]:
@@ -55,17 +55,17 @@ class Recorded:
     taken if it is among them.
     """
 
-    def __init__(self, recipe: Recipe, ledger: GeneratedLedger) -> None:
-        self._recipe, self._ledger = recipe, ledger
+    def __init__(self, recipe: Recipe, index: GeneratedIndex) -> None:
+        self._recipe, self._index = recipe, index
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded."""
-        return Position(chain, 0, self._ledger.state(state_number(chain, 0, self._recipe.chains)))
+        return Position(chain, 0, self._index.state(state_number(chain, 0, self._recipe.chains)))
 
     def ask(self, position: Position[Any], row: Mapping[str, str]) -> Comparison[Any]:
         """Return the comparison with the proposal of the row."""
         step, recipe = position.step + 1, self._recipe
-        proposal = self._ledger.state(int(row["proposal"]))
+        proposal = self._index.state(int(row["proposal"]))
         possible = self._ratios(position.state, proposal)
         log_r0 = min(possible, key=lambda ratio: abs(ratio - float(row["log_r0"])))
         uniform = float(stream(recipe.seed, position.chain, step, Purpose.UNIFORM).random())

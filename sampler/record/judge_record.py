@@ -63,7 +63,7 @@ def _fields(
     return compared | {
         "the temperature": (request["temperature"], expected.source.temperature),
         "the requested model": (request["model"], judge["model"]),
-        "the number of objects shown": (len(prompt.headings), 1 if recipe.rule.evidence == "ratings" else 2),
+        "the number of objects shown": (len(prompt.headings), recipe.rule.objects_shown),
         "the question in the prompt": (
             prompt.opening.removeprefix("Question: "),
             " ".join(expected.question.split()),

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally
-from sampler.record.check_chain import Difference, Row, compare_outcome
+from sampler.recipe import Recipe
+from sampler.record import schema
+from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, step_key
 from sampler.rules.ratings import Ratings, mean_ratings, tell_by_ratings
 from sampler.rules.recipe import PointwiseRecipe
 
-COLUMNS = ("current_ratings", "proposal_ratings")
-"""Of steps.csv: the mean ratings that the verdict was computed from, one a judge."""
 
-
-class Appraisals:
+class RatingEvidence:
     """The ratings by which steps were decided.
-
-    Args:
-        rule: the recipe's.
-        budgets: N_i of each judge.
-        states: the numbers of the record's states.
-        rows: the rows of ratings.csv.
 
     Raises:
         KeyError: a row lacks a column.
         ValueError: a rating is of no state, judge or slot, off the scale, or there twice.
     """
 
-    def __init__(
-        self, rule: PointwiseRecipe, budgets: Sequence[int], states: Collection[int], rows: Iterable[Row]
-    ) -> None:
+    def __init__(self, recipe: Recipe, tables: Tables) -> None:
+        # Rules of this evidence are of this kind.
+        rule = cast(PointwiseRecipe, recipe.rule)
+        budgets, states = recipe.budgets, {int(row["state"]) for row in tables.states}
         self._rule, self._budgets = rule, budgets
         self._given: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
-        for row in rows:
+        for row in tables.ratings:
             state, judge, slot = int(row["state"]), int(row["judge"]), int(row["slot"])
             name = f"the rating of state {state} by judge {judge} in slot {slot}"
             if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
@@ -50,7 +44,7 @@ class Appraisals:
     def settle(
         self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
     ) -> Generator[Difference, None, Verdict]:
-        """Return the verdict that the ratings give; yield where the row differs. See `retrace.Evidence`."""
+        """Return the verdict that the ratings give; yield where the row differs. See `check_chain.Evidence`."""
         ratings = [self._ratings(number) for number in numbers]
         verdict = tell_by_ratings(self._rule, comparison, *ratings)
         if not row["verdict"] and not comparison.is_identity:
@@ -62,6 +56,10 @@ class Appraisals:
         yield from self._compare_means(comparison, ratings if is_settled else [], row)
         yield from compare_outcome(comparison, row, Tally.empty(len(self._budgets)), verdict)
         return verdict
+
+    def compare_vote(self, row: Row) -> Iterator[Difference]:
+        """Yield that there should be no vote."""
+        yield Difference(*step_key(row), "a vote", "one", "none: ratings decide")
 
     def _ratings(self, number: int) -> Ratings:
         given = sorted(self._given[number].items())
@@ -79,7 +77,7 @@ class Appraisals:
     def _compare_means(self, comparison: Comparison[Any], ratings: list[Ratings], row: Row) -> Iterator[Difference]:
         differs = partial(Difference, comparison.chain, comparison.step)
         means = [mean_ratings(self._rule, self._budgets, given) or () for given in ratings] or [(), ()]
-        for column, expected in zip(COLUMNS, means, strict=True):
+        for column, expected in zip(schema.MEAN_RATINGS, means, strict=True):
             if tuple(map(float, row[column].split())) != expected:
                 yield differs(column, f"“{row[column]}”", f"“{_joined(expected)}”")
 

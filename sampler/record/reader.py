@@ -11,15 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from sampler.record import schema
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
-
-_TABLES = ("states", "steps", "votes", "samples")
-_RATINGS = "ratings"
-_JUDGES = "judges.json"
-# Columns with text of unknown origin; the export puts an apostrophe before what a spreadsheet might run.
-_TEXTS = ("content", "code", "question", "endpoint")
 
 
 @dataclass(frozen=True)
@@ -45,20 +40,20 @@ def read_record(path: Path) -> Record:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            recipe = json.loads(archive.read("recipe.json"))
-            tables = {name: _table(archive, f"{name}.csv") for name in _TABLES}
-            # Exports were once written without it.
-            if f"{_RATINGS}.csv" in archive.namelist():
-                tables[_RATINGS] = _table(archive, f"{_RATINGS}.csv")
-            judges = json.loads(archive.read(_JUDGES)) if _JUDGES in archive.namelist() else None
+            recipe = json.loads(archive.read(schema.RECIPE))
+            names = archive.namelist()
+            # Exports were once written without ratings, and without judges.json.
+            held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
+            tables = {table.name: _table(archive, table) for table in held}
+            judges = json.loads(archive.read(schema.JUDGES)) if schema.JUDGES in names else None
     except KeyError as error:
         raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     if not isinstance(recipe, dict):
-        raise RecordError(f"{path} cannot be read: recipe.json must hold an object")
+        raise RecordError(f"{path} cannot be read: {schema.RECIPE} must hold an object")
     if judges is not None and not isinstance(judges, list):
-        raise RecordError(f"{path} cannot be read: {_JUDGES} must hold a list")
+        raise RecordError(f"{path} cannot be read: {schema.JUDGES} must hold a list")
     return Record(recipe, **tables, judges=judges)
 
 
@@ -70,7 +65,7 @@ def read_properties(path: Path) -> list[Row]:
     """
     try:
         with path.open("rb") as file:
-            rows = _rows(file, path.name)
+            rows = _rows(file, schema.PROPERTIES, path.name)
     except (OSError, ValueError, csv.Error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     if not rows or "state" not in rows[0]:
@@ -80,19 +75,17 @@ def read_properties(path: Path) -> list[Row]:
     return rows
 
 
-def _table(archive: zipfile.ZipFile, name: str) -> list[Row]:
-    with archive.open(name) as entry:
-        return _rows(entry, name)
+def _table(archive: zipfile.ZipFile, table: schema.Table) -> list[Row]:
+    with archive.open(table.file) as entry:
+        return _rows(entry, table, table.file)
 
 
-def _rows(file: IO[bytes], name: str) -> list[Row]:
+def _rows(file: IO[bytes], table: schema.Table, name: str) -> list[Row]:
     # A spreadsheet that saves a CSV again puts a byte order mark in front.
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         rows = list(csv.DictReader(text))
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise ValueError(f"row {number} of {name} does not have as many cells as the header")
-        for column in _TEXTS:
-            if column in row:
-                row[column] = row[column].removeprefix("'")
+        table.unescape(row)
     return rows

@@ -38,7 +38,7 @@ class Reader(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class StateIndex(Protocol):
     """The states of a record, looked up by a replay that has drawn them again."""
 
     def number(self, chain: int, step: int, state: Any) -> int:
@@ -54,7 +54,7 @@ class Ledger(Protocol):
         ...
 
 
-class CatalogLedger:
+class CatalogIndex:
     """A catalog's states: their content is the researcher's, and nothing else says what it should be."""
 
     def number(self, chain: int, step: int, state: int) -> int:
@@ -66,7 +66,7 @@ class CatalogLedger:
         yield from ()
 
 
-class GeneratedLedger:
+class GeneratedIndex:
     """States made as the chains went, each with the code that `Space.encode` wrote.
 
     Args:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sampler.logistic import log_odds
+from sampler.rules.odds import log_odds
 from sampler.rules.shape import FloatArray
 
 

@@ -12,10 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from sampler.acceptance import acceptance_probability, marginal_acceptance
-from sampler.logistic import log_odds, logistic
 from sampler.rules.ballots import average_over_votes, checked_budgets, draw_votes, judges_last
+from sampler.rules.odds import log_odds
 from sampler.rules.shape import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -150,7 +151,7 @@ ORDERS = {order.name: order for order in (RandomOrder, BalancedOrder, TwoJudgeOr
 def leaning(preference: npt.ArrayLike, lean: float) -> tuple[FloatArray, FloatArray]:
     """Return sigma(g + b) and sigma(g - b), the preferences for x' standing first and second; any shape."""
     gap = log_odds(preference)
-    return logistic(gap + lean), logistic(gap - lean)
+    return np.asarray(expit(gap + lean)), np.asarray(expit(gap - lean))
 
 
 def _both_orders(preference: npt.ArrayLike, budgets: tuple[int, ...], lean: float) -> FloatArray:

@@ -1,13 +1,25 @@
-"""The part of a recipe that says how a step is decided: by votes, exactly, or by ratings, as the paper's baselines."""
+"""The part of a recipe that says how a step is decided: by votes, exactly, or by ratings, as the paper's baselines.
+
+A rule's recipe says what depends on it, so that nobody asks which rule it is:
+
+    evidence         what decides a step, "votes" or "ratings"
+    objects_shown    how many objects a judge sees at a time
+    law              which law the chains sample
+    misfits          which judges cannot answer under it
+    unbalanced       which judges' orders leave no law in balance
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sampler.judges.rating_scale import RatingScale
+from sampler.judges.recipe import JudgeRecipe, without_twins
+from sampler.judges.sources import ModelSource
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
 
 PAPER_BETA = 30.0
@@ -20,7 +32,25 @@ class NVoteRecipe(BaseModel):
 
     evidence: ClassVar[str] = "votes"
     """What decides a step."""
+    objects_shown: ClassVar[int] = 2
+    """How many objects a judge sees at a time."""
     kind: Literal["n-vote"] = "n-vote"
+
+    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+        """Return the law up to a constant factor, with what its letters stand for."""
+        times = Counter((judge.question, judge.voters) for judge in judges)
+        terms = [f"s{i}(x)" if count == 1 else f"{count}*s{i}(x)" for i, count in enumerate(times.values(), start=1)]
+        names = [f"s{i}: “{question}”, {voters}" for i, (question, voters) in enumerate(times, start=1)]
+        return "; ".join([f"p0(x) * exp({' + '.join(terms)})", *names])
+
+    def misfits(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+        """Yield nothing: people and models can vote, in any order."""
+        yield from ()
+
+    def unbalanced(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+        """Yield the field and the reason of each judge of one order that has no twin to go with it."""
+        for place, field, message in without_twins(judges):
+            yield f"judges.{place}.{field}", message
 
 
 class PointwiseRecipe(BaseModel):
@@ -40,6 +70,8 @@ class PointwiseRecipe(BaseModel):
 
     evidence: ClassVar[str] = "ratings"
     """What decides a step."""
+    objects_shown: ClassVar[int] = 1
+    """How many objects a judge sees at a time."""
     kind: Literal["pointwise"] = "pointwise"
     form: Literal["separate", "joint", "difference", "power"]
     lowest: Literal[0, 1] = 1
@@ -79,6 +111,39 @@ class PointwiseRecipe(BaseModel):
             rule = PointwisePower(self.beta)
         (before,), (after,) = current, proposal
         return float(rule.acceptance(log_r0, before, after))
+
+    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+        """Return the law up to a constant factor, with what its letters stand for."""
+        letters = [f"r{i}" for i, _ in enumerate(judges, start=1)]
+        names = [
+            f"{letter}: the mean of {judge.budget} ratings from {self.lowest} to {self.highest}, drawn once for an "
+            f"object and kept, “{judge.question}”, {judge.voters}"
+            for letter, judge in zip(letters, judges, strict=True)
+        ]
+        if self.form == "power":
+            return "; ".join([f"p0(x) * r1(x)^{self.beta:g}", *names])
+        unit = "" if self.form == "difference" else f"/{self.unit}"
+        return "; ".join([f"p0(x) * exp({' + '.join(f'{letter}(x){unit}' for letter in letters)})", *names])
+
+    def misfits(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+        """Yield the field and the reason of what cannot rate, or not in this form."""
+        if self.form != "separate" and len(judges) > 1:
+            yield (
+                "rule.form",
+                f"'{self.form}' takes one rating for everything: ask all in one question, or use 'separate'",
+            )
+        for place, judge in enumerate(judges):
+            path = f"judges.{place}"
+            if not isinstance(judge.source, ModelSource):
+                yield f"{path}.source", "must be a model: people compare, they do not rate"
+            elif judge.source.votes != "sampled":
+                yield f"{path}.source.votes", "must be 'sampled': ratings are not drawn from probabilities"
+            if judge.order != "random":
+                yield f"{path}.order", "must be 'random', the default: an object that is rated stands alone"
+
+    def unbalanced(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+        """Yield nothing: an object that is rated stands alone."""
+        yield from ()
 
 
 RuleRecipe = Annotated[NVoteRecipe | PointwiseRecipe, Field(discriminator="kind")]

@@ -5,7 +5,7 @@ To add a space that generates its objects:
 1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a recipe with a new `kind` and
    with `objects`, the kind of object that it makes;
 2. add the recipe to `Generated` below;
-3. give it a kernel (`sampler.kernels` says how), and say there in `MOVES_IN` that it moves here.
+3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.
 
 Nothing else is needed to simulate, record and replay. To offer it when a campaign is set up in the browser, copy one of
 the forms in `prefmh_web/console/forms/spaces`.

@@ -7,13 +7,14 @@ beside this file, and follow the list in `sampler.spaces`.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from sampler.chain import State
 
 
+@runtime_checkable
 class Space(Protocol[State]):
     """The objects X with their base law p0, as far as the record and the pages need them."""
 

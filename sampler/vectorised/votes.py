@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
-from sampler.logistic import logistic
 from sampler.rules.shape import JudgeRule
 from sampler.vectorised.proposals import ProposalTable
 from sampler.vectorised.record import Recorder, Walk
@@ -64,6 +64,6 @@ class VoteWalker:
 
     def _step(self, rng: np.random.Generator, state: IntArray) -> IntArray:
         proposal, log_r0 = self._proposals.draw(rng, state)
-        preference = logistic(self._scores[proposal] - self._scores[state])
+        preference = expit(self._scores[proposal] - self._scores[state])
         acceptance = self._rule.draw_acceptance(rng, log_r0, preference)
         return np.where(rng.random(len(state)) < acceptance, proposal, state)

@@ -1,7 +1,7 @@
-// The voting page: keys, a stop watch, one ballot at a time, and a way on when no socket opens.
+// The voting page: keys, a stop watch, one response at a time, and a way on when no socket opens.
 "use strict";
 
-const form = document.getElementById("ballot-form");
+const form = document.getElementById("response-form");
 const elapsed = document.getElementById("elapsed-ms");
 const connection = document.getElementById("connection");
 const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip", Enter: "continue" };
@@ -15,7 +15,7 @@ const LONGEST_PATIENCE_MS = 60000;
 const TOO_SOON_MS = 250;
 
 let shownAt = performance.now();
-let shownPanel = panelKey();
+let shownScreen = screenKey();
 let unanswered = null;
 let askedBefore = document.getElementById("question")?.textContent;
 let everOpened = false;
@@ -30,7 +30,7 @@ function leaseKey() {
 }
 
 // What the page shows: a pair, by its lease, or the reason why there is none.
-function panelKey() {
+function screenKey() {
   return leaseKey() || document.getElementById("panel").className;
 }
 
@@ -44,11 +44,11 @@ async function showBothAtOnce() {
   shownAt = performance.now();
   const pictures = [...form.querySelectorAll(".option img")];
   if (!pictures.length) return;
-  const key = panelKey();
+  const key = screenKey();
   const sides = form.querySelector(".sides");
   sides.classList.add("loading");
   await Promise.allSettled(pictures.map((picture) => picture.decode()));
-  if (panelKey() !== key) return;
+  if (screenKey() !== key) return;
   sides.classList.remove("loading");
   shownAt = performance.now();
 }
@@ -118,7 +118,7 @@ form.addEventListener("submit", (event) => {
 }, { capture: true });
 
 document.addEventListener("htmx:wsAfterSend", (event) => {
-  unanswered = { message: event.detail.message, panel: panelKey() };
+  unanswered = { message: event.detail.message, screen: screenKey() };
   expectAnswer();
 });
 
@@ -127,13 +127,13 @@ document.addEventListener("htmx:wsBeforeMessage", () => {
 });
 
 document.addEventListener("htmx:wsAfterMessage", () => {
-  // The same panel again is not an answer: the ballot is still on its way.
-  if (unanswered && unanswered.panel === panelKey()) return;
+  // The same screen again is not an answer: the response is still on its way.
+  if (unanswered && unanswered.screen === screenKey()) return;
   unanswered = null;
   expectNothing();
   delete form.dataset.busy;
-  if (panelKey() !== shownPanel) {
-    shownPanel = panelKey();
+  if (screenKey() !== shownScreen) {
+    shownScreen = screenKey();
     window.scrollTo({ top: 0 });
     markChangedQuestion();
     showBothAtOnce();

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate.screens.pair import Ballot, BallotError
+from prefmh_web.annotate.screens import ResponseError, response_in
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Lease, Side, Vote
@@ -27,7 +27,7 @@ def joined(client, campaign):
 
 
 def lease_in(page) -> str:
-    return page.context["panel"].lease.key
+    return page.context["screen"].visit.lease.key
 
 
 def test_the_welcome_page_names_the_questions_and_joins_once(client, campaign, vote_path):
@@ -59,7 +59,7 @@ def test_a_post_votes_and_a_repeated_post_votes_once(joined, vote_path):
     "fields",
     [{}, {"choice": "up"}, {"choice": "left"}, {"choice": "left", "lease": "no-uuid"}, {"choice": ["left"]}],
 )
-def test_a_malformed_ballot_is_400_and_stores_nothing(joined, vote_path, fields):
+def test_a_malformed_response_is_400_and_stores_nothing(joined, vote_path, fields):
     assert joined.post(vote_path, fields).status_code == 400
     assert not Vote.objects.exists()
 
@@ -72,13 +72,13 @@ def test_a_forged_lease_is_404_and_stores_nothing(joined, vote_path):
 @pytest.mark.parametrize("milliseconds", ["", "-5", "1e3", "９", "99999999999", None, ["1"]])
 def test_a_nonsense_stop_watch_is_no_time(milliseconds):
     fields = {"choice": "left", "lease": str(uuid.uuid4()), "elapsed_ms": milliseconds}
-    assert Ballot.parse(fields).elapsed_ms is None
+    assert response_in(fields).elapsed_ms is None
 
 
 @pytest.mark.parametrize("fields", [{"choice": {"a": 1}}, {"choice": "left", "lease": {}}, {"choice": None}])
 def test_a_socket_message_of_other_types_is_refused(fields):
-    with pytest.raises(BallotError):
-        Ballot.parse(fields)
+    with pytest.raises(ResponseError):
+        response_in(fields)
 
 
 def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.utils import timezone
@@ -24,16 +26,16 @@ def cookies(campaign, live_site):
     return cookies_after_joining(live_site.url + invitation_path(campaign))
 
 
-def lease_in(panel: str) -> str | None:
-    found = re.search(r'name="lease" value="([^"]+)"', panel)
+def lease_in(screen: str) -> str | None:
+    found = re.search(r'name="lease" value="([^"]+)"', screen)
     return found and found.group(1)
 
 
 def recv_until(socket, is_wanted: Callable[[str], object], seconds: float = 15) -> str:
-    """Read panels until one is as wanted: a nudge may show the one before once more."""
-    while not is_wanted(panel := socket.recv(timeout=seconds)):
+    """Read screens until one is as wanted: a nudge may show the one before once more."""
+    while not is_wanted(screen := socket.recv(timeout=seconds)):
         pass
-    return panel
+    return screen
 
 
 def test_the_pair_comes_on_connecting_and_the_next_one_with_the_answer(live_site, path, cookies):
@@ -41,7 +43,7 @@ def test_the_pair_comes_on_connecting_and_the_next_one_with_the_answer(live_site
         first = lease_in(socket.recv(timeout=10))
         send(socket, lease=first, choice="left", elapsed_ms="700")
         assert first
-        recv_until(socket, lambda panel: lease_in(panel) not in (None, first))
+        recv_until(socket, lambda screen: lease_in(screen) not in (None, first))
     assert str(Vote.objects.get().key) == first
 
 
@@ -128,9 +130,9 @@ def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(resea
             assert lease_in(waiting.recv(timeout=10)) is None
             closed_at = timezone.now()
             leaving.close()
-            panel = recv_until(waiting, lease_in, seconds=40)
+            screen = recv_until(waiting, lease_in, seconds=40)
     before, after = Lease.objects.order_by("issued_at")
-    assert str(after.key) == lease_in(panel)
+    assert str(after.key) == lease_in(screen)
     assert before.ending == Lease.Ending.EXPIRED
     # By the record: a lost page's pair would not have been anybody else's yet.
     assert after.issued_at < closed_at + leases.ORPHAN_GRACE
@@ -163,7 +165,7 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
     Lease.objects.filter(key=key).update(expires_at=timezone.now(), is_orphan=True)
     leases.expire()
     with open_socket(live_site.url, path, cookies) as socket:
-        # The pair is there again under its old key, so the ballot sent before the page knew finds its place.
+        # The pair is there again under its old key, so the response sent before the page knew finds its place.
         assert lease_in(socket.recv(timeout=10)) == key
         send(socket, lease=key, choice="left")
         socket.recv(timeout=10)
@@ -178,7 +180,7 @@ def test_a_lone_skipper_gets_the_question_again(researcher, live_site, idle_task
     path = f"/ws{invitation_path(campaign)}"
     with open_socket(live_site.url, path, cookies) as socket:
         send(socket, lease=lease_in(socket.recv(timeout=10)), choice="skip")
-        recv_until(socket, lambda panel: lease_in(panel) is None)
+        recv_until(socket, lambda screen: lease_in(screen) is None)
     with open_socket(live_site.url, path, cookies) as socket:
         recv_until(socket, lease_in)
 
@@ -187,11 +189,11 @@ def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, c
     with open_socket(live_site.url, path, cookies) as socket:
         first = lease_in(socket.recv(timeout=10))
         Lease.objects.filter(key=first).update(expires_at=timezone.now() - timedelta(seconds=1))
-        recv_until(socket, lambda panel: "Are you still there?" in panel)
+        recv_until(socket, lambda screen: "Are you still there?" in screen)
         send(socket, choice="continue")
-        recv_until(socket, lambda panel: lease_in(panel) == first)
+        recv_until(socket, lambda screen: lease_in(screen) == first)
         send(socket, lease=first, choice="left")
-        recv_until(socket, lambda panel: lease_in(panel) not in (None, first))
+        recv_until(socket, lambda screen: lease_in(screen) not in (None, first))
     assert Vote.objects.get().counted
 
 
@@ -206,3 +208,19 @@ def test_a_waiting_page_gets_its_pair_when_somebody_skips(researcher, live_site,
         send(first, lease=lease, choice="skip")
         recv_until(second, lease_in)
     assert not Vote.objects.exists()
+
+
+def test_of_those_who_wait_the_first_come_is_served(researcher, live_site, idle_tasks):
+    judges = [{"question": "Which?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+    link, path = live_site.url + invitation_path(campaign), f"/ws{invitation_path(campaign)}"
+    with ExitStack() as pages:
+        people = [pages.enter_context(open_socket(live_site.url, path, cookies_after_joining(link))) for _ in range(6)]
+        lease = lease_in(people[0].recv(timeout=10))
+        assert [lease_in(page.recv(timeout=10)) for page in people[1:]] == [None] * 5
+        # Each skips: the pair goes round in the order in which they came, and whoever hears the nudges for all leaves.
+        for page, waits_longest in pairwise(people):
+            send(page, lease=lease, choice="skip")
+            lease = lease_in(recv_until(waits_longest, lease_in))
+    holders = Lease.objects.order_by("issued_at").values_list("annotator", flat=True)
+    assert list(holders) == list(Annotator.objects.order_by("pk").values_list("pk", flat=True))

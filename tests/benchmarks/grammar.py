@@ -22,7 +22,7 @@ import time
 import numpy as np
 
 from sampler import Purpose, stream
-from sampler.kernels.suffix import Cut, Suffix
+from sampler.kernels.suffix import CutLaw, Suffix
 from sampler.spaces.texts.space import TextsRecipe, Writing, WrittenTexts
 
 CHAINS = 64
@@ -89,7 +89,7 @@ def plain_draws(counts: list[int]):
     return run
 
 
-def measure(texts: WrittenTexts, cut: Cut, count: int) -> None:
+def measure(texts: WrittenTexts, cut: CutLaw, count: int) -> None:
     kernel, pool = Suffix(texts, cut), starts(texts, count)
     needed = draws_needed(kernel, pool)
     # A generator belongs to a row, so that leaving rows out changes no draw of the others.

@@ -1,15 +1,26 @@
 """A campaign under load: how long voters wait, and what a vote costs, beside a pgbench script of the bare statements.
 
-    python -m tests.benchmarks.load [--sockets 300] [--seconds 60] [--webs 1] [--chains N] [--waiting W] [--statements]
+    python -m tests.benchmarks.load [--sockets 300] [--seconds 60] [--webs 1] [--chains N] [--waiting W]
+    python -m tests.benchmarks.load --json [FILE] [--sockets 150] [--budget 2] [--chains N] [--durable]
+    python -m tests.benchmarks.load --pin [--json [FILE]]
+    python -m tests.benchmarks.load --against REV [--pairs 5] [--environments FOLDER] [--json [FILE]]
 
 Starts PostgreSQL, Redis, web processes, a worker and beat of its own. S annotators hold a socket each and vote at a
-human pace: an exponential think time with a mean of four seconds. Most are in a campaign that always has a question
-for them; W of them (a tenth) are in one where every vote is a verdict and somebody always waits for the next pair.
+human pace: an exponential think time with a mean of four seconds.
 
-    acknowledged      from sending a vote to the panel that answers it, seen by the voter
+The first form prints a table of two campaigns, one of which always has a question for everybody, while in the other
+W people (a tenth) wait for the next pair. The others measure a campaign of a thousand texts and one judge, a chain a
+person; `--json` prints what they find, or writes it to a file. `--pin` keeps all servers on one core and the voters on
+another, with 500 sockets for ten minutes. `--against` runs the servers of another revision, in a checkout, an
+environment and a database of its own, under these voters, in alternating pairs; read the pairs' ratios.
+
+    acknowledged      from sending a vote to the screen that answers it, seen by the voter
     verdict to pair   from the verdict of a step to the moment the chain's next pair is on a waiting voter's screen
     processor time    user and system time of the processes between two readings, over the votes stored between them
     statements        what PostgreSQL's pg_stat_statements counted, BEGIN and COMMIT included, over the same votes
+    memory            resident, without shared memory; its slope is a least-squares line's
+    reached           people who think at a moment, over how many would if no server kept them waiting: by Little's law
+                      the offered load that is reached, without the chance of the think times drawn
 
 All of it runs on the machine that it measures, voters included: read the times with the load average in mind. The
 processor time and the statements hardly depend on it.
@@ -18,153 +29,127 @@ processor time and the statements hardly depend on it.
 from __future__ import annotations
 
 import argparse
-import asyncio
-import itertools
-import os
-import tempfile
-import time
-from dataclasses import dataclass
+import json
+import signal
+import sys
 from pathlib import Path
 
-from tests.benchmarks import load_floor
-from tests.benchmarks.load_crowd import Crowd, Seen
-from tests.benchmarks.load_floor import Floor, quantiles
-from tests.benchmarks.load_stage import Campaigns, Stage
+from tests.benchmarks import load_targets
+from tests.benchmarks.load_compare import compare
+from tests.benchmarks.load_revisions import checked_out, this_one
+from tests.benchmarks.load_run import Load, run
+from tests.benchmarks.load_table import Asked, show
 
-THINK_S = 4.0
-SETTLE_S = 8
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What stood on the meters at one moment."""
-
-    at: float
-    processor: dict[str, float]
-    votes: int
-    verdicts: int
-
-    @classmethod
-    def of(cls, stage: Stage) -> Reading:
-        votes = stage.query("SELECT count(*) FROM campaigns_vote")[0][0]
-        verdicts = stage.query("SELECT count(*) FROM campaigns_comparison WHERE verdict IS NOT NULL")[0][0]
-        return cls(time.time(), stage.processor_seconds(), votes, verdicts)
+STANDARD_OUTPUT = Path("-")
+TABLE_SOCKETS, TABLE_WARM_UP_S = 300, 8
+SOCKETS, WARM_UP_S, SECONDS = 150, 30, 60
 
 
-async def put_load(stage: Stage, crowd: Crowd, seconds: int) -> tuple[Reading, Reading]:
-    """Let the crowd vote; return the readings before and after the measured time."""
-    async with crowd:
-        await asyncio.sleep(SETTLE_S)
-        await asyncio.to_thread(stage.query, "SELECT pg_stat_statements_reset()")
-        before = await asyncio.to_thread(Reading.of, stage)
-        await asyncio.sleep(seconds)
-        return before, await asyncio.to_thread(Reading.of, stage)
-
-
-def verdict_to_pair(stage: Stage, campaign: int, seen: Seen, start: float, end: float) -> list[float]:
-    """Return the seconds from each verdict of a campaign to the first sight of its chain's next pair."""
-    sight: dict[str, float] = {}
-    leases = stage.query(
-        "SELECT l.key::text, l.comparison_id FROM annotate_lease l JOIN campaigns_judge j ON j.id = l.judge_id"
-        " WHERE j.campaign_id = %s",
-        campaign,
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Return the command line's options, with the defaults of the form that they ask for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    comparison_of = dict(leases)
-    for key, at in seen.shown:
-        if comparison := comparison_of.get(key):
-            sight[comparison] = min(at, sight.get(comparison, at))
-    # A step that needs no vote, its proposal being where the chain stands, is on nobody's screen.
-    asked = stage.query(
-        "SELECT c.id, c.chain_id, extract(epoch FROM c.decided_at)::float FROM campaigns_comparison c"
-        " JOIN campaigns_chain h ON h.id = c.chain_id"
-        " WHERE h.campaign_id = %s AND c.current_id <> c.proposal_id ORDER BY c.chain_id, c.step",
-        campaign,
+    parser.add_argument("--sockets", type=int, help="people; 300 for the table, 500 with --pin, otherwise 150")
+    parser.add_argument("--seconds", type=int, help="of measuring; 600 with --pin, otherwise 60")
+    parser.add_argument("--warm-up", type=int, metavar="SECONDS", help="before; 8 for the table, otherwise 30")
+    parser.add_argument("--think-s", type=float, default=load_targets.THINK_S, help="mean seconds before a vote")
+    parser.add_argument("--webs", type=int, default=1, help="web processes")
+    parser.add_argument("--chains", type=int, help="of the (busy) campaign; one for each socket unless given")
+    parser.add_argument(
+        "--waiting", type=int, help="table: sockets in the campaign with few pairs; a tenth if not given"
     )
-    return [
-        sight[following] - decided
-        for (_, chain, decided), (following, same, _) in itertools.pairwise(asked)
-        if chain == same and decided and start <= decided < end and following in sight
-    ]
+    parser.add_argument("--statements", type=int, default=0, metavar="N", help="table: list the N most frequent ones")
+    parser.add_argument("--json", type=Path, nargs="?", const=STANDARD_OUTPUT, metavar="FILE", help="to print or write")
+    parser.add_argument("--budget", type=int, metavar="N", help="votes on a comparison, 2 unless given; no table")
+    parser.add_argument("--pin", action="store_true", help="servers on one core, voters on another")
+    parser.add_argument("--durable", action="store_true", help="fsync and synchronous_commit on; no table")
+    parser.add_argument("--against", metavar="REV", help="compare with this revision's servers")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each revision")
+    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="keeps other revisions' environments")
+    options = parser.parse_args(arguments)
+    options.is_table = not (options.json or options.pin or options.durable or options.against or options.budget)
+    sockets, warm_up, seconds = SOCKETS, WARM_UP_S, SECONDS
+    if options.is_table:
+        sockets, warm_up = TABLE_SOCKETS, TABLE_WARM_UP_S
+    elif options.pin:
+        sockets, seconds = load_targets.PINNED_SOCKETS, load_targets.PINNED_S
+    options.budget = options.budget or 2
+    options.sockets = options.sockets or sockets
+    options.chains = options.chains or options.sockets
+    options.seconds = options.seconds or seconds
+    options.warm_up = warm_up if options.warm_up is None else options.warm_up
+    options.waiting = options.sockets // 10 if options.waiting is None else options.waiting
+    return options
 
 
-def next_comparison(stage: Stage, start: float, end: float) -> list[float]:
-    """Return the seconds from each verdict to the chain's next comparison: what the worker takes."""
-    return [
-        seconds
-        for (seconds,) in stage.query(
-            "SELECT extract(epoch FROM n.opened_at - c.decided_at)::float FROM campaigns_comparison c"
-            " JOIN campaigns_comparison n ON n.chain_id = c.chain_id AND n.step = c.step + 1"
-            " WHERE extract(epoch FROM c.decided_at) BETWEEN %s AND %s",
-            start,
-            end,
-        )
-    ]
-
-
-def report(stage: Stage, campaigns: Campaigns, seen: Seen, before: Reading, after: Reading, floor: Floor) -> None:
-    """Print the figures of one run."""
-    took, votes = after.at - before.at, after.votes - before.votes
-    verdicts = after.verdicts - before.verdicts
-    print(f"{votes / took:.1f} votes/s, {verdicts / took:.1f} verdicts/s; {seen.lost} sockets lost")
-    answers = seen.answers_between(before.at, after.at)
-    waited = verdict_to_pair(stage, campaigns.scarce, seen, before.at, after.at)
-    print(f"\n{'milliseconds':<44}{'p50':>9}{'p95':>9}{'p99':>9}{'of':>9}")
-    for name, seconds in (
-        ("vote sent -> acknowledged", answers),
-        ("verdict -> pair on a waiting screen", waited),
-        ("verdict -> next comparison stored", next_comparison(stage, before.at, after.at)),
-        ("pgbench's transaction, at the same rate", floor.seconds),
-    ):
-        print(f"{name:<44}" + "".join(f"{1000 * each:>9.1f}" for each in quantiles(seconds)) + f"{len(seconds):>9}")
-    print(f"\n{'processor time':<44}{'ms a vote':>9}{'of a core':>12}")
-    processor = {name: after.processor[name] - before.processor[name] for name in after.processor}
-    for name, seconds in processor.items():
-        print(f"{name:<44}{1000 * seconds / votes:>9.2f}{seconds / took:>12.0%}")
-    server = sum(seconds for name, seconds in processor.items() if not name.startswith("("))
-    print(f"{'server, in all':<44}{1000 * server / votes:>9.2f}{server / took:>12.0%}")
-    print(f"{'PostgreSQL under pgbench':<44}{1000 * floor.processor_s:>9.2f}")
-
-
-def report_statements(counted: list[tuple], votes: int, floor: Floor, listed: int) -> None:
-    """Print statements a vote beside the floor's, and the most frequent ones if asked for."""
-    each = sum(calls for calls, *_ in counted) / votes
-    print(
-        f"\n{each:.1f} statements a vote; pgbench {floor.statements:.1f}: {each / floor.statements:.1f} times as many"
+def load_of(options: argparse.Namespace) -> Load:
+    return Load(
+        sockets=options.sockets,
+        chains=options.chains,
+        budget=options.budget,
+        think_s=options.think_s,
+        seconds=options.seconds,
+        warm_up_s=options.warm_up,
+        webs=options.webs,
+        is_durable=options.durable,
+        is_pinned=options.pin,
     )
-    print(f"pgbench's most: {floor.most_per_s:.0f} votes/s")
-    for calls, seconds, rows, query in counted[:listed]:
-        print(f"{calls / votes:>7.2f} a vote {1000 * seconds / votes:>7.3f} ms {rows / votes:>8.1f} rows  {query}")
+
+
+def asked_of(options: argparse.Namespace) -> Asked:
+    return Asked(
+        sockets=options.sockets,
+        waiting=options.waiting,
+        chains=options.chains,
+        think_s=options.think_s,
+        seconds=options.seconds,
+        warm_up_s=options.warm_up,
+        webs=options.webs,
+        listed=options.statements,
+    )
+
+
+def found_by(options: argparse.Namespace) -> dict:
+    """Return the figures of a run or of a comparison, with the targets that apply."""
+    load = load_of(options)
+    if not options.against:
+        found = run(this_one(), load, floor_s=load.floor_s)
+        return found | {"targets": load_targets.of_run(load, found)}
+    with checked_out(options.against, options.environments) as other:
+        found = compare(this_one(), other, load, options.pairs)
+    return found | {"targets": load_targets.of_comparison(load, found)}
+
+
+def rounded(found):
+    """Return the same with numbers that can be read."""
+    if isinstance(found, dict):
+        return {name: rounded(each) for name, each in found.items()}
+    if isinstance(found, list):
+        return [rounded(each) for each in found]
+    return round(found, 3) if isinstance(found, float) else found
+
+
+def tell(found: dict, target: Path) -> None:
+    """Print the figures, or write them to a file and print what they come to."""
+    found = rounded(found)
+    text = json.dumps(found, indent=2)
+    if target == STANDARD_OUTPUT:
+        print(text)
+        return
+    target.write_text(text + "\n")
+    summary = {name: found[name] for name in ("ratios", "offered_load_reached", "targets") if name in found}
+    print(json.dumps(summary, indent=2))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sockets", type=int, default=300)
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--webs", type=int, default=1)
-    parser.add_argument("--chains", type=int, help="of the busy campaign; one for each socket unless given")
-    parser.add_argument("--waiting", type=int, help="sockets in the campaign with few pairs; a tenth unless given")
-    parser.add_argument("--statements", type=int, default=0, metavar="N", help="list the N most frequent statements")
-    options = parser.parse_args()
-    waiting = options.sockets // 10 if options.waiting is None else options.waiting
-    with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
-        stage = Stage(Path(folder), options.webs)
-        try:
-            stage.start()
-            campaigns = stage.make(options.sockets, waiting, options.chains or options.sockets)
-            crowd = Crowd(campaigns.seats, THINK_S, seed=1)
-            before, after = asyncio.run(put_load(stage, crowd, options.seconds))
-            load = os.getloadavg()[0]
-            counted = stage.statements()
-            stage.stop_serving()
-            votes = after.votes - before.votes
-            floor = load_floor.measure(stage, votes / (after.at - before.at), max(5, options.seconds // 4))
-            cores = len(os.sched_getaffinity(0))
-            print(f"{options.sockets} sockets, {waiting} of them where pairs are few; {options.webs} web process(es),")
-            print(f"{cores} cores, load average {load:.1f}, PostgreSQL without fsync.")
-            report(stage, campaigns, crowd.seen, before, after, floor)
-            report_statements(counted, votes, floor, options.statements)
-        finally:
-            stage.stop()
+    # Whoever stops this wants its servers stopped and its folders removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    options = options_of()
+    if options.is_table:
+        show(asked_of(options))
+    else:
+        tell(found_by(options), options.json or STANDARD_OUTPUT)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 _LEASE = re.compile(r'name="lease" value="([0-9a-f-]{36})"')
-_STANDING = re.compile(r'id="panel" class="panel (\w+)"')
+# Its last class; before it stands "panel", as in version 0.1.0, or "screen", or both.
+_STANDING = re.compile(r'id="panel" class="(?:\w+ )*(\w+)"')
 _CONNECTIONS_PER_S = 40
 _PATIENCE_S = 120
 
@@ -32,19 +33,26 @@ class Seen:
     """What the crowd saw. Times are seconds of the system's clock, which the database shares."""
 
     acknowledged: list[tuple[float, float]] = field(default_factory=list)
-    """When each vote was sent and how many seconds its answer, another panel, took."""
+    """When each vote was sent and how many seconds its answer, another screen, took."""
     shown: list[tuple[str, float]] = field(default_factory=list)
     """The key of each lease and when its pair arrived."""
     waited: list[tuple[float, float]] = field(default_factory=list)
     """When each vote was sent and how many seconds its voter then waited for another pair."""
+    thought: list[tuple[float, float]] = field(default_factory=list)
+    """When each think time began and how many seconds it was to be."""
     sent: int = 0
     waits: int = 0
-    panels: int = 0
+    screens: int = 0
     lost: int = 0
 
     def answers_between(self, start: float, end: float) -> list[float]:
         """Return the seconds that the answers to the votes sent in this time took."""
         return [seconds for sent, seconds in self.acknowledged if start <= sent < end]
+
+    def thinking_between(self, start: float, end: float) -> float:
+        """Return how many people were thinking in this time, on average."""
+        shares = (min(began + seconds, end) - max(began, start) for began, seconds in self.thought)
+        return sum(share for share in shares if share > 0) / (end - start)
 
 
 class Crowd:
@@ -64,10 +72,10 @@ class Crowd:
         opened = asyncio.create_task(self._all_open.wait())
         done, _ = await asyncio.wait([opened, *self._tasks], timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if opened not in done:
-            # Whoever has ended tells why; else somebody still waits for a first panel.
+            # Whoever has ended tells why; else somebody still waits for a first screen.
             for task in done:
                 task.result()
-            raise RuntimeError(f"only {self._open} of {len(self._seats)} sockets show a panel")
+            raise RuntimeError(f"only {self._open} of {len(self._seats)} sockets show a screen")
         return self
 
     async def __aexit__(self, *_) -> None:
@@ -97,7 +105,9 @@ class Crowd:
                 self.seen.shown.append((lease, now))
                 if sent is not None:
                     self.seen.waited.append((sent, now - sent))
-                await asyncio.sleep(rng.expovariate(1 / self._think_s))
+                think_s = rng.expovariate(1 / self._think_s)
+                self.seen.thought.append((now, think_s))
+                await asyncio.sleep(think_s)
                 sent = time.time()
                 lease, standing = await self._answer(socket, lease, rng)
             elif standing == "resting":
@@ -108,7 +118,7 @@ class Crowd:
                 lease, standing = await self._look(socket)
 
     async def _answer(self, socket: ClientConnection, lease: str, rng: random.Random) -> tuple[str, str]:
-        """Send a vote and return the first panel that shows anything but its own pair."""
+        """Send a vote and return the first screen that shows anything but its own pair."""
         sent = time.time()
         choice = rng.choice(("left", "right"))
         self.seen.sent += 1
@@ -121,6 +131,6 @@ class Crowd:
 
     async def _look(self, socket: ClientConnection) -> tuple[str, str]:
         html = await socket.recv()
-        self.seen.panels += 1
+        self.seen.screens += 1
         found = _LEASE.search(html)
         return found[1] if found else "", _STANDING.search(html)[1]

@@ -9,8 +9,10 @@ is what any kernel must do: sanitise the product and write its canonical SMILES.
     fresh state       the state is read from its SMILES too, as in the step after an acceptance
     known state       the state was read before, as in the step after a rejection
 
-each over the proposals that lead to a new molecule, and over all of them (those that are impossible cost less), in
-seconds of processor time, so that what else runs matters less.
+each over the proposals that lead to a new molecule, growing and shrinking apart and together, and over all of them
+(those that are impossible cost less), in seconds of processor time, so that what else runs matters less. Each proposal
+and each floor is the best of three. Then, of the same proposals, the share of each part: sanitising, SMILES (read and
+written), matches and ranks, the sums of q, and the rest, which is our graph code.
 With --moves N, the fuzz: a chain without judges, every state checked and every move undone, N moves in all.
 """
 
@@ -19,18 +21,34 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections import Counter
+from typing import Any
 
 import numpy as np
 from rdkit import Chem
 
 from sampler import Purpose, stream
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
+from sampler.spaces.molecules.graph import MoleculeGraph, canonical_state, heavy_atoms
 from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import default_vocabulary, rdkit_sources, read_smiles
+from tests.benchmarks.shares import Shares
 
 SMALLEST, LARGEST = 25, 40
 STATES = 400
+_STATES = (("fresh state", False), ("known state", True))
+_WAYS = (("growing",), ("shrinking",), ("growing", "shrinking"))
+_OURS = "our graphs"
+_PARTS: dict[str, list[tuple[Any, str]]] = {
+    "sanitising": [(Chem, "SanitizeMol"), (Chem, "FastFindRings"), (Chem.Mol, "UpdatePropertyCache")],
+    "SMILES": [(Chem, "MolFromSmiles"), (Chem, "MolToSmiles")],
+    "matches": [
+        (Chem, "CanonicalRankAtoms"),
+        *((Chem.Mol, name) for name in ("GetSubstructMatches", "HasSubstructMatch", "GetAtomsMatchingQuery")),
+    ],
+    "sums": [(FragmentMoves, "_log_q"), (MoleculeGraph, "alike")],
+}
+_ORDER = (*_PARTS, _OURS)
 
 
 def states() -> list[str]:
@@ -79,6 +97,56 @@ def proposals(pool: list[str], count: int, *, known: bool) -> list[tuple[float, 
     return [min(same) for same in zip(*rounds, strict=True)]
 
 
+def shares(pool: list[str], count: int, *, known: bool) -> list[tuple[Counter[str], str, str]]:
+    """Return the seconds of each part, state and proposal of `count` proposals; the best of three, same draws."""
+    clocks, rounds = Shares(_PARTS), []
+    for _ in range(3):
+        kernel, timed = FragmentMoves(default_vocabulary(), MoleculeLaw((0.0,) * 50)), []
+        for step in range(count):
+            state = pool[step % len(pool)]
+            if step % len(pool) == 0:
+                kernel.forget()
+            if known:
+                kernel.propose(stream(2, 0, step, Purpose.PROPOSAL), state)
+            rng = stream(1, 0, step, Purpose.PROPOSAL)
+            with clocks.wrapped():
+                seconds, proposal = clocks.of(_OURS, kernel.propose, rng, state)
+            timed.append((seconds, state, proposal.state))
+        rounds.append(timed)
+    return [(_least([each for each, _, _ in same]), *same[0][1:]) for same in zip(*rounds, strict=True)]
+
+
+def _least(same: list[Counter[str]]) -> Counter[str]:
+    return Counter({part: min(each[part] for each in same) for part in _ORDER})
+
+
+def way(state: str, product: str) -> str:
+    """Return which way a proposal goes; "" where it is the state itself."""
+    return "" if product == state else "growing" if heavy_atoms(product) > heavy_atoms(state) else "shrinking"
+
+
+def report(pool: list[str], count: int) -> None:
+    """Print the ratios to the floor, then the shares."""
+    print(f"{'':<24}{'proposals/s':>12}{'/ floor':>10}{'all/s':>12}{'new':>8}")
+    for name, known in _STATES:
+        timed = proposals(pool, count, known=known)
+        rate = len(timed) / sum(seconds for seconds, _, _ in timed)
+        least = {product: floor(product) for _, state, product in timed if product != state}
+        for ways in _WAYS:
+            new = [(seconds, least[product]) for seconds, state, product in timed if way(state, product) in ways]
+            ours, floors = (sum(column) for column in zip(*new, strict=True))
+            row = f"{len(new) / ours:>12,.0f}{ours / floors:>10.2f}{rate:>12,.0f}{len(new) / len(timed):>8.0%}"
+            print(f"{name + ', ' + ' or '.join(ways):<24}{row}" if len(ways) == 1 else f"{name:<24}{row}")
+    print(f"\n{'':<24}" + "".join(f"{part:>12}" for part in _ORDER))
+    for name, known in _STATES:
+        parted = shares(pool, count, known=known)
+        for ways in _WAYS[:2]:
+            seconds = sum((each for each, state, product in parted if way(state, product) in ways), Counter())
+            print(
+                f"{name + ', ' + ways[0]:<24}" + "".join(f"{seconds[part] / seconds.total():>12.0%}" for part in _ORDER)
+            )
+
+
 def fuzz(moves: int) -> None:
     """Make moves; raise AssertionError at the first state that is none, or move that cannot be undone."""
     kernel = FragmentMoves(default_vocabulary(), MoleculeLaw(default_size_log_weights()))
@@ -107,13 +175,7 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=0)
     options = parser.parse_args()
     pool = states()
-    print(f"{'':<14}{'proposals/s':>12}{'/ floor':>10}{'all/s':>12}{'new':>8}")
-    for name, known in (("fresh state", False), ("known state", True)):
-        timed = proposals(pool, options.proposals, known=known)
-        new = [(seconds, product) for seconds, state, product in timed if product != state]
-        ours, least = sum(seconds for seconds, _ in new), sum(floor(product) for _, product in new)
-        rate = len(timed) / sum(seconds for seconds, _, _ in timed)
-        print(f"{name:<14}{len(new) / ours:>12,.0f}{ours / least:>10.2f}{rate:>12,.0f}{len(new) / len(timed):>8.0%}")
+    report(pool, options.proposals)
     if options.moves:
         fuzz(options.moves)
 

@@ -5,7 +5,7 @@
 A language model behind a server takes two seconds for a batch, however large. People on sockets think for an
 exponential time with a mean of four seconds and toss a coin; each campaign runs twice, with the same people:
 
-    as it is      while people vote on a step, both proposals that the next may need are written (`drawing.foresee`)
+    as it is      while people vote on a step, both proposals that the next may need are written (`drawing.prefetch`)
     only asked    that half of the task is left out: a proposal is written once the step before is decided
 
     wait          from a person's vote to their next pair, in seconds, over all votes
@@ -56,7 +56,7 @@ class Reading:
     def of(cls, campaign, script: Script) -> Reading:
         from django.db.models import Sum
 
-        chains = campaign.chains.aggregate(steps=Sum("step"), foreseen=Sum("foreseen"))
+        chains = campaign.chains.aggregate(steps=Sum("step"), foreseen=Sum("prefetched"))
         return cls(time.time(), **chains, written=texts_written(script))
 
 
@@ -74,7 +74,7 @@ def run(owner, script: Script, scene: tuple[int, int, int], options: argparse.Na
     """Let people vote on a campaign of its own, and return what was seen once all of them had begun."""
     from prefmh_web.campaigns import lifecycle
     from prefmh_web.campaigns.lifecycle import drafts
-    from tests.benchmarks.load_stage import seat_in
+    from tests.benchmarks.load_campaign import session_of_somebody_new
     from tests.support.stack import LiveServer, make_recipe, wait_until_idle
 
     people, chains, budget = scene
@@ -91,8 +91,10 @@ def run(owner, script: Script, scene: tuple[int, int, int], options: argparse.Na
     site = LiveServer()
     site.start()
     try:
-        seats = [seat_in(campaign) for _ in range(people)]
-        crowd = Crowd([Seat(site.url, path, f"prefmh_session={key}") for path, key in seats], options.think, seed=1)
+        invitation = campaign.invitations.get()
+        keys = [session_of_somebody_new(invitation) for _ in range(people)]
+        path = invitation.get_absolute_url()
+        crowd = Crowd([Seat(site.url, path, f"prefmh_session={key}") for key in keys], options.think, seed=1)
         before, after = asyncio.run(_vote(crowd, options.seconds, lambda: Reading.of(campaign, script)))
     finally:
         lifecycle.pause(campaign)
@@ -134,14 +136,14 @@ def only_when_asked() -> Iterator[None]:
 
     from prefmh_web.campaigns.proposals import drawing
 
-    foresee, drawing.foresee = (
-        drawing.foresee,
+    foresee, drawing.prefetch = (
+        drawing.prefetch,
         lambda campaign_id: None,
     )
     try:
         yield
     finally:
-        drawing.foresee = foresee
+        drawing.prefetch = foresee
 
 
 def report(scene: tuple[int, int, int], name: str, found: Found, hidden: float | None) -> None:

@@ -7,14 +7,14 @@ Starts PostgreSQL, Redis, a web process, a worker and beat of its own, and a Rab
 usual time of a third of `--seconds` the server is stopped where it stands (SIGSTOP); with `--frozen network` the
 connections to Redis stay open and carry nothing. The campaign has more open pairs than can be used up.
 
-    acknowledged   from sending a vote to the panel that answers it, seen by the voter
+    acknowledged   from sending a vote to the screen that answers it, seen by the voter
     join, page     opening the invitation and joining; loading the voting page
     readyz         the probe's answer; doctor is the whole command, and beside it the same before, without a fault
     goes on        from SIGCONT until every chain that was without a pair has one, or is past it
 
 The targets are those of the issue: every vote acknowledged, its p95 under twice the usual, join and page at most 3 s,
-readyz at most 2 s, and doctor at most 2 s longer than a command that does nothing. All of it runs on the machine that
-it measures: read the times with the load average in mind.
+readyz and doctor at most 2 s. All of it runs on the machine that it measures: read the times with the load average in
+mind, and doctor's beside that of a command that does nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import httpx
 
 from tests.benchmarks.load_crowd import Crowd
 from tests.benchmarks.load_floor import quantiles
+from tests.benchmarks.load_scenes import busy
 from tests.benchmarks.load_stage import Stage
 from tests.support.rabbitmq import RabbitMQ
 from tests.support.relay import Relay
@@ -104,10 +105,10 @@ async def ask_again_and_again(stage: Stage, link: str, seconds: float) -> dict[s
 
 
 async def measure(stage: Stage, options: argparse.Namespace, freeze, thaw) -> dict:
-    campaigns = stage.make(options.sockets, 0, options.chains)
-    link = f"{stage.urls[0]}{campaigns.seats[0].path}"
+    [campaign] = stage.make(busy(options.sockets, options.chains))
+    link = f"{stage.urls[0]}{campaign.seats[0].path}"
     nothing_s = seconds_of(lambda: stage.run("manage.py", "shell", "-c", "pass"))
-    crowd = Crowd(campaigns.seats, options.sockets / options.votes_per_s, seed=1)
+    crowd = Crowd(campaign.seats, options.sockets / options.votes_per_s, seed=1)
     async with crowd:
         await asyncio.sleep(SETTLE_S)
         marks = [time.time()]
@@ -119,10 +120,10 @@ async def measure(stage: Stage, options: argparse.Namespace, freeze, thaw) -> di
             marks.append(time.time())
             # Answers to what was sent last are still on their way.
             await asyncio.sleep(SETTLE_S)
-            waiting = await asyncio.to_thread(stage.query, UNOPENED, campaigns.busy)
+            waiting = await asyncio.to_thread(stage.query, UNOPENED, campaign.number)
         finally:
             thaw()
-        went_on_s = await asyncio.to_thread(seconds_of, lambda: wait_until_all_go_on(stage, campaigns.busy, waiting))
+        went_on_s = await asyncio.to_thread(seconds_of, lambda: wait_until_all_go_on(stage, campaign.number, waiting))
         sent, acknowledged = crowd.seen.sent, len(crowd.seen.acknowledged)
     stored = stage.query("SELECT count(*), count(DISTINCT key) FROM campaigns_vote")[0]
     return {
@@ -170,7 +171,7 @@ def verdicts(found: dict) -> dict[str, bool]:
         "p95 under twice the usual": found["stall_ms"]["p95"] < 2 * found["usual_ms"]["p95"],
         "join and page within 3 s": max(stall["join"], stall["page"]) <= 3,
         "readyz within 2 s": stall["readyz"] <= 2,
-        "doctor 2 s longer than nothing, at most": stall["doctor"] - found["command_that_does_nothing_s"] <= 2,
+        "doctor within 2 s": stall["doctor"] <= 2,
         "every chain goes on within a sweep": found["goes_on_s"] <= SWEEP_S + found["chains_without_pair"] * PROPOSAL_S,
     }
 

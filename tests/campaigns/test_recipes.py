@@ -11,8 +11,8 @@ import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
 
-from prefmh_web.campaigns import lifecycle, migrations
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Turn
+from prefmh_web.campaigns import lifecycle, migrations, tasks
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Turn
 from prefmh_web.endpoints.models import Endpoint
 
 # `endpoint` and `script` are fixtures, which pytest finds by their names here.
@@ -59,6 +59,21 @@ def test_a_draft_becomes_version_2_and_starts(researcher, idle_tasks):
     lifecycle.start(campaign)
     idle_tasks()
     assert campaign.recipe["target"].startswith("p0(x) * exp(s1(x) + s2(x))")
+
+
+def test_a_draft_that_cannot_be_started_any_more_still_has_its_file_read(researcher, idle_tasks):
+    campaign = make_draft(researcher, recipe=make_recipe(judges=[DARK]))
+    make_old(campaign)
+    campaign.refresh_from_db()
+    lone = campaign.recipe | {"judges": [DARK | {"order": "proposal-first"}]}
+    Campaign.objects.filter(pk=campaign.pk).update(recipe=lone)
+    migrate()
+    Catalog.objects.filter(campaign=campaign).update(status=Catalog.Status.READING, rows_read=0)
+    campaign.states.all().delete()
+    tasks.sweep()
+    idle_tasks()
+    catalog = Catalog.objects.get(campaign=campaign)
+    assert (catalog.status, catalog.error, campaign.states.count()) == (Catalog.Status.READY, "", 12)
 
 
 @pytest.mark.parametrize("judges", [[DARK], HALVES])

@@ -6,11 +6,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import started, states
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Lease, State
-from prefmh_web.campaigns.properties import properties_of
+from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.objects import media
 from tests.console.test_pages import form
 from tests.console.test_spaces import as_sent
@@ -105,7 +104,7 @@ def test_a_draft_can_be_edited_where_the_model_is_offered_no_more(signed_in, idl
     assert "a red mushroom" in page
     signed_in.post(reverse("console:edit", args=[campaign.pk]), form())
     campaign.refresh_from_db()
-    assert campaign.has_catalog
+    assert not campaign.parsed_recipe.generates
 
 
 @without_the_extra
@@ -127,20 +126,21 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     def paint(state):
         colour = np.full((16, 16, 3), 40 * (1 + len(seen)), dtype=np.uint8)
         seen.append(sampler.png(colour))
-        media.store(media.painted_name(campaign.pk, plan.space.encode(state)), seen[-1])
+        media.store(media.rendered_name(campaign.pk, plan.space.encode(state)), seen[-1])
 
-    plan = started.plan_of(campaign)
+    plan = plan_of(campaign)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
     campaign.refresh_from_db()
     Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", budget=1)
     Invitation.objects.create(campaign=campaign)
     [position] = sampler.begin_many(plan, 1)
     paint(position.state)
-    start = states.starting(campaign, 0, position.state)
+    start = objects.starting(campaign, 0, position.state)
+    start.save()
     chain = Chain.objects.create(campaign=campaign, place=0, length=5, start=start, head=start)
     drawn = sampler.ask(plan, position)
     paint(drawn.proposal)
-    transitions.open_comparison(chain.pk, drawn)
+    transitions.open_comparison(chain.pk, drawn, objects.proposed(chain, drawn))
 
 
 @without_the_extra
@@ -157,7 +157,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
         address = reverse("console:picture", args=[state.pk])
         assert signed_in.get(address).content == data
         assert signed_in.get(address, {"small": ""})["Content-Type"] == "image/webp"
-        assert properties_of(state)["contrast"] == pytest.approx(0)
+        assert state.campaign.object_kind.measures(objects.stored(state))["contrast"] == pytest.approx(0)
     invitation = campaign.invitations.get()
     signed_in.post(invitation.get_absolute_url())
     assert signed_in.get(reverse("annotate:vote", args=[invitation.token])).status_code == 200

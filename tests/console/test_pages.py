@@ -143,6 +143,19 @@ def test_every_file_downloads_and_others_are_404(async_client, researcher, campa
     assert async_to_sync(download)("secret-key")[0].status_code == 404
 
 
+def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_tasks):
+    few = make_draft(researcher, file=TEXTS + "twice,1\n" * 8)
+    assert "These rows (7) gave none of their own" in signed_in.get(few.get_absolute_url()).content.decode()
+    many = make_draft(researcher, file=TEXTS + "twice,1\n" * 1_206)
+    page = signed_in.get(many.get_absolute_url()).content.decode()
+    assert "These rows (1205) gave none of their own" in page
+    assert "205 more gave none of their own" in page
+    # As a version that did not keep the number has stored them.
+    many.catalog.refusals[-1].pop()
+    many.catalog.save()
+    assert "These rows gave none of their own" in signed_in.get(many.get_absolute_url()).content.decode()
+
+
 def test_texts_are_escaped(signed_in, researcher, idle_tasks):
     hostile = "text\n<script>alert(1)</script>\n<img src=x onerror=alert(2)>\nfine\n"
     campaign = make_campaign(researcher, file=hostile, name="<b>bold</b>")

@@ -120,5 +120,5 @@ def test_a_draft_whose_space_changes_loses_its_file(signed_in, idle_tasks):
     assert campaign.states.count() == 12
     signed_in.post(reverse("console:edit", args=[campaign.pk]), form(**IMAGES))
     campaign = Campaign.objects.get()
-    assert (campaign.space_kind, campaign.states.count()) == ("images", 0)
+    assert (campaign.parsed_recipe.space.kind, campaign.states.count()) == ("images", 0)
     assert not hasattr(campaign, "catalog")

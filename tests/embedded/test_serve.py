@@ -56,16 +56,20 @@ def test_a_bad_option_is_told_in_one_line(tmp_path, options, message):
 
 # What RDKit's threads may leave behind: a handler of the interrupt that is not Python's.
 DISPLACED = """
-import ctypes, sys, threading
+import ctypes, signal, sys, threading, time
 import django
+# Whoever runs these tests in the background ignores the interrupt, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 django.setup()
 from prefmh_web.embedded.server import server
 IGNORE = 1
 def displace():
+    while not serving.started:
+        time.sleep(0.05)
     ctypes.CDLL(None).signal(2, ctypes.c_void_p(IGNORE))
     print("displaced", flush=True)
 serving = server("127.0.0.1", int(sys.argv[1]))
-threading.Timer(1, displace).start()
+threading.Thread(target=displace, daemon=True).start()
 try:
     serving.run()
 except KeyboardInterrupt:

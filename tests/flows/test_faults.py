@@ -129,9 +129,10 @@ def test_a_worker_killed_in_the_middle_of_a_proposal(busy, survives):
 
 
 def test_redis_flushed_its_connections_cut_and_then_killed(busy, survives):
-    redis = busy.installation.redis
-    # A Celery worker that was acknowledging a task when its broker went ends with “Unrecoverable error”.
-    may_end = (busy.installation.worker, busy.installation.beat)
+    installation, redis = busy.installation, busy.installation.redis
+    [(campaign, _)] = installation.make_campaigns({"chains": 1, "steps": 50}, start=False)
+    # A Celery worker that was speaking with its broker when that went may end with “Unrecoverable error”, and slowly.
+    may_end = (installation.worker, installation.beat)
     redis.client.flushall()
     for kind in ("normal", "pubsub"):
         redis.client.client_kill_filter(_type=kind, skipme=True)
@@ -139,6 +140,16 @@ def test_redis_flushed_its_connections_cut_and_then_killed(busy, survives):
     redis.kill()
     redis.start()
     survives(*may_end)
+    installation.start_campaign(campaign)
+
+    def draws() -> bool:
+        installation.look_after(*may_end)
+        opened = (
+            "SELECT count(*) FROM campaigns_comparison JOIN campaigns_chain h ON h.id = chain_id WHERE campaign_id = %s"
+        )
+        return installation.query(opened, campaign) == [(1,)]
+
+    wait_for(draws, "a proposal by the worker")
 
 
 def test_postgresql_killed_and_started_again(busy, survives):
@@ -179,7 +190,7 @@ def test_two_processes_deciding_the_same_step(busy, survives):
     with installation.holding("campaigns_comparison", "id = %s", comparison):
         first.choose(lease, "left")
         second.choose(other, "right")
-        wait_for(lambda: installation.waiting_for_a_lock('%FROM "campaigns_comparison"%') == 2, "both at the door")
+        wait_for(lambda: installation.waiting_for_a_lock("%FROM campaigns_comparison c%") == 2, "both at the door")
     votes = "SELECT count(*), count(number) FROM campaigns_vote WHERE comparison_id = %s"
     wait_for(lambda: installation.query(votes, comparison) == [(2, 1)], "one vote counted and one kept")
     decided = "SELECT count(*) FROM campaigns_comparison WHERE id = %s AND verdict IS NOT NULL"
@@ -238,9 +249,9 @@ class Person:
         """Open the page and wait for a pair; return its key."""
         self._socket = self._open.enter_context(open_socket(self._site, f"/ws{self._path}", self._cookies))
         while True:
-            panel = self._socket.recv(timeout=30)
-            if 'name="lease" value="' in panel:
-                return panel.split('name="lease" value="')[1].split('"')[0]
+            screen = self._socket.recv(timeout=30)
+            if 'name="lease" value="' in screen:
+                return screen.split('name="lease" value="')[1].split('"')[0]
 
     def choose(self, lease: str, side: str) -> None:
         self._socket.send(json.dumps({"lease": lease, "choice": side, "elapsed_ms": "900"}))

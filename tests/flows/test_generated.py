@@ -13,7 +13,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign
-from sampler.__main__ import main
+from sampler.commands import main
 from tests.support.files import archive, picture
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished

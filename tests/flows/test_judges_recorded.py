@@ -15,7 +15,8 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import lifecycle, renewal, tasks
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import renewal
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Turn, Vote
 from prefmh_web.endpoints import slots

@@ -5,7 +5,7 @@ import pytest
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.engine import capacity, leases
+from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
 from prefmh_web.endpoints.dialects import Dialect
@@ -120,7 +120,9 @@ def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_t
         comparison = Comparison.objects.get(pk=lease.comparison_id)
         # The model has cast what it has to cast: what is open now is for people to settle.
         model, _ = campaign.judges.all()
-        assert comparison.votes.filter(judge=model).count() == 2 or not capacity.has_room(comparison, model)
+        assert comparison.votes.filter(judge=model).count() == 2 or not open_comparisons.on(
+            comparison.pk, campaign
+        ).room(model.pk, most=1)
         leases.answer(lease.key, annotator, Side.LEFT if rng.random() < 0.5 else Side.RIGHT, 0)
         idle_tasks()
         campaign.refresh_from_db()

@@ -5,20 +5,23 @@ import io
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
+from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, started, tasks
+from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.model_judges.kinds import ratings
-from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
+from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, State, Turn, Vote
 from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
@@ -206,7 +209,8 @@ def waiting(researcher, endpoint, idle_tasks) -> Comparison:
     chain = campaign.chains.get()
     Turn.objects.all().delete()
     while not (found := chain.comparisons.filter(verdict__isnull=True).first()):
-        transitions.open_comparison(chain.pk, sampler.ask(started.plan_of(campaign), started.position_of(chain)))
+        drawn = sampler.ask(plan_of(campaign), position_of(chain))
+        transitions.open_comparison(chain.pk, drawn, objects.proposed(chain, drawn))
         idle_tasks()
         chain.refresh_from_db()
     Rating.objects.all().delete()
@@ -222,7 +226,7 @@ def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     assert script.requests == []
     # Both come back, the one that was thought lost as well.
     Turn.objects.all().delete()
-    state = claimed.state
+    state = claimed.asking.state
     rate(claimed)
     first = dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value"))
     rate(claimed)
@@ -230,10 +234,24 @@ def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     assert dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value")) == first
 
 
+def test_the_reason_why_a_turn_rests_stays_while_another_chain_rates_its_object(waiting):
+    judge = waiting.chain.campaign.judges.first()
+    state = State.objects.get(pk=waiting.current_id)
+    soon = timezone.now() + timedelta(minutes=1)
+    other = Comparison.objects.create(
+        chain=Chain.objects.create(campaign=state.campaign, place=1, start=state, head=state, length=5),
+        step=1, current=state, proposal=waiting.proposal, log_r0=0, uniform=0.5,
+    )  # fmt: skip
+    Turn.objects.create(comparison=other, judge=judge, asked=1, state=state, until=soon)
+    Turn.objects.create(comparison=waiting, judge=judge, asked=0, until=timezone.now(), reason="E: down")
+    turns.take_turn(waiting.pk, judge.pk)
+    assert Turn.objects.get(comparison=waiting).reason == "E: down"
+
+
 def rate(taken) -> None:
     admitted = Admitted()
-    asked = ratings.ask(taken.comparison, taken.judge, taken.state, taken.slots, admitted)
-    turns._rate(taken, *asked, admitted)
+    answers = taken.kind.ask(taken.asking, asked_endpoint(taken.asking.judge), admitted)
+    turns._store(taken, answers, admitted)
 
 
 def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(waiting, idle_tasks, script):

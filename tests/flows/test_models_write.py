@@ -4,10 +4,11 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, started, tasks
+from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Campaign, Chain, Draft, State, Turn
+from prefmh_web.campaigns.models import Campaign, Chain, PrefetchedProposal, State, Turn
 from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.model_server import model_server, write_model
@@ -83,7 +84,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
     path = export_to(campaign, tmp_path)
     assert "32 verdicts" in assert_replay_passes(path)
     # Tokens are the state: what was written is never tokenised again.
-    space = started.plan_of(campaign).space
+    space = plan_of(campaign).space
     for row in table(path, "states.csv"):
         writing = space.decode(row["code"])
         assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
@@ -111,18 +112,18 @@ def test_while_people_vote_both_next_proposals_are_written(researcher, endpoint,
     }
     assert open_ones
     for chain_id, comparison in open_ones.items():
-        drafts = Draft.objects.filter(chain=chain_id, step=comparison.step + 1)
+        drafts = PrefetchedProposal.objects.filter(chain=chain_id, step=comparison.step + 1)
         assert {draft.state_id for draft in drafts} == {comparison.current_id, comparison.proposal_id}
     # Whichever way the vote goes, what comes next is what the kernel would have drawn then.
     chain_id, comparison = next(iter(open_ones.items()))
-    draft = Draft.objects.get(chain=chain_id, step=comparison.step + 1, state=comparison.proposal_id)
+    draft = PrefetchedProposal.objects.get(chain=chain_id, step=comparison.step + 1, state=comparison.proposal_id)
     Chain.objects.filter(pk=chain_id).update(step=comparison.step, head=comparison.proposal)
     comparison.verdict, comparison.decided_at = "accept", timezone.now()
     comparison.save()
     drawing.write(campaign.pk)
     chain = Chain.objects.get(pk=chain_id)
     opened = chain.comparisons.get(step=comparison.step + 1)
-    assert chain.foreseen >= 1
+    assert chain.prefetched >= 1
     assert opened.proposal.code == draft.code or opened.is_identity
 
 

@@ -120,11 +120,11 @@ def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(i
         installation.redis.freeze()
         try:
             send(socket, lease=lease, choice="left", elapsed_ms="700")
-            panel = panel_within(socket, PATIENCE_S, lambda panel: "could not be made yet" in panel)
-            assert "could not be made yet" in panel
+            screen = screen_within(socket, PATIENCE_S, lambda screen: "could not be made yet" in screen)
+            assert "could not be made yet" in screen
         finally:
             installation.redis.thaw()
-        assert 'name="lease"' in panel_within(socket, PATIENCE_S, lambda panel: 'name="lease"' in panel)
+        assert 'name="lease"' in screen_within(socket, PATIENCE_S, lambda screen: 'name="lease"' in screen)
 
 
 def person(installation: Installation, path: str, seed: int) -> Voter:
@@ -139,8 +139,8 @@ def opened(installation: Installation, campaign: int) -> int:
     return installation.query(counted, campaign)[0][0]
 
 
-def panel_within(socket, seconds: float, is_wanted: Callable[[str], bool]) -> str:
-    """Return the first panel that is as wanted, or the last one that came in this time."""
+def screen_within(socket, seconds: float, is_wanted: Callable[[str], bool]) -> str:
+    """Return the first screen that is as wanted, or the last one that came in this time."""
     found = []
 
     def is_there() -> bool:
@@ -151,9 +151,9 @@ def panel_within(socket, seconds: float, is_wanted: Callable[[str], bool]) -> st
         return is_wanted(found[-1])
 
     try:
-        wait_for(is_there, "the panel", seconds=seconds)
+        wait_for(is_there, "the screen", seconds=seconds)
     except AssertionError:
-        assert found, "no panel came at all"
+        assert found, "no screen came at all"
     return found[-1]
 
 

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.campaigns import lifecycle, started
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, State
+from prefmh_web.campaigns.started import plan_of
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
 from tests.support import engines
 from tests.support.processes import Crowd, Installation, hurried, wait_for
@@ -52,10 +53,10 @@ class TestInOneProcess:
         vote_until_finished(campaign, annotators, scores, np.random.default_rng(5))
         assert_record_is_whole(campaign)
         # People are slower here than the model: but for each chain's first steps, nobody waited for it.
-        assert sum(chain.foreseen for chain in campaign.chains.all()) > 0
+        assert sum(chain.prefetched for chain in campaign.chains.all()) > 0
         path = export_to(campaign, tmp_path)
         assert "24 verdicts" in assert_replay_passes(path)
-        space = started.plan_of(campaign).space
+        space = plan_of(campaign).space
         for row in table(path, "states.csv"):
             writing = space.decode(row["code"])
             assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]

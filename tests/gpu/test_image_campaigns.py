@@ -18,16 +18,15 @@ pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.exhibits import exhibit
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Draft, State
-from prefmh_web.campaigns.pictures import Look, picture
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.proposals.backends import rendered_images
-from prefmh_web.campaigns.started import plan_of
+from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.objects.kind import Look
 from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
@@ -86,6 +85,11 @@ def started(owner, idle_tasks, **changes) -> Campaign:
     return campaign
 
 
+def picture(state: State) -> bytes:
+    """Return the picture of a state, as its page shows it."""
+    return state.campaign.object_kind.media(objects.stored(state), Look()).body
+
+
 def pictures_of(campaign) -> set[str]:
     """Return the names of a campaign's files of pictures."""
     folder = f"pictures/{campaign.pk}/painted"
@@ -117,11 +121,11 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     assert len({row["code"] for row in rows}) == len(rows) == campaign.states.count() == 12
     decoder, space = local_decoder("turbo", PROMPT), plan_of(campaign).space
     for row in rows:
-        stored, _ = picture(campaign.states.get(place=row["state"]), Look())
+        stored = picture(campaign.states.get(place=row["state"]))
         assert stored == sampler.png(decoder.pixels(space.decode(row["code"].removeprefix("'")).vector))
     # The drafts of the way not taken are gone, with their pictures.
     assert pictures_of(campaign) == set(campaign.states.values_list("picture", flat=True))
-    assert not Draft.objects.exists()
+    assert not PrefetchedProposal.objects.exists()
     page = client.get(campaign.get_absolute_url()).content.decode()
     assert "colourfulness" in page
     assert "Proposals ready in time" in page
@@ -139,7 +143,7 @@ def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle
         assert answer["Content-Type"] == "image/png"
         with Image.open(io.BytesIO(answer.content)) as opened:
             assert opened.size == (16, 16)
-        shown = exhibit(state, Endpoint(can_images=True)).picture
+        shown = objects.exhibit(state, Endpoint(can_images=True)).picture
         assert (shown.media_type, shown.data) == ("image/png", answer.content)
     client.force_login(researcher)
     small = client.get(reverse("console:picture", args=[lease.left.pk]), {"small": ""})
@@ -151,7 +155,7 @@ def test_what_may_follow_is_painted_while_people_vote(researcher, idle_tasks, of
     comparisons = list(Comparison.objects.filter(verdict__isnull=True))
     assert len(comparisons) == 2
     for comparison in comparisons:
-        drafts = Draft.objects.filter(chain=comparison.chain, step=2)
+        drafts = PrefetchedProposal.objects.filter(chain=comparison.chain, step=2)
         assert {draft.state_id for draft in drafts} == {comparison.current_id, comparison.proposal_id}
     assert len(pictures_of(campaign)) == 2 + 2 + 4
     offer("broken")
@@ -159,7 +163,7 @@ def test_what_may_follow_is_painted_while_people_vote(researcher, idle_tasks, of
     idle_tasks()
     # The chain that was voted on has gone on without the model.
     chain = Chain.objects.get(step=1)
-    assert chain.foreseen == 1
+    assert chain.prefetched == 1
     assert chain.comparisons.filter(step=2, verdict__isnull=True).exists()
 
 
@@ -168,7 +172,7 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
     starts = [campaign.chains.get(place=0).start for campaign in (first, second)]
     assert starts[0].code == starts[1].code
     assert starts[0].picture.name.split("/")[-1] == starts[1].picture.name.split("/")[-1]
-    assert picture(starts[0], Look()) == picture(starts[1], Look())
+    assert picture(starts[0]) == picture(starts[1])
     offer("broken")
     space = plan_of(first).space
     rendered_images.paint(first, [space.decode(starts[0].code)])
@@ -180,11 +184,11 @@ def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_t
     judges = [{"question": "Which is better?", "budget": 1}]
     kernel = {"kind": "crank-nicolson", "beta": 1}
     campaign = started(researcher, idle_tasks, kernel=kernel, judges=judges, chains=1)
-    drafts = Draft.objects.filter(step=2)
+    drafts = PrefetchedProposal.objects.filter(step=2)
     assert (drafts.count(), drafts.values("code").distinct().count()) == (2, 1)
     drafts.last().delete()
     offer("broken")
-    drawing.foresee(campaign.pk)
+    drawing.prefetch(campaign.pk)
     assert drafts.count() == 2
     vote_once(campaign)
     idle_tasks()
@@ -202,17 +206,17 @@ def test_a_proposal_to_stay_needs_no_picture_and_takes_none_away(researcher, idl
 def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks)
     head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
-    Draft.objects.filter(chain=comparison.chain, state=head).delete()
-    stays = Draft.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
+    PrefetchedProposal.objects.filter(chain=comparison.chain, state=head).delete()
+    stays = PrefetchedProposal.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
     rendered_images.discard_drafts([stays], campaign)
-    assert not Draft.objects.filter(pk=stays.pk).exists()
+    assert not PrefetchedProposal.objects.filter(pk=stays.pk).exists()
     assert head.picture.name in pictures_of(campaign)
 
 
 def test_a_decoder_that_fails_parks_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)
     offer("broken")
-    Draft.objects.all().delete()
+    PrefetchedProposal.objects.all().delete()
     vote_once(campaign)
     idle_tasks()
     chain = Chain.objects.get()
@@ -233,7 +237,7 @@ def test_a_disk_that_takes_no_picture_parks_the_chain_with_the_reason_until_it_d
     researcher, idle_tasks, offer, data_folder
 ):
     campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)
-    Draft.objects.all().delete()
+    PrefetchedProposal.objects.all().delete()
     folder = Path(default_storage.path(f"pictures/{campaign.pk}/painted"))
     folder.rename(data_folder / "aside")
     folder.touch()

@@ -1,6 +1,7 @@
 """Questions that are asked of servers which may be frozen."""
 
 import threading
+import time
 
 import pytest
 
@@ -48,3 +49,23 @@ def test_a_question_may_be_asked_before_its_answer_is_wanted(frozen):
     begin(frozen)
     frozen.over.set()
     assert within(10, frozen) == "late"
+
+
+def test_an_answer_that_came_before_it_was_wanted_is_not_asked_for_again():
+    """Two questions begun together, and wanted one after the other: the second wait adds nothing to the first."""
+    asked: list[threading.Thread] = []
+
+    def question() -> str:
+        asked.append(threading.current_thread())
+        raise ConnectionError
+
+    begin(question)
+    while not asked:
+        time.sleep(0.001)
+    asked[0].join()
+    with pytest.raises(ConnectionError):
+        within(10, question)
+    assert len(asked) == 1
+    with pytest.raises(ConnectionError):
+        within(10, question)
+    assert len(asked) == 2

@@ -32,7 +32,7 @@ def test_what_stands_around_a_message_is_added_unless_it_says_so_itself():
 
 def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, idle_tasks, caplog):
     annotator = Annotator.objects.create(campaign=campaign)
-    with caplog.at_level(logging.INFO, logger="prefmh_web.operations"):
+    with caplog.at_level(logging.INFO, logger="prefmh_web.campaigns"):
         while lease := leases.take(annotator):
             leases.answer(lease.key, annotator, Side.LEFT, 1234)
             idle_tasks()

@@ -8,9 +8,10 @@ from django.db import connection
 from django.db.models import Count, F, Q
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.campaigns.engine import leases, transitions
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.operations import metrics
+from tests.support.casting import cast
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished, wait_until_idle
 
 SCORES = {0: lambda place: 0.3 * place, 1: lambda place: -0.2 * place}
@@ -34,13 +35,6 @@ def assert_exact() -> None:
         assert page[f'prefmh_verdicts_total{{verdict="{verdict}"}}'] == count
 
 
-def cast_too_late(comparison: Comparison, annotator: Annotator) -> None:
-    with transitions.locked(pk=comparison.pk) as locked:
-        judge = locked.chain.campaign.judges.first()
-        sides = {"proposal_side": Side.LEFT, "chosen_side": Side.LEFT}
-        transitions.cast_vote(locked, key=uuid.uuid4(), judge=judge, annotator=annotator, **sides)
-
-
 def test_nothing_yet(db):
     assert told()['prefmh_votes_total{counted="yes"}'] == 0
     assert told()['prefmh_verdicts_total{verdict="accept"}'] == 0
@@ -61,7 +55,8 @@ def test_votes_and_verdicts_are_told_exactly(researcher):
     assert Comparison.objects.filter(current=F("proposal"), verdict="accept").exists()
     for verdict in Comparison.Verdict.values:
         assert Comparison.objects.filter(verdict=verdict).exists()
-    cast_too_late(Comparison.objects.exclude(verdict=None).first(), crowd[0])
+    decided = Comparison.objects.exclude(verdict=None).first()
+    cast(decided, decided.chain.campaign.judges.first(), crowd[0])
     assert Vote.objects.filter(number=None).exists()
     assert_exact()
 

@@ -18,6 +18,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
+from sampler import schema
 from tests.released import voting
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.stack import sweep_everything, wait_until_idle
@@ -39,7 +40,7 @@ def assert_pages_show(campaign: Campaign) -> None:
 
 
 def _assert_files_come(researcher: Client, campaign: Campaign) -> None:
-    for name in (*export.TABLES, export.RECIPE, "properties.csv"):
+    for name in (*export.TABLES, schema.RECIPE, "properties.csv"):
         answer = researcher.get(reverse("console:download", args=[campaign.pk, name]))
         assert answer.status_code == 200, f"{name}: {answer.status_code}"
         assert _content_of(answer), name
@@ -66,7 +67,7 @@ def assert_export_is_whole(campaign: Campaign, folder: Path) -> Path:
     """Its export has all tables, each step that was decided, and each vote. Return its path."""
     path = export_to(campaign, folder)
     with zipfile.ZipFile(path) as archive:
-        assert set(archive.namelist()) == {*export.TABLES, export.RECIPE, "judges.json"}
+        assert set(archive.namelist()) == {*export.TABLES, schema.RECIPE, "judges.json"}
         steps = list(csv.DictReader(io.StringIO(archive.read("steps.csv").decode(), newline="")))
         votes = list(csv.DictReader(io.StringIO(archive.read("votes.csv").decode(), newline="")))
     decided = sum(chain.step for chain in campaign.chains.all())

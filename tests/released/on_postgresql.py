@@ -17,6 +17,7 @@ from django.core.management import call_command  # noqa: E402
 from prefmh_web import celery_app  # noqa: E402
 from prefmh_web.campaigns.engine import leases  # noqa: E402
 from prefmh_web.campaigns.models import Campaign, Side  # noqa: E402
+from prefmh_web.transport import publishing  # noqa: E402
 from tests.released import checks, voting  # noqa: E402
 
 GOES_ON = ("Texts, half through", "Openings, half through", "Unequal twins, half through")
@@ -52,6 +53,8 @@ def _vote_to_the_end(campaign: Campaign) -> None:
     while taken := [(person, lease) for person in crowd if (lease := leases.take(person))]:
         for person, lease in taken:
             leases.answer(lease.key, person, Side.LEFT, 1000)
+        # A thread of its own gives the hints, and so opens the next comparisons here.
+        assert publishing.wait_until_sent(60)
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED, f"{campaign} is {campaign.status}"
 

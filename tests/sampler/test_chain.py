@@ -19,7 +19,10 @@ from sampler import (
     Verdict,
     advance,
     ask,
+    ask_many,
     begin,
+    begin_many,
+    parse_recipe,
     stream,
     tell,
 )
@@ -154,3 +157,46 @@ def test_a_tally_counts_each_judges_votes():
 def test_a_tally_refuses_an_unknown_judge(judge):
     with pytest.raises(ValueError, match="judge must be 0 to 2"):
         Tally.empty(3).add(judge, True)
+
+
+MANY = {
+    "drawn one by one": ({"kind": "images"}, {"kind": "crank-nicolson", "beta": 0.3}),
+    "drawn together": ({"kind": "texts", "scenarios": [0, 3]}, {"kind": "suffix", "cut": "length"}),
+    "drawn by several kernels": (
+        {"kind": "texts"},
+        {
+            "kind": "mixture",
+            "parts": [
+                {"weight": 0.4, "kernel": {"kind": "independent"}},
+                {"weight": 0.6, "kernel": {"kind": "suffix"}},
+            ],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("space", "kernel"), MANY.values(), ids=MANY)
+def test_many_chains_at_once_are_the_chains_one_by_one(space, kernel):
+    judges = [{"question": "Which is darker?", "budget": 2}]
+    recipe = {"space": space, "kernel": kernel, "judges": judges, "chains": 5, "steps": 9, "seed": 11}
+    many = parse_recipe(recipe).build()
+    starts = begin_many(many, 5)
+    assert [(each.chain, each.step) for each in starts] == [(chain, 0) for chain in range(5)]
+    for chain, found in enumerate(starts):
+        assert same(many.space, found.state, begin(many, chain).state)
+    # Chains need not be at the same step.
+    positions = [Position(each.chain, step, each.state) for step, each in enumerate(starts)]
+    for position, found in zip(positions, ask_many(many, positions), strict=True):
+        alone = ask(many, position)
+        assert (found.chain, found.step, found.budgets) == (alone.chain, alone.step, alone.budgets)
+        assert (found.log_r0, found.uniform) == (alone.log_r0, alone.uniform)
+        assert same(many.space, found.current, position.state)
+        assert same(many.space, found.proposal, alone.proposal)
+
+
+def test_no_chain_has_no_start_and_no_comparison():
+    assert begin_many(plan(), 0) == ask_many(plan(), []) == []
+
+
+def same(space, one, other):
+    return space.encode(one) == space.encode(other)

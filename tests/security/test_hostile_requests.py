@@ -107,6 +107,7 @@ def test_no_form_works_without_its_token(world, path, token):
     client = browser_of(None, enforce_csrf_checks=True)
     answer = client.post(path.format(world.token), BODY | ({"csrfmiddlewaretoken": token} if token else {}))
     assert answer.status_code == 403
+    assert "<h1>This page is out of date</h1>" in answer.content.decode()
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from django.test import Client
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler.objects.items import MAX_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
@@ -215,7 +216,7 @@ def test_no_cell_of_the_export_runs_as_a_formula(researcher, idle_tasks):
     campaign = make_campaign(researcher, file=content, recipe=recipe)
     wait_until_idle()
     for name in export.TABLES:
-        rows = list(csv.reader(io.StringIO("".join(export.csv_text(export.Cut.now(campaign), name)), newline="")))
+        rows = list(csv.reader(io.StringIO("".join(export.csv_text(Snapshot.now(campaign), name)), newline="")))
         shown = [rows[0].index(column) for column in ("content", "question") if column in rows[0]]
         texts = [row[at] for row in rows[1:] for at in shown]
         assert not [text for text in texts if text.strip().startswith(("=", "+", "-", "@"))]

@@ -105,7 +105,7 @@ def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps
 
 def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher, joined, link):
     vote = f"{link.get_absolute_url()}vote/"
-    key = joined.get(vote).context["panel"].lease.key
+    key = joined.get(vote).context["screen"].visit.lease.key
     removed = Annotator.objects.get()
     staying = Client()
     staying.post(link.get_absolute_url())

@@ -234,8 +234,8 @@ def test_a_class_behind_one_address_joins_and_votes(campaign):
         person.handler = people[0].handler
         assert [person.get(link).status_code, person.post(link).status_code] == [200, 302]
     assert Annotator.objects.count() == 100
-    shown = [person.get(f"{link}vote/").context["panel"] for person in people]
-    voting = [(person, panel.lease) for person, panel in zip(people, shown, strict=True) if panel.lease]
+    shown = [person.get(f"{link}vote/").context["screen"] for person in people]
+    voting = [(person, screen.visit.lease) for person, screen in zip(people, shown, strict=True) if screen.visit.lease]
     assert len(voting) > 1
     for person, lease in voting:
         assert person.post(f"{link}vote/", {"choice": "left", "lease": lease.key}).status_code == 302
@@ -267,10 +267,10 @@ def test_joining_again_and_again_from_one_address_is_slowed_down(campaign, rates
 def test_a_vote_by_post_beyond_the_rate_is_not_stored_and_can_be_sent_again(client, campaign, rates):
     vote = f"{invitation_path(campaign)}vote/"
     client.post(invitation_path(campaign))
-    first = client.get(vote).context["panel"].lease.key
+    first = client.get(vote).context["screen"].visit.lease.key
     rates(votes="1/minute")
     client.post(vote, {"choice": "left", "lease": first})
-    second = client.get(vote).context["panel"].lease.key
+    second = client.get(vote).context["screen"].visit.lease.key
     refused = client.post(vote, {"choice": "left", "lease": second})
     assert (refused.status_code, Vote.objects.count()) == (429, 1)
     rate_limits.forget()

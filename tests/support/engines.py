@@ -16,6 +16,9 @@ from tests.support import needs
 from tests.support.ports import port_from
 
 _DEBIAN = Path("/usr/lib/postgresql")
+# A killed process leaves what it wrote to the system; only a power cut would need the disk's promise.
+WITHOUT_FSYNC = ("fsync=off",)
+DURABLE = ("fsync=on", "synchronous_commit=on")
 HOW = "needs PostgreSQL's and Redis's programs (Debian: apt-get install postgresql redis-server)"
 
 
@@ -25,9 +28,14 @@ def demand() -> None:
 
 
 class Postgres:
-    """A PostgreSQL cluster in a folder and on a port of its own."""
+    """A PostgreSQL cluster in a folder and on a port of its own.
 
-    def __init__(self) -> None:
+    Args:
+        durability: the settings that say what a commit waits for.
+    """
+
+    def __init__(self, durability: tuple[str, ...] = WITHOUT_FSYNC) -> None:
+        self._durability = durability
         self.port = port_from(25_000)
         # Not below pytest's folder, which only its owner may enter: PostgreSQL refuses to run as root.
         self._folder = Path(tempfile.mkdtemp(prefix="prefmh-postgres-"))
@@ -42,8 +50,7 @@ class Postgres:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        # A killed process leaves what it wrote to the system; only a power cut would need the disk's promise.
-        options = ["listen_addresses=127.0.0.1", f"unix_socket_directories={self._folder}", "fsync=off"]
+        options = ["listen_addresses=127.0.0.1", f"unix_socket_directories={self._folder}", *self._durability]
         # Whole statements, so that a test can tell who waits for what.
         options.append("track_activity_query_size=16384")
         settings = [part for option in options for part in ("-c", option)]
@@ -86,10 +93,12 @@ class Postgres:
 
     def _answers(self) -> bool:
         try:
-            psycopg.connect(self.url()).close()
+            with psycopg.connect(self.url()) as connection:
+                [folder] = connection.execute("SHOW data_directory").fetchone()
         except psycopg.OperationalError:
             return False
-        return True
+        # Another run may have taken the port since it was chosen.
+        return folder == str(self._folder / "data")
 
 
 class Redis:

@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import psycopg
 from websockets.exceptions import InvalidHandshake
 
 from prefmh_web.demo.voters import RECONNECT_S, Voter
-from tests.support.engines import Postgres, Redis
+from tests.support.engines import WITHOUT_FSYNC, Postgres, Redis
 from tests.support.ports import port_from
 from tests.support.server_stack import environment, without_ours
 
@@ -27,6 +28,17 @@ ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60
 # Of the log of a process that has ended.
 LAST_LINES = 30
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """Where the code of an installation lies, and a Python that has what it needs."""
+
+    root: Path
+    python: str
+
+
+HERE = Checkout(ROOT, sys.executable)
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> object:
@@ -47,7 +59,8 @@ class Process:
     """One process and its children, with what they printed."""
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str], folder: Path, **options) -> None:
-        self.name, self._command, self._environment, self._options = name, command, environment, options
+        self.name, self._command, self._environment = name, command, environment
+        self._options = {"cwd": ROOT} | options
         self._log = folder / f"{name}.log"
         self._process: subprocess.Popen | None = None
         self._is_to_end = False
@@ -59,8 +72,7 @@ class Process:
         with self._log.open("a") as log:
             # A session of its own: a kill takes the pool's children along, as a machine that goes down does.
             self._process = subprocess.Popen(
-                self._command, cwd=ROOT, env=self._environment, stdout=log, stderr=log, start_new_session=True,
-                **self._options,
+                self._command, env=self._environment, stdout=log, stderr=log, start_new_session=True, **self._options
             )  # fmt: skip
 
     def send(self, number: int) -> None:
@@ -131,9 +143,11 @@ class Processes:
     Args:
         folder: where their files and logs lie.
         variables: what else every process finds in its environment.
+        checkout: whose code they run.
     """
 
-    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None, checkout: Checkout = HERE) -> None:
+        self.checkout = checkout
         self.folder, self.data, self.variables = folder, folder / "data", dict(variables or {})
         self.ports = [port_from(first) for first in (29_000, 29_500)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
@@ -190,17 +204,21 @@ class Processes:
     def web(self, name: str, port: int, **options) -> Process:
         command = ["-m", "uvicorn", "prefmh_web.asgi:application", "--port", str(port), "--lifespan", "off"]
         environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
-        return Process(name, [sys.executable, *command, "--ws-max-size", "65536"], environment, self.folder, **options)
+        return self._process(name, [*command, "--ws-max-size", "65536"], environment, **options)
 
     def celery(self, kind: str, *options: str, name: str = "") -> Process:
-        command = [sys.executable, "-m", "celery", "-A", "prefmh_web", kind, *options]
-        return Process(name or kind, command, self.environment, self.folder)
+        return self._process(name or kind, ["-m", "celery", "-A", "prefmh_web", kind, *options], self.environment)
 
-    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
-        """Run a Python command to its end, as one more process of this installation."""
+    def _process(self, name: str, command: list[str], environment: dict[str, str], **options) -> Process:
+        options = {"cwd": self.checkout.root} | options
+        return Process(name, [self.checkout.python, *command], environment, self.folder, **options)
+
+    def run(self, *command: str, check: bool = True, script: str | None = None) -> subprocess.CompletedProcess:
+        """Run a Python command to its end, as one more process of this installation; it may read a script."""
         done = subprocess.run(
-            [sys.executable, *command], cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
-        )
+            [self.checkout.python, *command], cwd=self.checkout.root, env=self.environment, input=script,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
@@ -208,9 +226,15 @@ class Processes:
 class Installation(Processes):
     """Such processes with a PostgreSQL and a Redis of their own."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
-        super().__init__(folder, variables)
-        self.postgres, self.redis = Postgres(), Redis()
+    def __init__(
+        self,
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        checkout: Checkout = HERE,
+        durability: tuple[str, ...] = WITHOUT_FSYNC,
+    ) -> None:
+        super().__init__(folder, variables, checkout)
+        self.postgres, self.redis = Postgres(durability), Redis()
         self._ends.callback(self.postgres.remove)
         self._ends.callback(self.redis.remove)
 

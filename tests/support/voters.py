@@ -11,11 +11,11 @@ class CarefulVoter(Voter):
 
     acknowledged: list[str] = field(default_factory=list)
 
-    async def _decide(self, panel):
-        # The page answers a vote with another panel; with the same pair again it has not been read yet.
-        if self.sent and panel.values.get("lease") != self.sent[-1] and self.sent[-1] not in self.acknowledged:
+    async def _decide(self, screen):
+        # The page answers a vote with another screen; with the same pair again it has not been read yet.
+        if self.sent and screen.values.get("lease") != self.sent[-1] and self.sent[-1] not in self.acknowledged:
             self.acknowledged.append(self.sent[-1])
-        return await super()._decide(panel)
+        return await super()._decide(screen)
 
 
 class AnyScore(dict):

@@ -5,15 +5,11 @@ import threading
 import time
 from collections.abc import Iterator
 
-import redis
 from celery.signals import before_task_publish, task_postrun
-from django.conf import settings
 
 from prefmh_web import celery_app
 from prefmh_web.embedded.tasks import THREADS
 from prefmh_web.transport import publishing
-
-_LOOKS = 8
 
 
 class _Undone:
@@ -63,37 +59,25 @@ def worker_in_this_process() -> Iterator[None]:
 
 
 def wait_until_idle(timeout: float) -> None:
-    """Return once no task is queued or running, those that tasks queue included.
+    """Return once no task of a worker in this process is queued or running, those that tasks queue included; where the
+    workers are other processes, once they have read the files of all campaigns.
 
     Raises:
-        TimeoutError: there was still one after `timeout` seconds.
+        TimeoutError: there was still something to do after `timeout` seconds.
     """
     if _here is not None:
         _here.wait(timeout)
         return
-    deadline, empty = time.monotonic() + timeout, 0
     publishing.wait_until_sent(timeout)
-    # A worker takes a message from its queue a moment before it notes that it has it: one look could fall between.
-    while empty < _LOOKS:
-        busy = _messages_in_redis() if settings.CELERY_BROKER_URL.startswith("redis") else _files_to_read()
-        empty = 0 if busy else empty + 1
-        if busy and time.monotonic() > deadline:
-            raise TimeoutError(f"{busy} tasks are still queued or running")
+    # What a worker of another process has taken, no broker tells. What makers of campaigns wait for is this.
+    deadline = time.monotonic() + timeout
+    while files := _files_to_read():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{files} files are still being read")
         time.sleep(0.01)
 
 
-def _messages_in_redis() -> int:
-    # A message stays among the unacknowledged until its task is done, and a task queues others before that: read in
-    # one transaction, nothing is missed in between.
-    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as client, client.pipeline() as pipe:
-        for queue in THREADS:
-            pipe.llen(queue)
-        pipe.hlen("unacked")
-        return sum(pipe.execute())
-
-
 def _files_to_read() -> int:
-    # Of a message that a worker has taken RabbitMQ tells nothing to others; what makers of campaigns wait for is this.
     from prefmh_web.campaigns.models import Catalog
 
     return Catalog.objects.filter(status=Catalog.Status.READING).count()

@@ -1,57 +1,105 @@
-"""One message from an annotator's page, by socket or by form post: a choice, a skip, or a sign of life."""
+"""A pair and the question about it. What comes back is a vote or a skip."""
+
+from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from django.urls import reverse_lazy
+
+from prefmh_web.annotate.screens.screen import ResponseError
+from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Side
+from prefmh_web.campaigns.models import Annotator, Lease, Side, State
+from prefmh_web.campaigns.started import started_campaign
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 _LONGEST_MS = 24 * 60 * 60 * 1000
 
 
-class BallotError(ValueError):
-    """A message that no page of ours sends."""
-
-
 @dataclass(frozen=True)
-class Ballot:
-    """What the person did: chose a side, skipped, or, without a lease, asked to go on."""
+class Option:
+    """One of the two objects to choose from, and what its kind's template shows of it."""
 
-    lease: uuid.UUID | None
-    choice: Side | None
-    elapsed_ms: int | None
+    side: Side
+    state: State
+    shown: Mapping[str, Any]
+    address: StrPromise
+    """Where its picture is, for the kinds that have one: worked out only if the template shows it."""
 
-    @classmethod
-    def parse(cls, fields: Mapping[str, object]) -> "Ballot":
-        """Read the form's fields.
+
+class Pair:
+    """Two objects, one question."""
+
+    name = "pair"
+    choices: tuple[str, ...] = ("left", "right", "skip")
+
+    def is_due(self, visit: Visit) -> bool:
+        """True when a question is leased to the person."""
+        return visit.lease is not None
+
+    def standing(self, visit: Visit) -> str:
+        """Return pair."""
+        return "pair"
+
+    def context(self, visit: Visit) -> dict[str, Any]:
+        """Return the lease, its question, the kind of the objects, and the two of them, left and right.
 
         Raises:
-            BallotError: a field is not what the page would send; the message names it.
+            ValueError: it is not due.
         """
-        action = fields.get("choice")
-        if action == "continue":
-            return cls(None, None, None)
-        if action not in ("left", "right", "skip"):
-            raise BallotError("choice must be left, right, skip or continue")
+        campaign, lease = started_campaign(visit.campaign), visit.lease
+        if lease is None:
+            raise ValueError("no question is leased to this person")
+        left, right = campaign.object_kind.options(lease.left.content, lease.right.content)
+        options = [
+            Option(side, lease.comparison.standing(side, lease.proposal_side), shown, _address(lease, side))
+            for side, shown in ((Side.LEFT, left), (Side.RIGHT, right))
+        ]
+        question = campaign.judge(lease.judge_id).question
+        return {"lease": lease, "question": question, "kind": campaign.object_kind, "options": options}
+
+    def parse(self, fields: Mapping[str, object]) -> PairResponse:
+        """Read a vote or a skip.
+
+        Raises:
+            ResponseError: a field is not what the page would send.
+        """
         try:
             lease = uuid.UUID(str(fields.get("lease")))
         except ValueError as error:
-            raise BallotError("lease must be the key of a pair that was shown") from error
-        return cls(lease, None if action == "skip" else Side(action), _milliseconds(fields.get("elapsed_ms")))
+            raise ResponseError("lease must be the key of a pair that was shown") from error
+        choice = str(fields["choice"])
+        side = None if choice == "skip" else Side(choice)
+        return PairResponse(lease, side, _milliseconds(fields.get("elapsed_ms")))
 
-    def act(self, annotator: Annotator) -> None:
-        """Do what the person asked for. Safe to repeat.
+
+@dataclass(frozen=True)
+class PairResponse:
+    """The side that a person chose, or None for a skip, and how long they took."""
+
+    lease: uuid.UUID
+    choice: Side | None
+    elapsed_ms: int | None
+
+    def respond(self, annotator: Annotator) -> None:
+        """Cast the vote, or return the question. Safe to repeat.
 
         Raises:
             Comparison.DoesNotExist: the annotator was never shown this pair.
         """
-        if self.lease is None:
-            leases.wake(annotator)
-        elif self.choice is None:
+        if self.choice is None:
             leases.skip(self.lease, annotator)
         else:
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+
+
+def _address(lease: Lease, side: Side) -> StrPromise:
+    return reverse_lazy("annotate:picture", args=[lease.key, side])
 
 
 def _milliseconds(value: object) -> int | None:

@@ -1,9 +1,11 @@
-"""Reading an uploaded file into a campaign's states. The one door through which catalogs and states are written."""
+"""Reading an uploaded file into a campaign's states. Nothing else writes catalogs and their states."""
+
+from __future__ import annotations
 
 import tempfile
 import time
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from django.conf import settings
 from django.core.files.base import ContentFile, File
@@ -23,7 +25,7 @@ Graph = tuple[tuple[int, ...], ...]
 _ENDINGS = (".csv", ".zip")
 
 
-def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
+def upload(campaign: Campaign, file: File[Any], filename: str) -> Catalog:
     """Take a file for a draft campaign, in place of an earlier one, and queue its reading."""
     # A name of ours: the sender's may be longer than a file system takes.
     file.name = f"{campaign.pk}{PurePath(filename).suffix if PurePath(filename).suffix in _ENDINGS else ''}"
@@ -37,7 +39,7 @@ def upload(campaign: Campaign, file: File, filename: str) -> Catalog:
     catalog.file = file
     catalog.filename = PurePath(filename).name[:255]
     catalog.save(update_fields=("file", "filename"))
-    transaction.on_commit(lambda: media.remove_upload(replaced), robust=True)
+    _remove_on_commit(replaced)
     return read_again(catalog)
 
 
@@ -54,11 +56,16 @@ def read_again(catalog: Catalog) -> Catalog:
 def remove(campaign: Campaign) -> None:
     """Remove a draft's file, if it has one, and the objects read from it."""
     for catalog in Catalog.objects.filter(campaign=campaign):
-        name = catalog.file.name
+        replaced = catalog.file.name
         catalog.delete()
         campaign.states.all().delete()
-        transaction.on_commit(lambda name=name: media.remove_upload(name), robust=True)
+        _remove_on_commit(replaced)
         transaction.on_commit(lambda: media.remove_pictures(campaign.pk), robust=True)
+
+
+def _remove_on_commit(upload: str | None) -> None:
+    if upload:
+        transaction.on_commit(lambda: media.remove_upload(upload), robust=True)
 
 
 def read(catalog_id: int, revision: int) -> None:
@@ -101,18 +108,22 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
         CatalogError: the file gives no catalog.
         FileNotFoundError: it is gone.
     """
-    kind = sampler.OBJECT_KINDS[catalog.campaign.objects_kind]
+    space = catalog.campaign.readable_recipe.space
+    if not isinstance(space, sampler.CatalogRecipe):
+        raise sampler.CatalogError("this campaign no longer takes its objects from a file")
+    kind = sampler.OBJECT_KINDS[space.objects]
     with catalog.file.open("rb") as file:
-        reading = kind.read(file, _Progress(catalog), pictures)
-    count = catalog.campaign.recipe["space"].get("neighbours", 0)
-    return reading, kind.neighbours(reading.items, count) if count else ((),) * len(reading.items)
+        progress = _Progress(catalog)
+        reading = kind.read(file, progress, pictures)  # type: ignore[arg-type]  # Django's files do as a BinaryIO does
+    neighbours = kind.neighbours(reading.items, space.neighbours) if space.neighbours else ((),) * len(reading.items)
+    return reading, neighbours
 
 
 def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
     states = [_state(catalog, place, item, graph[place]) for place, item in enumerate(reading.items)]
-    refusals = [[refusal.source, refusal.reason] for refusal in reading.refusals]
+    refusals: list[list[str | int]] = [[refusal.source, refusal.reason] for refusal in reading.refusals]
     if reading.more_refusals:
-        refusals.append(["and more", f"{reading.more_refusals:,} more gave none of their own"])
+        refusals.append(["and more", f"{reading.more_refusals:,} more gave none of their own", reading.more_refusals])
     with transaction.atomic():
         # First the campaign, as whoever deletes or changes it does.
         Campaign.objects.select_for_update(no_key=True).filter(pk=catalog.campaign_id).first()
@@ -140,7 +151,7 @@ def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[i
     return state
 
 
-def _finish(catalog: Catalog, status: Catalog.Status, **fields) -> bool:
+def _finish(catalog: Catalog, status: Catalog.Status, **fields: object) -> bool:
     """Write the outcome, unless a newer file has come meanwhile or the campaign is a draft no more."""
     written = Catalog.objects.filter(
         pk=catalog.pk,

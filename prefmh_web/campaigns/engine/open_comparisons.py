@@ -1,65 +1,60 @@
-"""Which question a person is asked next, and whether a question has room for one more vote.
+"""Open comparisons as they stand: what was answered, who is being asked, and how many more votes can be used.
 
-Each vote brings a look at the open comparisons, so they are read as rows of one statement, in SQL that both databases
-speak, and not as objects: most of what a look costs would be making those.
+    on           how one stands now, for certain if it is locked
+    wanted_by    those that a person may be asked about, best first, seen without a lock
+    takers       who of those that wait should look again
+
+Each vote brings a look at the open comparisons, so they are read as rows of one statement, and not as objects: most of
+what a look costs would be making those.
 """
 
+from __future__ import annotations
+
+import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property, lru_cache
 
-from django.db import connection
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import started
-from prefmh_web.campaigns.engine import capacity
-from prefmh_web.campaigns.models import Annotator, Campaign, Judge, Turn
+from prefmh_web.campaigns.engine import statements
+from prefmh_web.campaigns.models import Annotator, Campaign, ReplyIdentity, Side
+from prefmh_web.campaigns.started import StartedCampaign, StartedJudge, started_campaign
 
-# How long a skipped question is kept from the person who skipped it, so that others come first.
+# How long a skipped comparison is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
 # Those at the front have room; of the rest, read when this person has answered all of these, few statements shall tell.
 _FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
 
-_OPEN = """
-    SELECT c.id, c.step, h.place, c.log_r0, c.uniform
-    FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
-    WHERE c.verdict IS NULL AND
-"""
-_NEXT_OPEN = (
-    _OPEN + "c.is_askable AND h.campaign_id = %s AND (c.step, h.place) > (%s, %s) ORDER BY c.step, h.place LIMIT %s"
-)
-_ONE_OPEN = _OPEN + "c.id = %s"
-# A row for each open comparison, and one for each of its counted votes and of its leases.
-_WHAT_HAPPENED = """
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform, 'open' AS what, NULL AS judge_id, NULL AS annotator_id
-    FROM open o
-    UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
-        CASE WHEN v.chosen_side = v.proposal_side THEN 'for' ELSE 'against' END, v.judge_id, v.annotator_id
-    FROM open o JOIN campaigns_vote v ON v.comparison_id = o.id WHERE v.number IS NOT NULL
-    UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
-        CASE WHEN l.ending IS NULL THEN 'live' WHEN l.ending = 'skipped' AND l.ended_at > %s THEN 'resting'
-            ELSE l.ending END, l.judge_id, l.annotator_id
-    FROM open o JOIN annotate_lease l ON l.comparison_id = o.id
-    ORDER BY 2, 3
-"""
 
-_WANTED = """
-    SELECT m.status, m.status = 'running' AND EXISTS (
-        SELECT 1 FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
-        WHERE c.verdict IS NULL AND c.is_askable AND h.campaign_id = m.id
-    ) FROM campaigns_campaign m WHERE m.id = %s
-"""
+@dataclass(frozen=True)
+class Ballot:
+    """What somebody answered: which side they chose, and where the proposal stood.
+
+    Of a person: the annotator, and how long they looked. Of a model: which of its N votes this is, the probability that
+    it was drawn from, how many replies it took, and what the reply said it is from.
+    """
+
+    key: uuid.UUID
+    judge_id: int
+    proposal_side: Side
+    chosen_side: Side
+    elapsed_ms: int | None = None
+    annotator_id: int | None = None
+    slot: int | None = None
+    preference: float | None = None
+    asks: int | None = None
+    identity: ReplyIdentity | None = None
 
 
 @dataclass
-class Question:
+class OpenComparison:
     """An open comparison: how often each judge was asked, and who was. Judges and people by their numbers."""
 
-    campaign: Campaign
+    campaign: StartedCampaign
     pk: int
     step: int
     place: int
@@ -70,112 +65,190 @@ class Question:
     _counted: list[tuple[int, bool]] = field(default_factory=list)
     _live: Counter[int] = field(default_factory=Counter)
     _turns: dict[int, int] = field(default_factory=dict)
-    _barred: set[tuple[int, int]] = field(default_factory=set)
-    _expired: set[tuple[int, int]] = field(default_factory=set)
-    _askable: tuple[bool, ...] | None = None
+    _answered: set[tuple[int | None, int]] = field(default_factory=set)
+    _resting: set[tuple[int | None, int]] = field(default_factory=set)
+    _expired: set[tuple[int | None, int]] = field(default_factory=set)
 
-    def note(self, what: str, judge_id: int | None, annotator_id: int | None) -> None:
-        """Take in one row of `_WHAT_HAPPENED`."""
-        self._askable = None
+    def note(self, what: str, judge_id: int, annotator_id: int | None, votes: int = 1) -> None:
+        """Take in one row of `_WHAT_HAPPENED`, or what has just been done."""
         if what in ("for", "against"):
             self._counted.append((judge_id, what == "for"))
+            self._answered.add((annotator_id, judge_id))
+        elif what == "turn":
+            self._turns[judge_id] = votes
         elif what != "open":
-            self.leases += 1
-            self._live[judge_id] += what == "live"
-        if what in ("for", "against", "resting"):
-            self._barred.add((annotator_id, judge_id))
+            self._note_lease(what, judge_id, annotator_id)
+        self._forget()
+
+    def _note_lease(self, what: str, judge_id: int, annotator_id: int | None) -> None:
+        self.leases += 1
+        if what == "live":
+            self._live[judge_id] += 1
+        elif what == "resting":
+            self._resting.add((annotator_id, judge_id))
         elif what == "expired":
             self._expired.add((annotator_id, judge_id))
 
-    def note_turn(self, judge_id: int, votes: int) -> None:
-        """Take in a model's turn and the votes that it may bring."""
-        self._turns[judge_id] = votes
+    def note_ended(self, judge_id: int) -> None:
+        """Take in that a live lease has just ended."""
+        self._live[judge_id] -= 1
+        self._forget()
 
-    def asked(self, judge: Judge) -> int:
+    def _forget(self) -> None:
+        for name in ("tally", "_can_use"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def tally(self) -> sampler.Tally:
+        """The votes that count."""
+        tally = sampler.Tally.empty(len(self.campaign.judges))
+        for judge_id, for_proposal in self._counted:
+            tally = tally.add(self.campaign.judge(judge_id).place, for_proposal)
+        return tally
+
+    @property
+    def counted(self) -> int:
+        """How many votes count."""
+        return len(self._counted)
+
+    def asked(self, judge: StartedJudge) -> int:
         """Return how many votes a judge has counted or promised."""
-        return sum(judge_id == judge.pk for judge_id, _ in self._counted) + self._live[judge.pk]
+        return self.tally.votes_cast[judge.place] + self._live[judge.pk]
 
-    def is_barred(self, annotator: Annotator, judge: Judge) -> bool:
-        """True when the annotator's vote on this question has counted, or they have just skipped it."""
-        return (annotator.pk, judge.pk) in self._barred
+    def has_answered(self, annotator_id: int | None, judge: StartedJudge) -> bool:
+        """True when the annotator's vote for this judge counts."""
+        return annotator_id is not None and (annotator_id, judge.pk) in self._answered
 
-    def has_expired(self, annotator: Annotator, judge: Judge) -> bool:
-        """True when the annotator had a lease on this question whose time ran out."""
+    def can_count(self, ballot: Ballot) -> bool:
+        """True when the judge has votes left and the person, if it is one, has cast none that counts."""
+        judge = self.campaign.judge(ballot.judge_id)
+        return self.tally.votes_cast[judge.place] < judge.budget and not self.has_answered(ballot.annotator_id, judge)
+
+    def is_barred(self, annotator_id: int, judge: StartedJudge) -> bool:
+        """True when the annotator's vote on this comparison counts, or they have just skipped it."""
+        return self.has_answered(annotator_id, judge) or (annotator_id, judge.pk) in self._resting
+
+    def in_turn(self) -> list[StartedJudge]:
+        """The judges that people are, the one least asked first."""
+        return sorted(self.campaign.people, key=lambda judge: (self.asked(judge) / judge.budget, judge.place))
+
+    def give_to(self, annotator_id: int) -> bool:
+        """Count this person as asked, if there is a question for them; False if there is none."""
+        for judge in self.in_turn():
+            if not self.is_barred(annotator_id, judge) and self.has_room(judge):
+                self.note("live", judge.pk, annotator_id)
+                return True
+        return False
+
+    def has_expired(self, annotator: Annotator, judge: StartedJudge) -> bool:
+        """True when the annotator had a lease on this comparison whose time ran out."""
         return (annotator.pk, judge.pk) in self._expired
 
-    def has_room(self, judge: Judge) -> bool:
-        """True when one more vote for this judge cannot make any vote late; for certain if the comparison is locked.
+    def has_room(self, judge: StartedJudge) -> bool:
+        """True when one more vote of a person for this judge cannot make any vote late.
 
         There is none for people while a model that is asked first has votes to cast.
         """
-        return self._can_use_from(judge) and not self._waits_for_a_model()
+        return self._can_use[judge.place] and not self._is_kept_for_a_model()
 
     def has_room_for_somebody(self) -> bool:
         """True when some person may be asked; see `has_room`."""
-        return any(self.has_room(judge) for judge in started.judges_of(self.campaign) if not judge.is_model)
+        return any(self.has_room(judge) for judge in self.campaign.people)
 
-    def _waits_for_a_model(self) -> bool:
-        asked_first = [judge for judge in started.judges_of(self.campaign) if judge.is_asked_first]
-        return any(judge.pk in self._turns or self._can_use_from(judge) for judge in asked_first)
+    def room(self, judge_id: int, most: int) -> int:
+        """Return how many votes, up to `most`, may be asked of a judge at once such that none of them can be late."""
+        place = self.campaign.judge(judge_id).place
+        promised = list(self._promised)
+        for found in range(most):
+            if not self._askable(promised)[place]:
+                return found
+            promised[place] += 1
+        return most
 
-    def _can_use_from(self, judge: Judge) -> bool:
-        if self._askable is None:
-            place = {judge.pk: judge.place for judge in started.judges_of(self.campaign)}
-            tally = sampler.Tally.empty(len(place))
-            for judge_id, for_proposal in self._counted:
-                tally = tally.add(place[judge_id], for_proposal)
-            out = self._live + Counter(self._turns)
-            self._askable = capacity.askable(self.campaign, self.log_r0, self.uniform, tally, out)
-        return self._askable[judge.place]
+    def _is_kept_for_a_model(self) -> bool:
+        first = [judge for judge in self.campaign.judges if judge.is_asked_first]
+        return any(judge.pk in self._turns or self._can_use[judge.place] for judge in first)
+
+    @cached_property
+    def _can_use(self) -> tuple[bool, ...]:
+        return self._askable(self._promised)
+
+    @property
+    def _promised(self) -> list[int]:
+        """Votes on their way, by judge: people's leases and models' turns."""
+        return [self._live[judge.pk] + self._turns.get(judge.pk, 0) for judge in self.campaign.judges]
+
+    def _askable(self, promised: list[int]) -> tuple[bool, ...]:
+        tally = self.tally
+        return _askable(
+            self.log_r0, self.uniform, tally.votes_for, tally.votes_cast, tuple(promised), self.campaign.budgets
+        )
 
 
-def questions_for(annotator: Annotator) -> Iterator[tuple[Question, Judge]]:
+# A function of these values alone, and everybody who looks for a pair asks it again of the same comparisons.
+_askable = lru_cache(maxsize=10_000)(sampler.askable)
+
+
+def on(comparison_id: int, campaign: Campaign) -> OpenComparison | None:
+    """Return how a comparison stands now; None once it is decided."""
+    return next(iter(_read(started_campaign(campaign), statements.ONE_OPEN, comparison_id)), None)
+
+
+def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJudge]]:
     """Yield what this annotator may be asked, best first: the chain furthest behind, then the judge least asked.
 
-    Nothing here looks at what was answered, only at how often. It is seen without a lock; who leases a question
+    Nothing here looks at what was answered, only at how often. It is seen without a lock; who leases a comparison
     looks again under one.
     """
-    campaign = annotator.campaign
-    judges = [judge for judge in started.judges_of(campaign) if not judge.is_model]
-    after, size = (-1, -1), _FIRST_LOOK
-    while questions := _read(campaign, _NEXT_OPEN, campaign.pk, *after, size):
-        for question in questions:
-            for judge in sorted(judges, key=lambda judge: (question.asked(judge) / judge.budget, judge.place)):
-                if not question.is_barred(annotator, judge) and question.has_room(judge):
-                    yield question, judge
-        if len(questions) < size:
-            return
-        after, size = (questions[-1].step, questions[-1].place), min(size * _LOOKS_GROW, _LONGEST_LOOK)
+    campaign = started_campaign(annotator.campaign)
+    for seen in _askable_in(campaign):
+        for judge in seen.in_turn():
+            if not seen.is_barred(annotator.pk, judge) and seen.has_room(judge):
+                yield seen, judge
 
 
-def is_somebody_wanted(campaign_id: int, status: str) -> bool:
-    """True when whoever waits should look again: some comparison has room, or the status is no longer this one.
+def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
+    """Return which of the people who wait should look again: as many as there is room for, first come, first served.
 
-    A guess where models judge too, and without regard to who has answered what.
+    Beside them those whose page shows another status than the campaign has now. Seen without a lock; who leases one
+    looks again.
+
+    Args:
+        waiting: those who wait, in the order in which they came, each with the status that their page shows.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_WANTED, [campaign_id])
-        status_now, is_wanted = cursor.fetchone()
-    return bool(is_wanted) or status_now != status
+    [(status_now, is_wanted)] = statements.WANTED.rows(campaign.pk)
+    found = {annotator_id for annotator_id, status in waiting if status != status_now}
+    annotator_ids = [annotator_id for annotator_id, status in waiting if status == status_now]
+    outdated = len(found)
+    for opened in _askable_in(started_campaign(campaign)) if is_wanted else ():
+        for annotator_id in annotator_ids:
+            if annotator_id not in found and opened.give_to(annotator_id):
+                found.add(annotator_id)
+            if not opened.has_room_for_somebody():
+                break
+        if len(found) == outdated + len(annotator_ids):
+            break
+    return found
 
 
-def question_on(comparison_id: int, campaign: Campaign) -> Question | None:
-    """Return the question as it stands now; None once the comparison is decided."""
-    return next(iter(_read(campaign, _ONE_OPEN, comparison_id)), None)
+def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:
+    """Yield the comparisons that have room for somebody, the chain furthest behind first; few in the first look."""
+    after, size = (-1, -1), _FIRST_LOOK
+    while found := _read(campaign, statements.NEXT_OPEN, campaign.pk, *after, size):
+        yield from found
+        if len(found) < size:
+            return
+        after, size = (found[-1].step, found[-1].place), min(size * _LOOKS_GROW, _LONGEST_LOOK)
 
 
-def _read(campaign: Campaign, which: str, *values: int) -> list[Question]:
+def _read(campaign: StartedCampaign, which: statements.Standing, *values: int) -> list[OpenComparison]:
     """Return the open comparisons that a statement finds, in its order."""
-    found: dict[int, Question] = {}
-    rested = connection.ops.adapt_datetimefield_value(timezone.now() - SKIP_REST)
-    with connection.cursor() as cursor:
-        cursor.execute(f"WITH open AS ({which}) {_WHAT_HAPPENED}", [*values, rested])
-        for pk, step, place, log_r0, uniform, *happened in cursor.fetchall():
-            if pk not in found:
-                found[pk] = Question(campaign, pk, step, place, log_r0, uniform)
-            found[pk].note(*happened)
-    if found and started.uses_models(campaign):
-        turns = Turn.objects.filter(comparison__in=found).values_list("comparison_id", "judge_id", "asked", "until")
-        for pk, judge_id, asked, until in turns:
-            found[pk].note_turn(judge_id, capacity.on_their_way(asked, until))
+    found: dict[int, OpenComparison] = {}
+    now = timezone.now()
+    moments = [now - SKIP_REST, now] if campaign.uses_models else [now - SKIP_REST]
+    statement = which.with_turns if campaign.uses_models else which.of_people
+    for pk, step, place, log_r0, uniform, *what in statement.rows(*values, *moments):
+        if pk not in found:
+            found[pk] = OpenComparison(campaign, pk, step, place, log_r0, uniform)
+        found[pk].note(*what)
     return list(found.values())

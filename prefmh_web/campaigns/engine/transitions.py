@@ -1,31 +1,41 @@
-"""From question to verdict. The one door through which comparisons, votes, ratings and chain heads are written.
+"""The one door through which comparisons, votes, ratings and chain heads are written.
 
     open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing
-    locked              the comparison, locked; nobody else can vote on it or decide it meanwhile
-    cast_vote           stores one vote on it, lets `sampler.tell` judge the tally, and decides the step once settled
-    note_askable        writes down whether some person may be asked about it
+    cast_vote           stores a person's vote on a locked comparison, ends its lease, and decides the step if it can
+    cast_votes          stores the votes of a model, which have no lease, and decides the step if it can
+    end_lease           ends a lease without a vote
+    note_room           writes down whether some person may be asked about a comparison
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
 
-Who waits for whom: a writer locks the comparison or the chain, then, at a campaign's very end, the campaign, and holds
-no lock while a kernel or a network works. On SQLite every transaction here begins as a writer, so the locks are one.
+Who waits for whom: a writer locks the comparison or the chain, then leases, then, at a campaign's very end, the
+campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here begins as a writer,
+so the locks are one.
 """
 
+from __future__ import annotations
+
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch, started, states
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, Side, Vote
-from prefmh_web.transport import nudges
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.decisions import decision_of, ratings, votes
+from prefmh_web.campaigns.engine import open_comparisons, statements
+from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
+from prefmh_web.campaigns.engine.rows import insert
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
 
 
-def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | None:
-    """Store the next comparison of a chain; decide it at once when no vote can change its outcome.
+def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: State) -> Comparison | None:
+    """Store the next comparison of a chain; decide it at once when no answer can change its outcome.
+
+    Args:
+        proposal: the row of the object that is proposed; saved here if it is new.
 
     Returns:
         The comparison, or None when another process had opened this step already.
@@ -35,104 +45,118 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison) -> Comparison | No
         chain = Chain.objects.select_for_update(no_key=True, of=("self",)).select_related("campaign").get(pk=chain_id)
         if chain.step + 1 != drawn.step or chain.comparisons.filter(step=drawn.step).exists():
             return None
-        comparison = Comparison.objects.create(
+        if proposal._state.adding:
+            insert(proposal)
+        comparison = Comparison(
             chain=chain,
             step=drawn.step,
             current=chain.head,
-            proposal=states.proposed(chain, drawn),
+            proposal=chain.head if drawn.is_identity else proposal,
             log_r0=drawn.log_r0,
             uniform=drawn.uniform,
         )
-        _decide_if_settled(comparison, _verdict_at_once(comparison, drawn), votes=0)
+        insert(comparison)
+        dispatch.step_opened(comparison)
+        _decide_if_settled(comparison, decision_of(chain.campaign).verdict_at_opening(comparison), votes=0)
         if comparison.verdict is None:
-            dispatch.judge(comparison)
-            if chain.campaign.waits_for_a_model:
-                dispatch.write(chain.campaign)
-        nudges.nudge(nudges.voters(chain.campaign_id), nudges.watchers(chain.campaign_id))
+            dispatch.answers_wanted(comparison)
     return comparison
 
 
-@contextmanager
-def locked(**lookup) -> Iterator[Comparison]:
-    """Open a transaction and yield the comparison that `lookup` finds, its row locked until the end.
-
-    Raises:
-        Comparison.DoesNotExist: there is none.
-    """
-    with transaction.atomic():
-        yield (
-            Comparison.objects.select_for_update(no_key=True, of=("self",))
-            .select_related("chain__campaign")
-            .get(**lookup)
-        )
-
-
-def cast_vote(
-    comparison: Comparison,
-    *,
-    key: uuid.UUID,
-    judge: Judge,
-    proposal_side: Side,
-    chosen_side: Side,
-    annotator: Annotator | None = None,
-    elapsed_ms: int | None = None,
-    slot: int | None = None,
-    preference: float | None = None,
-    asks: int | None = None,
-    identity: ReplyIdentity | None = None,
-    may_count: bool = True,
-) -> Vote:
-    """Store one vote, of an annotator or of a model, on a `locked` comparison and decide its step if that settles it.
+def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
+    """Store a person's vote on a comparison that is `reading.locked`, end the lease that it answers, and
+    decide the step if that settles it.
 
     The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's budget
     is spent, or beside a counted vote of the same annotator for the same judge, is kept and not counted: it has no
-    number. So is one whose caller says that it may not count.
+    number. So is one whose lease has ended, where somebody else's vote would come too late for it.
     """
-    campaign = comparison.chain.campaign
-    before = list(comparison.votes.all())
-    if stored := next((vote for vote in before if vote.key == key), None):
-        return stored
-    counted = [vote for vote in before if vote.counted]
-    tally = started.tally_of(campaign, counted)
-    has_answered = annotator is not None and any(
-        (vote.judge_id, vote.annotator_id) == (judge.pk, annotator.pk) for vote in counted
-    )
-    is_open = comparison.verdict is None and tally.votes_cast[judge.place] < judge.budget
-    vote = Vote(
-        key=key,
-        comparison=comparison,
-        judge=judge,
-        annotator=annotator,
-        number=len(counted) + 1 if may_count and is_open and not has_answered else None,
-        proposal_side=proposal_side,
-        chosen_side=chosen_side,
-        elapsed_ms=elapsed_ms,
-        slot=slot,
-        preference=preference,
-        asks=asks,
-        identity=identity,
-    )
-    vote.save(force_insert=True)
-    if vote.counted:
-        asked = started.asked_in(comparison)
-        verdict = sampler.tell(asked, tally.add(judge.place, vote.for_proposal))
-        _decide_if_settled(comparison, verdict, votes=vote.number)
-        if comparison.verdict is None and annotator is not None:
-            dispatch.judge(comparison)
-        # Waiting voters look again even without a verdict: this vote may have made room for another.
-        nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    # A lease ends with its vote, so one that has not been voted on has none.
+    if lease.ending == Lease.Ending.VOTED:
+        return Vote.objects.get(key=ballot.key)
+    opened = _open(comparison)
+    may_count = opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
+    vote = _store(comparison, opened, ballot, may_count)
+    if comparison.verdict is None and vote.counted:
+        dispatch.judge(comparison)
+    _end_with_vote(comparison, opened, lease)
     return vote
 
 
-def note_askable(comparison: Comparison, is_askable: bool) -> None:
-    """Write down, of a `locked` comparison, whether some person may be asked about it."""
+def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
+    """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
+    are.
+    """
+    stored = set(Vote.objects.filter(key__in=[ballot.key for ballot in ballots]).values_list("key", flat=True))
+    opened = _open(comparison)
+    for ballot in ballots:
+        if ballot.key not in stored:
+            _store(comparison, opened, ballot, may_count=True)
+
+
+def _open(comparison: Comparison) -> OpenComparison | None:
+    return open_comparisons.on(comparison.pk, comparison.chain.campaign) if comparison.verdict is None else None
+
+
+def _store(comparison: Comparison, opened: OpenComparison | None, ballot: Ballot, may_count: bool) -> Vote:
+    counting = opened if comparison.verdict is None and may_count else None
+    if counting is not None and not counting.can_count(ballot):
+        counting = None
+    vote = Vote(comparison=comparison, number=None if counting is None else counting.counted + 1, **vars(ballot))
+    insert(vote)
+    dispatch.vote_stored(comparison, vote)
+    if counting is not None:
+        counting.note("for" if vote.for_proposal else "against", ballot.judge_id, ballot.annotator_id)
+        _decide_if_settled(comparison, votes.verdict(comparison, counting.tally), votes=counting.counted)
+    return vote
+
+
+def _end_with_vote(comparison: Comparison, opened: OpenComparison | None, lease: Lease) -> None:
+    voted = (timezone.now(), Lease.Ending.VOTED, lease.pk)
+    has_ended = statements.END_LEASE.change(*voted)
+    if not has_ended:
+        # A vote may follow an expiry, of this very moment perhaps.
+        statements.VOTE_ON_EXPIRED.change(*voted)
+    if opened is not None and comparison.verdict is None:
+        if has_ended:
+            opened.note_ended(lease.judge_id)
+        note_room(comparison, opened)
+
+
+def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **only_if: object) -> bool:
+    """End a lease on a locked comparison without a vote, and note what room that leaves.
+
+    Args:
+        only_if: what has to hold of the lease's row, as a queryset's filter.
+
+    Returns:
+        False if it had ended, or the row is otherwise.
+    """
+    # A guarded update: of a vote, a skip and an expiry at the same moment the first wins.
+    live = Lease.objects.filter(pk=key, ended_at__isnull=True, **only_if)
+    has_ended = bool(live.update(ended_at=timezone.now(), ending=ending))
+    if opened := _open(comparison):
+        note_room(comparison, opened)
+    return has_ended
+
+
+def note_room(comparison: Comparison, opened: OpenComparison) -> None:
+    """Write down, of a locked comparison, whether it has room for somebody: those that have none nobody looks at.
+
+    Not where models judge too: there room comes with time, when a turn is lost.
+    """
+    if not opened.campaign.uses_models:
+        _note_askable(comparison, opened.has_room_for_somebody())
+
+
+def _note_askable(comparison: Comparison, is_askable: bool) -> None:
     if comparison.is_askable != is_askable:
         comparison.is_askable = is_askable
-        Comparison.objects.filter(pk=comparison.pk).update(is_askable=is_askable)
+        statements.MARK_ASKABLE.change(is_askable, comparison.pk)
 
 
 def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
-    """Store ratings of the objects of a `locked` comparison and decide its step once it lacks none.
+    """Store ratings of the objects of a locked comparison and decide its step once it lacks none.
 
     Of two ratings for one slot the first stays, also when another chain at the same object has brought it.
     """
@@ -140,14 +164,8 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     in_order = sorted(given, key=lambda rating: (rating.state_id, rating.judge_id, rating.slot))
     Rating.objects.bulk_create(in_order, ignore_conflicts=True)
     if comparison.verdict is None:
-        _decide_if_settled(comparison, started.verdict_by_ratings(comparison), votes=0)
-    nudges.nudge(nudges.watchers(comparison.chain.campaign_id))
-
-
-def _verdict_at_once(comparison: Comparison, drawn: sampler.Comparison) -> sampler.Verdict:
-    if comparison.chain.campaign.is_rated:
-        return started.verdict_by_ratings(comparison)
-    return sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets)))
+        _decide_if_settled(comparison, ratings.verdict(comparison), votes=0)
+    dispatch.ratings_stored(comparison)
 
 
 def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: int) -> None:
@@ -156,22 +174,16 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: 
     chain = comparison.chain
     comparison.verdict = Comparison.Verdict(verdict.value)
     comparison.decided_at = timezone.now()
-    comparison.save(update_fields=("verdict", "decided_at"))
+    statements.DECIDE.change(comparison.verdict, comparison.decided_at, comparison.pk)
     head = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
-    accepted = verdict is sampler.Verdict.ACCEPT and not comparison.is_identity
-    moved = Chain.objects.filter(pk=chain.pk, step=comparison.step - 1).update(
-        head=head,
-        step=comparison.step,
-        moves=F("moves") + int(not comparison.is_identity),
-        accepted=F("accepted") + int(accepted),
-        votes=F("votes") + votes,
-    )
+    moves = int(not comparison.is_identity)
+    accepted = int(verdict is sampler.Verdict.ACCEPT) * moves
+    moved = statements.ADVANCE.change(head, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1)
     if not moved:
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
-    if comparison.step < chain.length:
-        dispatch.propose(chain)
-    else:
+    dispatch.step_decided(comparison)
+    if comparison.step == chain.length:
         finish_if_done(chain.campaign)
 
 
@@ -184,4 +196,4 @@ def finish_if_done(campaign: Campaign) -> None:
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
-            nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+            dispatch.campaign_finished(campaign)

@@ -7,20 +7,29 @@
 Withdrawing access closes pages and returns leases at once; votes stay, as the method demands.
 """
 
+from __future__ import annotations
+
 from enum import IntEnum
+from typing import TYPE_CHECKING, TypedDict
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.dispatch import Signal
 from django.utils import timezone
 
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation, Membership
 from prefmh_web.transport import nudges
 
-# Sent after the commit, with `annotator_ids`: whoever has promised these people something takes it back.
-withdrawn = Signal()
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    class _Member(TypedDict):
+        role: Membership.Role
+
+    SeenCampaign = WithAnnotations[Campaign, _Member]
 
 
 class Right(IntEnum):
@@ -34,7 +43,7 @@ class Right(IntEnum):
 _RIGHT_OF = {Membership.Role.VIEWER: Right.WATCH, Membership.Role.MANAGER: Right.RUN}
 
 
-def campaigns_for(user, right: Right = Right.WATCH) -> QuerySet[Campaign]:
+def campaigns_for(user: User | AnonymousUser, right: Right = Right.WATCH) -> QuerySet[SeenCampaign]:
     """Return the campaigns in which `user` has this right, each with their `role` as a member, if any."""
     memberships = Membership.objects.filter(campaign=OuterRef("pk"), user=user.pk)
     found = Campaign.objects.annotate(role=Subquery(memberships.values("role")))
@@ -46,7 +55,7 @@ def campaigns_for(user, right: Right = Right.WATCH) -> QuerySet[Campaign]:
     return found.filter(Q(owner=user.pk) | Q(role__in=roles))
 
 
-def right_in(campaign: Campaign, user) -> Right:
+def right_in(campaign: SeenCampaign, user: User) -> Right:
     """Return the right `user` has in a campaign that `campaigns_for` found for them."""
     if user.is_superuser or campaign.owner_id == user.pk:
         return Right.OWN
@@ -118,4 +127,4 @@ def _withdraw(people: QuerySet[Annotator]) -> None:
     people.filter(pk__in=ids).update(removed_at=timezone.now())
     nudges.nudge(*map(nudges.voter, ids))
     # After the commit: whoever returns a lease locks its comparison, which nobody does while holding an annotator.
-    transaction.on_commit(lambda: withdrawn.send(Annotator, annotator_ids=ids), robust=True)
+    transaction.on_commit(lambda: leases.withdraw(ids), robust=True)

@@ -1,5 +1,10 @@
 """Saving a campaign's setup while it is a draft."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import transaction
 
@@ -8,16 +13,16 @@ from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
 
 
-def create(*, owner, file: File | None = None, filename: str = "", **fields) -> Campaign:
+def create(*, owner: User, file: File[Any] | None = None, filename: str = "", **fields: Any) -> Campaign:
     """Create a draft from a checked recipe; queue the reading of the file whose objects it speaks of, if any."""
     with transaction.atomic():
         campaign = Campaign.objects.create(owner=owner, **fields)
-        if campaign.has_catalog:
+        if file is not None and not campaign.readable_recipe.generates:
             importing.upload(campaign, file, filename)
     return campaign
 
 
-def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
+def change(campaign: Campaign, *, file: File[Any] | None = None, **fields: Any) -> None:
     """Change a draft; read its file again if the file, the kind of object or the neighbours changed.
 
     A file that a changed recipe has no more use for goes, with what was read from it.
@@ -26,12 +31,12 @@ def change(campaign: Campaign, *, file: File | None = None, **fields) -> None:
         NotPossible: the campaign has started, or is deleted.
     """
     with transaction.atomic():
-        space_before = lock_draft(campaign.pk).recipe["space"]
+        space_before = lock_draft(campaign.pk).readable_recipe.space
         Campaign.objects.filter(pk=campaign.pk).update(**fields)
         campaign.refresh_from_db()
-        if not campaign.has_catalog:
+        if campaign.readable_recipe.generates:
             importing.remove(campaign)
         elif file:
-            importing.upload(campaign, file, file.name)
-        elif campaign.recipe["space"] != space_before:
+            importing.upload(campaign, file, file.name or "")
+        elif campaign.readable_recipe.space != space_before:
             importing.read_again(campaign.catalog)

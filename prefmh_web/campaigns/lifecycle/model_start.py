@@ -8,24 +8,29 @@
 All but `freeze` take requests, so they run before the transaction that starts the campaign, and out of the web request.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import recipes, states, writers
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.exhibits import exhibit
-from prefmh_web.campaigns.model_judges import frozen_judges
+from prefmh_web.campaigns.model_judges import freezing, frozen_judges
+from prefmh_web.campaigns.model_judges.kinds import kind_of
 from prefmh_web.campaigns.models import Campaign, Judge, State
+from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.started import objects
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.examination import examine, examine_writer, patiently
 from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.writers import is_run_here
 from prefmh_web.transport import nudges
 from sampler import judges as model_judges
 
@@ -40,8 +45,8 @@ class Models:
 
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
-    is_judged = any(judge.get("source", {}).get("kind") == "model" for judge in campaign.recipe["judges"])
-    return is_judged or campaign.waits_for_a_model
+    sources = [judge.source for judge in campaign.readable_recipe.judges]
+    return backend_of(campaign).is_slow or any(isinstance(source, sampler.ModelSource) for source in sources)
 
 
 def begin(campaign: Campaign) -> None:
@@ -60,15 +65,15 @@ def examined(campaign: Campaign) -> Models:
     """
     models = Models()
     _check_writer(campaign)
-    for place, judge in _asked(campaign):
-        name = judge.source.endpoint
+    for place, judge, source in _asked(campaign):
+        name = source.endpoint
         if name not in models.endpoints:
             models.endpoints[name], models.identities[name] = _examined(campaign, name)
-        _check_judge(campaign, place, judge, models.endpoints[name])
+        _check_judge(campaign, place, judge, source, models.endpoints[name])
     return models
 
 
-def check_prompts(campaign: Campaign, plan: sampler.Plan) -> None:
+def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
     """Check that a served writer's longest prompt and a text of the greatest length fit into its context.
 
     Raises:
@@ -78,7 +83,8 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan) -> None:
     if not isinstance(model, ServedModel):
         return
     _tell(campaign, f"counting the tokens of the prompts for “{_writer(campaign)}”")
-    context = _endpoint(campaign, _writer(campaign)).context_tokens
+    endpoint = _endpoint(campaign, _writer(campaign))
+    context = None if endpoint is None else endpoint.context_tokens
     try:
         place, tokens = model.longest_prompt()
     except EndpointError as error:
@@ -90,7 +96,7 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan) -> None:
         )
 
 
-def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position]) -> None:
+def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:
     """Send each model its question with the largest objects there are, and check that it fits into its context.
 
     Raises:
@@ -100,28 +106,31 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     if not asked:
         return
     largest = _largest(campaign, starts)
-    for place, judge in asked:
-        endpoint = models.endpoints[judge.source.endpoint]
+    for place, judge, source in asked:
+        endpoint = models.endpoints[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
-        read = _read(campaign, place, endpoint, [exhibit(state, endpoint) for state in largest])
+        read = _read(campaign, place, endpoint, [objects.exhibit(state, endpoint) for state in largest])
         _check_fits(judge, endpoint, read, _which(campaign))
-        if campaign.is_written_by_a_model and endpoint.context_tokens is not None:
+        space = campaign.parsed_recipe.space
+        if isinstance(space, sampler.ServedTextsRecipe) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
             words = _read(campaign, place, endpoint, [model_judges.Exhibit(text="x")] * len(largest))
-            limit = campaign.recipe["space"]["limit"]
             _check_fits(
-                judge, endpoint, words + len(largest) * limit, f"{_number(len(largest))} of {limit} tokens each"
+                judge,
+                endpoint,
+                words + len(largest) * space.limit,
+                f"{_number(len(largest))} of {space.limit} tokens each",
             )
 
 
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
-        name = recipes.recipe_of(campaign).judges[judge.place].source.endpoint
+        name = frozen_judges.model_source(campaign.parsed_recipe, judge.place).endpoint
         endpoint = models.endpoints[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
-        frozen = frozen_judges.frozen_as(campaign, judge.place, endpoint, frozen_judges.AT_THE_START)
+        frozen = freezing.frozen_as(campaign, judge.place, endpoint, freezing.AT_THE_START)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         frozen_judges.accept_at_start(judge, models.identities[name])
 
@@ -131,19 +140,23 @@ def _is_as_examined(endpoint: Endpoint) -> bool:
     return Endpoint.objects.filter(pk=endpoint.pk, **where).exists()
 
 
-def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe]]:
-    """Return the judges that are models, with their places."""
+def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe, sampler.ModelSource]]:
+    """Return the judges that are models, each after its place and before how it is asked."""
     try:
-        judges = recipes.recipe_of(campaign).judges
+        judges = campaign.parsed_recipe.judges
     except sampler.RecipeError as error:
         raise NotPossible(f"The setup cannot be run: {error}.") from error
-    return [(place, judge) for place, judge in enumerate(judges) if isinstance(judge.source, sampler.ModelSource)]
+    return [
+        (place, judge, judge.source)
+        for place, judge in enumerate(judges)
+        if isinstance(judge.source, sampler.ModelSource)
+    ]
 
 
 def _writer(campaign: Campaign) -> str:
     """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
-    is_served = campaign.is_written_by_a_model and not writers.is_run_here(campaign)
-    return campaign.recipe["space"]["model"] if is_served else ""
+    space = campaign.readable_recipe.space
+    return space.model if isinstance(space, sampler.ServedTextsRecipe) and not is_run_here(space) else ""
 
 
 def _check_writer(campaign: Campaign) -> None:
@@ -175,16 +188,18 @@ def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, 
     return endpoint, found.identities
 
 
-def _check_judge(campaign: Campaign, place: int, judge: sampler.JudgeRecipe, endpoint: Endpoint) -> None:
+def _check_judge(
+    campaign: Campaign, place: int, judge: sampler.JudgeRecipe, source: sampler.ModelSource, endpoint: Endpoint
+) -> None:
     refusal = ""
-    if judge.source.votes == "log-probabilities":
+    if source.votes == "log-probabilities":
         if endpoint.can_log_probabilities is False:
             refusal = "it returns no log-probabilities. Let its votes be sampled, or choose another endpoint"
     elif endpoint.can_vary is False:
         refusal = "it gives the same reply whatever the seed, so its votes would be copies of each other"
     elif endpoint.samples_plainly is False:
         refusal = endpoint.sampling_words
-    if campaign.objects_kind == "images" and endpoint.can_images is False:
+    if campaign.object_kind.is_picture and endpoint.can_images is False:
         refusal = refusal or "it does not see pictures"
     if refusal:
         raise NotPossible(
@@ -192,24 +207,29 @@ def _check_judge(campaign: Campaign, place: int, judge: sampler.JudgeRecipe, end
         )
 
 
-def _largest(campaign: Campaign, starts: Sequence[sampler.Position]) -> list[State]:
+def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> list[State]:
     """Return the objects that make the longest prompt, as far as there are any yet: one where each is rated alone."""
-    wanted = 1 if campaign.is_rated else 2
-    if campaign.has_catalog:
+    wanted = _objects_in_a_prompt(campaign)
+    if not campaign.parsed_recipe.generates:
         sizes = ((len(content.encode()), pk) for pk, content in campaign.states.values_list("pk", "content").iterator())
         largest = [pk for _, pk in heapq.nlargest(wanted, sizes)]
         rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
     else:
-        made = [states.unsaved(campaign, position.chain, 0, position.state) for position in starts]
+        made = [objects.starting(campaign, position.chain, position.state) for position in starts]
         rows = heapq.nlargest(wanted, made, key=lambda row: len(row.content.encode()))
     # A campaign may have one chain, or a catalog of one object.
     return (rows * wanted)[:wanted]
 
 
+def _objects_in_a_prompt(campaign: Campaign) -> int:
+    place, _, _ = _asked(campaign)[0]
+    return kind_of(campaign.parsed_recipe, place).objects
+
+
 def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    recipe = recipes.recipe_of(campaign)
-    messages = frozen_judges.prompt_as_of_now(campaign, recipe, place).messages(*exhibits)
+    recipe = campaign.parsed_recipe
+    messages = freezing.prompt_as_of_now(campaign, recipe, place).messages(*exhibits)
     called = patiently(endpoint, [_counting(messages)])
     if called.failure is not None:
         question = f"question {place + 1}, “{recipe.judges[place].question}”, with {_which(campaign)}"
@@ -236,8 +256,8 @@ def _check_fits(judge: sampler.JudgeRecipe, endpoint: Endpoint, tokens: int, whi
 
 
 def _which(campaign: Campaign) -> str:
-    kind = campaign.objects_kind
-    return f"the longest of the {kind}" if campaign.is_rated else f"the two longest {kind}"
+    kind = campaign.object_kind.nouns
+    return f"the longest of the {kind}" if _objects_in_a_prompt(campaign) == 1 else f"the two longest {kind}"
 
 
 def _number(objects: int) -> str:

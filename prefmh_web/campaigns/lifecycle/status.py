@@ -6,17 +6,21 @@ A change is a guarded update: of two clicks at once, one wins and the other is t
 of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.
 """
 
+from __future__ import annotations
+
 import logging
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch, recipes, started, states
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
-from prefmh_web.campaigns.proposals.backends import rendered_images
+from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import media
@@ -31,6 +35,7 @@ def request_start(campaign: Campaign) -> None:
     Raises:
         NotPossible: as `start` does.
     """
+    _check_readable(campaign)
     if campaign.is_draft and model_start.is_needed(campaign):
         model_start.begin(campaign)
         dispatch.start(campaign)
@@ -57,6 +62,7 @@ def start(campaign: Campaign) -> None:
     if not campaign.is_draft:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
+    _check_readable(campaign)
     recipe = campaign.recipe
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
@@ -73,9 +79,9 @@ def start(campaign: Campaign) -> None:
 
 def _begin(
     campaign: Campaign,
-    recipe: dict,
+    recipe: dict[str, Any],
     revision: int | None,
-    starts: list[sampler.Position],
+    starts: list[sampler.Position[Any]],
     models: model_start.Models,
 ) -> None:
     """Write what starting means, if the setup is still the one that was looked at."""
@@ -83,12 +89,14 @@ def _begin(
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
-        recipes.freeze(campaign)
+        # The law that the chains will sample stands in the record.
+        campaign.recipe = campaign.recipe | {"target": campaign.parsed_recipe.law}
+        campaign.save(update_fields=["recipe"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
-        rendered_images.remove_unnamed(campaign)
+        backend_of(campaign).clean_up(campaign)
         Invitation.objects.get_or_create(campaign=campaign)
 
 
@@ -139,22 +147,30 @@ def resume(campaign: Campaign) -> None:
     Raises:
         NotPossible: the campaign is not paused.
     """
+    _check_readable(campaign)
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING)
         for chain in campaign.chains.select_related("campaign"):
             dispatch.propose(chain)
-        if started.uses_models(campaign):
+        if started_campaign(campaign).uses_models:
             for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
                 dispatch.judge(comparison)
 
 
-def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan]:
+def _check_readable(campaign: Campaign) -> None:
+    if unreadable := campaign.unreadable:
+        raise NotPossible(f"The setup cannot be run: {unreadable}.")
+
+
+def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
     revision = _ready_revision(campaign)
-    if campaign.has_catalog and revision is None:
-        raise _not_read(campaign)
     try:
-        return revision, started.plan_of(campaign)
+        # Also refuses a recipe of version 1, which a draft of prefmh 0.1.0 may have.
+        recipe = sampler.parse_recipe(campaign.recipe)
+        if not recipe.generates and revision is None:
+            raise _not_read(campaign)
+        return revision, plan_of(campaign)
     except sampler.RecipeError as error:
         raise NotPossible(f"The setup does not fit the file: {error}.") from error
     except EndpointError as error:
@@ -190,14 +206,14 @@ def _reload(campaign: Campaign) -> None:
         raise Deleted from error
 
 
-def _drawn_starts(campaign: Campaign, plan: sampler.Plan) -> list[sampler.Position]:
+def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.Position[Any]]:
     """Return where every chain starts. Outside the transaction: a model may have to write it, or its picture."""
     try:
-        starts = sampler.begin_many(plan, campaign.recipe["chains"])
+        starts = sampler.begin_many(plan, campaign.parsed_recipe.chains)
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     try:
-        rendered_images.paint(campaign, [position.state for position in starts])
+        backend_of(campaign).prepare(campaign, [position.state for position in starts])
     except EndpointError as error:
         raise NotPossible(f"There are no pictures to start with: {error.reason}.") from error
     finally:
@@ -209,11 +225,13 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan) -> list[sampler.Positi
 
 def _ready_revision(campaign: Campaign) -> int | None:
     """Return which reading of its file a campaign stands on; None while there is none, or where there is no file."""
+    if campaign.readable_recipe.generates:
+        return None
     ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY)
-    return ready.values_list("revision", flat=True).first() if campaign.has_catalog else None
+    return ready.values_list("revision", flat=True).first()
 
 
-def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status, **fields) -> None:
+def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status, **fields: object) -> None:
     changed = Campaign.objects.filter(pk=campaign.pk, status=before).update(status=after, **fields)
     _reload(campaign)
     if not changed:
@@ -226,18 +244,16 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 
 
 def _create_judges(campaign: Campaign) -> None:
-    recipe = recipes.recipe_of(campaign)
-    for place, judge in enumerate(recipe.judges):
-        source = judge.source
-        is_model = isinstance(source, sampler.ModelSource)
+    for place, judge in enumerate(campaign.parsed_recipe.judges):
+        source = judge.source if isinstance(judge.source, sampler.ModelSource) else None
         Judge.objects.create(
             campaign=campaign,
             place=place,
             question=judge.question,
             budget=judge.budget,
             order=judge.order,
-            endpoint=_endpoint(campaign, source.endpoint) if is_model else None,
-            is_asked_first=is_model and source.first,
+            endpoint=None if source is None else _endpoint(campaign, source.endpoint),
+            is_asked_first=source is not None and source.first,
         )
 
 
@@ -248,9 +264,12 @@ def _endpoint(campaign: Campaign, name: str) -> Endpoint:
     return found
 
 
-def _create_chains(campaign: Campaign, starts: list[sampler.Position]) -> list[Chain]:
-    length = campaign.recipe["steps"]
-    rows = [states.starting(campaign, position.chain, position.state) for position in starts]
+def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:
+    length = campaign.parsed_recipe.steps
+    rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
+    for row in rows:
+        if row._state.adding:
+            row.save(force_insert=True)
     return Chain.objects.bulk_create(
         Chain(campaign=campaign, place=place, length=length, start=row, head=row) for place, row in enumerate(rows)
     )

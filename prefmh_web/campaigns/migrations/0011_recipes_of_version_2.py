@@ -1,4 +1,4 @@
-"""Recipes of version 1 become version 2 where they mean the same there; `campaigns.recipes` says what becomes of others."""
+"""Recipes of version 1 become version 2 where they mean the same there; `Campaign.parsed_recipe` says what becomes of others."""
 
 from collections import Counter
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from django.db.models import QuerySet
+
+from prefmh_web.campaigns.engine.renewal import claim_end, renewed
 from prefmh_web.campaigns.models import Comparison, Judge, State, Turn
-from prefmh_web.campaigns.renewal import claim_end, renewed
 
 
 class TurnClaim:
@@ -43,7 +45,7 @@ class TurnClaim:
         else:
             self._mine().delete()
 
-    def _mine(self):
+    def _mine(self) -> QuerySet[Turn]:
         return Turn.objects.filter(pk=self._turn, until=self._until, asked__gt=0)
 
 

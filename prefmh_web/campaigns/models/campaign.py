@@ -1,5 +1,11 @@
 """A campaign and its judges."""
 
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -7,7 +13,24 @@ from django.db.models import Q
 from django.urls import reverse
 
 import sampler
+from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.objects import OBJECT_KINDS, ObjectKind
+
+
+@lru_cache(maxsize=64)
+def _parsed(recipe: str) -> sampler.Recipe:
+    data = json.loads(recipe)
+    return sampler.parse_first_version(data) if data.get("version") == 1 else sampler.parse_recipe(data)
+
+
+def backend_of_space(space: sampler.SpaceRecipe) -> str:
+    """Return where the proposals of a space come from: a name of `proposals/backends`."""
+    if isinstance(space, sampler.ServedImagesRecipe):
+        return "rendered-images"
+    if isinstance(space, sampler.ServedTextsRecipe):
+        return "own-texts" if space.model in model_names() else "served-texts"
+    return "kernel"
 
 
 class Campaign(models.Model):
@@ -35,6 +58,8 @@ class Campaign(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # The recipe that was parsed last, and what it is as the sampler's value.
+    _kept: tuple[Any, sampler.Recipe] | None = None
 
     class Meta:
         ordering = ("-created_at", "-pk")
@@ -66,39 +91,54 @@ class Campaign(models.Model):
         return self.status in (self.Status.RUNNING, self.Status.PAUSED)
 
     @property
-    def space_kind(self) -> str:
-        """catalog, or the kind of a space whose objects the chains make."""
-        return self.recipe["space"]["kind"]
+    def parsed_recipe(self) -> sampler.Recipe:
+        """The recipe as the sampler's value; whoever changes a draft's writes plain data to `recipe`.
+
+        One of version 1 is read in the meaning that it had in prefmh 0.1.0. A campaign that 0.1.0 started keeps that
+        recipe, and with it the rule that its first steps were decided by; a draft with one cannot be started.
+
+        Raises:
+            sampler.RecipeError: it does not parse; of what has started that cannot be.
+        """
+        if self._kept is None or self._kept[0] is not self.recipe:
+            self._kept = self.recipe, _parsed(json.dumps(self.recipe))
+        return self._kept[1]
 
     @property
-    def has_catalog(self) -> bool:
-        """True when the objects come from a file."""
-        return self.space_kind == "catalog"
+    def readable_recipe(self) -> sampler.Recipe:
+        """The recipe to show. Of a draft of prefmh 0.1.0 that cannot be started any more, what it said there."""
+        try:
+            return self.parsed_recipe
+        except sampler.RecipeError:
+            return _parsed(json.dumps(self.recipe | {"version": 1}))
 
     @property
-    def is_written_by_a_model(self) -> bool:
-        """True when a model outside the sampler writes the objects."""
-        return self.space_kind == "model-texts"
+    def target_law(self) -> str:
+        """The law that the chains sample, in plain text; of a draft that cannot be started, why there is none."""
+        try:
+            recipe = sampler.parse_recipe(self.recipe) if self.is_draft else self.parsed_recipe
+        except sampler.RecipeError as error:
+            return f"none: the setup cannot be started ({error})"
+        return recipe.target or recipe.law
 
     @property
-    def is_painted_by_a_model(self) -> bool:
-        """True when a model outside the sampler makes the pictures of what the chains draw."""
-        return self.space_kind == "model-images"
+    def unreadable(self) -> str:
+        """Why this version of the program cannot read the recipe; empty if it can."""
+        try:
+            _ = self.readable_recipe if self.is_draft else self.parsed_recipe
+        except sampler.RecipeError as error:
+            return str(error)
+        return ""
 
     @property
-    def waits_for_a_model(self) -> bool:
-        """True when a proposal takes a model outside the sampler, and so perhaps seconds."""
-        return self.is_written_by_a_model or self.is_painted_by_a_model
+    def backend(self) -> str:
+        """Where the proposals come from: a name of `proposals/backends`."""
+        return backend_of_space(self.readable_recipe.space)
 
     @property
-    def is_rated(self) -> bool:
-        """True when models rate each object alone: a baseline, which samples another law than votes do."""
-        return self.recipe.get("rule", {"kind": "n-vote"})["kind"] == "pointwise"
-
-    @property
-    def objects_kind(self) -> str:
-        """texts, molecules or images."""
-        return sampler.objects_of(self.recipe["space"])
+    def object_kind(self) -> ObjectKind:
+        """How its objects are shown, given to models, and measured."""
+        return OBJECT_KINDS[self.readable_recipe.space.objects]
 
 
 class Judge(models.Model):
@@ -137,9 +177,9 @@ class Judge(models.Model):
     @property
     def answered_by(self) -> str:
         """The name of its endpoint when the campaign started; nothing where people answer."""
-        if not self.is_model:
-            return ""
-        return self.frozen["endpoint"] if self.frozen else self.endpoint.name
+        if self.frozen:
+            return str(self.frozen["endpoint"])
+        return "" if self.endpoint is None else self.endpoint.name
 
 
 class ReplyIdentity(models.Model):

@@ -26,7 +26,7 @@ class Catalog(models.Model):
     rows_read = models.PositiveIntegerField(default=0)
     rows_total = models.PositiveIntegerField(null=True)
     error = models.TextField(blank=True)
-    # [[where, reason], ...]
+    # [[where, reason], ...]; beyond what is kept, [words, words, how many more]
     refusals = models.JSONField(default=list)
 
     def __str__(self) -> str:

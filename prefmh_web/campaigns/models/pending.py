@@ -41,10 +41,10 @@ class Turn(models.Model):
         return self.asked == 0 and self.until is None
 
 
-class Draft(models.Model):
+class PrefetchedProposal(models.Model):
     """A proposal drawn ahead: what the kernel makes of `state` at `step`, should the chain stand there."""
 
-    chain = models.ForeignKey(Chain, models.CASCADE, related_name="drafts")
+    chain = models.ForeignKey(Chain, models.CASCADE, related_name="prefetched_proposals")
     step = models.PositiveIntegerField()
     state = models.ForeignKey(State, models.CASCADE, related_name="+")
     code = models.TextField()
@@ -52,7 +52,9 @@ class Draft(models.Model):
     drawn_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        # Once called a draft.
+        db_table = "campaigns_draft"
         constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="draft_once_per_state"),)
 
     def __str__(self) -> str:
-        return f"draft of step {self.step} of {self.chain}"
+        return f"prefetched proposal of step {self.step} of {self.chain}"

@@ -43,12 +43,12 @@ class Chain(models.Model):
     accepted = models.PositiveIntegerField(default=0)
     votes = models.PositiveIntegerField(default=0)
     # Steps whose proposal was there before the step was reached: nobody waited for it.
-    foreseen = models.PositiveIntegerField(default=0)
+    prefetched = models.PositiveIntegerField(default=0, db_column="foreseen")
     # While a model is writing the next proposal, or rests after a failure: until when nobody else need try.
     waits_until = models.DateTimeField(null=True)
     waits_because = models.CharField(max_length=300, blank=True)
     # While a model draws what the step after the open one may propose: the same.
-    foresees_until = models.DateTimeField(null=True)
+    prefetches_until = models.DateTimeField(null=True, db_column="foresees_until")
 
     class Meta:
         ordering = ("place",)
@@ -77,7 +77,7 @@ class Comparison(models.Model):
     opened_at = models.DateTimeField(auto_now_add=True)
     verdict = models.CharField(max_length=6, choices=Verdict, null=True)  # noqa: DJ001 - null is "not settled yet"
     decided_at = models.DateTimeField(null=True)
-    # False while all votes that it can use are out: whoever looks for a question passes over it. See `leases.py`.
+    # False while all votes that it can use are out: whoever looks for a pair passes over it (`transitions.note_room`).
     is_askable = models.BooleanField(default=True, db_default=True)
 
     class Meta:

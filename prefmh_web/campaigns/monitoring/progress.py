@@ -7,8 +7,9 @@ from datetime import timedelta
 from django.db.models import Avg, Count, F, Q
 from django.utils import timezone
 
-from prefmh_web.campaigns import properties
+import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, State, Turn, Vote
+from prefmh_web.campaigns.started import objects
 
 RECENT_STEPS = 10
 WAITING_SHOWN = 20
@@ -53,7 +54,7 @@ class ChainProgress:
     @property
     def properties(self) -> str:
         """What can be measured of the head, in one line."""
-        return properties.line(self.head)
+        return self.head.campaign.object_kind.line(objects.stored(self.head))
 
     @property
     def acceptance_percent(self) -> int | None:
@@ -110,7 +111,8 @@ class Progress:
     recent: list[RecentStep]
     answers_per_minute: float
     """Votes, or ratings where the rule rates."""
-    ratings: int
+    answers: int
+    """The same in all: votes that counted, or count on the steps that are open."""
     people_online: int
     people_joined: int
     models: ModelStanding | None
@@ -124,11 +126,6 @@ class Progress:
         return sum(progress.chain.length for progress in self.chains)
 
     @property
-    def votes(self) -> int:
-        """Votes that counted, or count on the steps that are open."""
-        return sum(progress.chain.votes + progress.votes_on_open for progress in self.chains)
-
-    @property
     def percent(self) -> int:
         return 100 * self.steps_decided // self.steps if self.steps else 0
 
@@ -139,11 +136,12 @@ class Progress:
         return round(100 * sum(progress.chain.accepted for progress in self.chains) / moves) if moves else None
 
     @property
-    def foreseen_percent(self) -> int | None:
+    def prefetched_percent(self) -> int | None:
         """How many of the steps found their proposal drawn already; None where none is drawn ahead."""
-        if not (self.campaign.waits_for_a_model and self.steps_decided):
+        served = (sampler.ServedTextsRecipe, sampler.ServedImagesRecipe)
+        if not (isinstance(self.campaign.parsed_recipe.space, served) and self.steps_decided):
             return None
-        return round(100 * sum(progress.chain.foreseen for progress in self.chains) / self.steps_decided)
+        return round(100 * sum(progress.chain.prefetched for progress in self.chains) / self.steps_decided)
 
     @property
     def waits(self) -> list[tuple[str, list[int]]]:
@@ -168,18 +166,20 @@ def progress_of(campaign: Campaign) -> Progress:
     """Return what to show of a started campaign."""
     now = timezone.now()
     judges = list(campaign.judges.select_related("endpoint"))
-    since = max(now - RATE_WINDOW, campaign.started_at)
+    since = max(now - RATE_WINDOW, campaign.started_at or now)
     minutes = max((now - since).total_seconds() / 60, 0.25)
     ratings = Rating.objects.filter(judge__campaign=campaign)
     votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    lately = ratings.filter(rated_at__gte=since) if campaign.is_rated else votes.filter(cast_at__gte=since)
+    rates = _rates(campaign)
+    lately = ratings.filter(rated_at__gte=since) if rates else votes.filter(cast_at__gte=since)
+    chains = _chains(campaign)
     return Progress(
         campaign=campaign,
         judges=judges,
-        chains=_chains(campaign),
+        chains=chains,
         recent=_recent(campaign, judges),
         answers_per_minute=lately.count() / minutes,
-        ratings=ratings.count() if campaign.is_rated else 0,
+        answers=ratings.count() if rates else sum(each.chain.votes + each.votes_on_open for each in chains),
         people_online=campaign.annotators.filter(online_until__gt=now).count(),
         people_joined=campaign.annotators.count(),
         models=_models(campaign, judges),
@@ -201,7 +201,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
     return ModelStanding(
         judges=models,
         waiting=list(waiting[:WAITING_SHOWN]),
-        asked_again=(rated_again if campaign.is_rated else cast.filter(asks__gt=1)).count(),
+        asked_again=(rated_again if _rates(campaign) else cast.filter(asks__gt=1)).count(),
         settled_alone=alone,
         sampled_instead=_sampled_instead(campaign, models),
         new_models=list(ReplyIdentity.objects.filter(judge__in=_stopped(models), accepted_at__isnull=True)),
@@ -214,9 +214,17 @@ def _stopped(models: list[Judge]) -> list[Judge]:
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    sources = [judge.get("source", {}) for judge in campaign.recipe["judges"]]
-    by_p = [judge for judge in models if sources[judge.place].get("votes") == "log-probabilities"]
+    sources = [judge.source for judge in campaign.parsed_recipe.judges]
+    by_p = [judge for judge in models if _tells_p(sources[judge.place])]
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
+
+
+def _tells_p(source: sampler.PeopleSource | sampler.ModelSource) -> bool:
+    return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
+
+
+def _rates(campaign: Campaign) -> bool:
+    return campaign.parsed_recipe.rule.evidence == "ratings"
 
 
 def _chains(campaign: Campaign) -> list[ChainProgress]:
@@ -225,10 +233,13 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
         .annotate(cast=Count("votes", filter=Q(votes__number__isnull=False)))
         .values_list("chain_id", "cast")
     )
-    chains = campaign.chains.select_related("head__campaign")
-    if campaign.is_painted_by_a_model:
+    chains = campaign.chains.select_related("head")
+    if isinstance(campaign.parsed_recipe.space, sampler.ServedImagesRecipe):
         # A code is as long as a small picture, and all that is shown is in the files.
         chains = chains.defer("head__code")
+    for chain in chains:
+        # Known already: read with every head, a long recipe would be read as often.
+        chain.head.campaign = campaign
     return [ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes) for chain in chains]
 
 
@@ -240,9 +251,10 @@ def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
         .defer("current__code", "proposal__code")
         .order_by("-decided_at", "-pk")[:RECENT_STEPS]
     )
-    if campaign.is_rated:
+    if _rates(campaign):
         return [RecentStep(comparison, _ratings(comparison, judges)) for comparison in comparisons]
-    cast, votes_for = defaultdict(Counter), defaultdict(Counter)
+    cast: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    votes_for: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for vote in Vote.objects.filter(comparison__in=comparisons, number__isnull=False):
         cast[vote.comparison_id][vote.judge_id] += 1
         votes_for[vote.comparison_id][vote.judge_id] += vote.for_proposal

@@ -1,7 +1,7 @@
 """Which chains a model is at work for. Nobody else has it write for these meanwhile.
 
     waits_until       the next proposal of a chain that waits; with `waits_because`, a rest after a failure
-    foresees_until    what the step after the open one may propose
+    prefetches_until  what the step after the open one may propose
 
 A claim is a lease that its holder renews while it works, however long the model takes over it. So a process that dies
 keeps its chains from the others for `CLAIM_S` and no longer. As with `endpoints.slots`, clocks must agree to within
@@ -14,26 +14,26 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from prefmh_web.campaigns.engine.renewal import claim_end, renewed
 from prefmh_web.campaigns.models import Chain
-from prefmh_web.campaigns.renewal import claim_end, renewed
 
 logger = logging.getLogger(__name__)
 
-Purpose = Literal["waits_until", "foresees_until"]
+Purpose = Literal["waits_until", "prefetches_until"]
 
 
 def are_free() -> Q:
     """What holds for chains that nobody is at work for, and that do not rest."""
-    return _is_past("waits_until") & _is_past("foresees_until")
+    return _is_past("waits_until") & _is_past("prefetches_until")
 
 
 def are_claimed() -> Q:
     """What holds for chains that somebody is at work for."""
     now = timezone.now()
-    return Q(waits_until__gt=now, waits_because="") | Q(foresees_until__gt=now)
+    return Q(waits_until__gt=now, waits_because="") | Q(prefetches_until__gt=now)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ class _Claim:
     def free(self) -> None:
         self._mine().update(**{self._purpose: None})
 
-    def _mine(self):
+    def _mine(self) -> QuerySet[Chain]:
         # Only as they were taken: one that was given up, or that ran out, may be somebody else's by now.
         return Chain.objects.filter(pk__in=self.chains, **{self._purpose: self._until})
 

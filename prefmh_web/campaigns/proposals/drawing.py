@@ -3,34 +3,40 @@
     propose         one chain, by a kernel that is quick
     write           chains of a campaign that wait for a model: all in one call where it writes their texts, one by one
                     where it makes their pictures
-    foresee         the two proposals each open step may lead to, drawn while people vote on it
+    prefetch        the two proposals each open step may lead to, drawn while people vote on it
 
-Kernels run outside any transaction. A chain that a model is writing for is claimed (`claims.py`), and nobody else
-writes for it meanwhile; one that it failed is marked with the reason, and tried again later.
+Kernels run outside any transaction, and new objects are encoded there. A chain that a model is writing for is claimed
+(`claims.py`), and nobody else writes for it meanwhile; one that it failed is marked with the reason, and tried again
+later.
 """
 
+from __future__ import annotations
+
+import logging
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch, started
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Draft, State
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import claims
-from prefmh_web.campaigns.proposals.backends import rendered_images
+from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.started import objects, plan_of, position_of
+from prefmh_web.campaigns.started.plans import space_of, state_of
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.transport import nudges
+
+logger = logging.getLogger(__name__)
 
 # The sweep comes every five seconds, and a proposal is quick.
 OVERDUE = timedelta(seconds=8)
 _ATTENTION_PAUSE_S = 60
-_AT_ONCE = 64
-# Whoever waits for a picture gets it once it is made; other campaigns' come in between, and those drawn ahead last.
-_PICTURES_AT_ONCE = 1
 
 
 def propose(chain_id: int) -> None:
@@ -39,30 +45,34 @@ def propose(chain_id: int) -> None:
     # A hint may come twice, and a kernel may take seconds.
     is_open = chain.comparisons.filter(verdict__isnull=True).exists()
     if chain.campaign.is_running and chain.step < chain.length and not is_open:
-        transitions.open_comparison(chain_id, sampler.ask(started.plan_of(chain.campaign), started.position_of(chain)))
+        drawn = sampler.ask(plan_of(chain.campaign), position_of(chain))
+        transitions.open_comparison(chain_id, drawn, objects.proposed(chain, drawn))
 
 
 def write(campaign_id: int) -> None:
-    """Open the next comparison of chains that wait: from a draft, or by one call of the model for the rest."""
+    """Open the next comparison of chains that wait: prefetched ones, and the rest by one call of the model."""
     campaign = Campaign.objects.get(pk=campaign_id)
     if not campaign.is_running:
         return
-    with claims.held("waits_until", _waiting_in(campaign)[: _at_once(campaign)]) as mine:
+    backend = backend_of(campaign)
+    with claims.held("waits_until", _waiting_in(campaign)[: backend.batch_size]) as mine:
         _open_next(campaign, mine)
-    if campaign.is_painted_by_a_model and _waiting_in(campaign).exists():
+    # Whoever waits for a picture gets it once it is made; other campaigns' come in between, and those ahead last.
+    if backend.is_one_by_one and _waiting_in(campaign).exists():
         dispatch.write(campaign)
 
 
-def foresee(campaign_id: int) -> None:
+def prefetch(campaign_id: int) -> None:
     """Draw what the next step of each open comparison will propose, for either outcome, where that is not drawn yet."""
     campaign = Campaign.objects.get(pk=campaign_id)
-    if not campaign.is_running or (campaign.is_painted_by_a_model and _waiting_in(campaign).exists()):
+    backend = backend_of(campaign)
+    if not campaign.is_running or (backend.is_one_by_one and _waiting_in(campaign).exists()):
         return
-    missing = _missing_drafts(campaign.chains.filter(claims.are_free()))
-    chains = {comparison.chain for comparison, _ in missing[: _at_once(campaign)]}
-    with claims.held("foresees_until", chains) as mine:
-        is_drawn = _draw_ahead(campaign, _missing_drafts(Chain.objects.filter(pk__in=mine))[: _at_once(campaign)])
-    is_more_to_draw = campaign.is_painted_by_a_model and is_drawn and len(missing) > _at_once(campaign)
+    missing = _not_prefetched(campaign.chains.filter(claims.are_free()))
+    chains = {comparison.chain for comparison, _ in missing[: backend.batch_size]}
+    with claims.held("prefetches_until", chains) as mine:
+        is_drawn = _draw_ahead(campaign, _not_prefetched(Chain.objects.filter(pk__in=mine))[: backend.batch_size])
+    is_more_to_draw = backend.is_one_by_one and is_drawn and len(missing) > backend.batch_size
     # Steps may have been decided meanwhile, and their chains have waited for what is there now.
     if is_more_to_draw or _waiting_in(campaign).filter(pk__in=mine).exists():
         dispatch.write(campaign)
@@ -74,7 +84,7 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
         return False
     states = State.objects.in_bulk({state for _, state in missing})
     positions = [
-        sampler.Position(comparison.chain.place, comparison.step, started.state_of(campaign, states[state]))
+        sampler.Position(comparison.chain.place, comparison.step, state_of(campaign, states[state]))
         for comparison, state in missing
     ]
     try:
@@ -82,9 +92,9 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
     except EndpointError:
         # Nobody waits for it yet: when somebody does, `write` tries, and says why if it cannot.
         return False
-    space = started.plan_of(campaign).space
-    drafts = [
-        Draft(
+    space = space_of(campaign)
+    prefetched = [
+        PrefetchedProposal(
             chain=comparison.chain,
             step=comparison.step + 1,
             state_id=state,
@@ -93,10 +103,10 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
         )
         for (comparison, state), asked in zip(missing, drawn, strict=True)
     ]
-    Draft.objects.bulk_create(drafts, ignore_conflicts=True)
+    PrefetchedProposal.objects.bulk_create(prefetched, ignore_conflicts=True)
     # Steps that were opened while the model worked.
     opened = Comparison.objects.filter(chain=OuterRef("chain"), step=OuterRef("step"))
-    rendered_images.discard_drafts(Draft.objects.filter(Exists(opened), chain__campaign=campaign), campaign)
+    _discard(campaign, PrefetchedProposal.objects.filter(Exists(opened), chain__campaign=campaign))
     return True
 
 
@@ -131,8 +141,16 @@ def chains_to_hint() -> Iterator[Chain]:
     campaigns: set[int] = set()
     at_work = set(Chain.objects.filter(claims.are_claimed()).values_list("campaign", flat=True))
     for chain in waiting_chains().select_related("campaign"):
-        if chain.campaign.waits_for_a_model:
-            is_seen_to = chain.campaign.is_painted_by_a_model and chain.campaign_id in at_work
+        if unreadable := chain.campaign.unreadable:
+            # Other campaigns go on.
+            if chain.campaign_id in campaigns:
+                continue
+            campaigns.add(chain.campaign_id)
+            logger.error("campaign %s makes no proposals: its setup cannot be read: %s", chain.campaign_id, unreadable)
+            continue
+        backend = backend_of(chain.campaign)
+        if backend.is_slow:
+            is_seen_to = backend.is_one_by_one and chain.campaign_id in at_work
             if chain.campaign_id in campaigns or is_seen_to:
                 continue
             campaigns.add(chain.campaign_id)
@@ -143,18 +161,14 @@ def _waiting_in(campaign: Campaign) -> QuerySet[Chain]:
     return waiting_chains().filter(campaign=campaign).order_by("step", "place")
 
 
-def _at_once(campaign: Campaign) -> int:
-    return _PICTURES_AT_ONCE if campaign.is_painted_by_a_model else _AT_ONCE
-
-
 def _open_next(campaign: Campaign, keys: Sequence[int]) -> None:
     """Open the next comparison of claimed chains, of those that have none open."""
     chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "place"))
     for chain in chains:
         chain.campaign = campaign
     try:
-        left = [chain for chain in chains if not _open_from_draft(chain)]
-        drawn = _drawn(campaign, [started.position_of(chain) for chain in left])
+        left = [chain for chain in chains if not _open_prefetched(chain)]
+        drawn = _drawn(campaign, [position_of(chain) for chain in left])
         for chain, comparison in zip(left, drawn, strict=True):
             _open(chain, comparison)
     except EndpointError as failure:
@@ -174,45 +188,54 @@ def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
     nudges.nudge(nudges.watchers(campaign.pk))
 
 
-def _drawn(campaign: Campaign, positions: Sequence[sampler.Position]) -> Sequence[sampler.Comparison]:
-    """Return the comparisons that follow, the pictures of their proposals stored.
+def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Sequence[sampler.Comparison[Any]]:
+    """Return the comparisons that follow, with all that their proposals need to be shown.
 
     Raises:
         EndpointError: the model does not make them.
     """
     if not positions:
         return ()
-    drawn = sampler.ask_many(started.plan_of(campaign), positions)
-    rendered_images.paint(campaign, [asked.proposal for asked in drawn])
+    drawn = sampler.ask_many(plan_of(campaign), positions)
+    backend_of(campaign).prepare(campaign, [asked.proposal for asked in drawn])
     return drawn
 
 
-def _open_from_draft(chain: Chain) -> bool:
-    draft = Draft.objects.filter(chain=chain, step=chain.step + 1, state=chain.head).first()
-    if draft is None:
+def _open_prefetched(chain: Chain) -> bool:
+    found = PrefetchedProposal.objects.filter(chain=chain, step=chain.step + 1, state=chain.head).first()
+    if found is None:
         return False
-    plan = started.plan_of(chain.campaign)
-    proposal = sampler.Proposal(plan.space.decode(draft.code), draft.log_r0)
+    proposal = sampler.Proposal(space_of(chain.campaign).decode(found.code), found.log_r0)
     reached_at = chain.comparisons.get(step=chain.step).decided_at
-    drawn = sampler.ask(sampler.given(plan, proposal), started.position_of(chain))
-    _open(chain, drawn, foreseen=draft.drawn_at <= reached_at)
+    drawn = sampler.ask(sampler.given(plan_of(chain.campaign), proposal), position_of(chain))
+    _open(chain, drawn, is_in_time=reached_at is not None and found.drawn_at <= reached_at)
     return True
 
 
-def _open(chain: Chain, drawn: sampler.Comparison, foreseen: bool = False) -> None:
+def _open(chain: Chain, drawn: sampler.Comparison[Any], is_in_time: bool = False) -> None:
+    """Open a chain's comparison.
+
+    Args:
+        is_in_time: whether the proposal was there before the step was reached.
+    """
+    proposal = objects.proposed(chain, drawn)
     # As one: no crash leaves a chain claimed whose step is open, and whoever the opening sends a hint finds it free.
     with transaction.atomic():
-        if transitions.open_comparison(chain.pk, drawn):
+        if transitions.open_comparison(chain.pk, drawn, proposal):
             Chain.objects.filter(pk=chain.pk).update(
-                waits_until=None, waits_because="", foreseen=F("foreseen") + int(foreseen)
+                waits_until=None, waits_because="", prefetched=F("prefetched") + int(is_in_time)
             )
-    rendered_images.discard_drafts(Draft.objects.filter(chain=chain, step__lte=drawn.step), chain.campaign)
+    _discard(chain.campaign, PrefetchedProposal.objects.filter(chain=chain, step__lte=drawn.step))
 
 
-def _missing_drafts(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
+def _discard(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
+    backend_of(campaign).discard(campaign, list(stale))
+
+
+def _not_prefetched(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
     """Return the open comparisons of chains with the keys of the states from which the next step is not drawn yet."""
     open_ones = Comparison.objects.filter(chain__in=chains, verdict__isnull=True, step__lt=F("chain__length"))
-    there = set(Draft.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
+    there = set(PrefetchedProposal.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
     return [
         (comparison, state)
         for comparison in open_ones.select_related("chain").order_by("step", "pk")

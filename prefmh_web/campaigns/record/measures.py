@@ -5,26 +5,21 @@ Not part of the record: nothing was decided by it, and anybody can measure it ag
 
 from collections.abc import Iterator
 
-from prefmh_web.campaigns.properties import properties_of
-from prefmh_web.campaigns.record.cells import harmless
-from prefmh_web.campaigns.record.export import Cut, Row
+from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.started import objects
+from sampler import schema
 
-NAME = "properties.csv"
+NAME = schema.PROPERTIES.file
 
 
-def rows(cut: Cut) -> Iterator[Row]:
+def rows(snapshot: Snapshot) -> Iterator[Row]:
     """Every object with its properties."""
-    names: list[str] = []
-    for state in cut.campaign.states.select_related("campaign").iterator(100):
-        if cut.has_state(state):
-            found = properties_of(state)
-            if not names:
-                names = list(found)
-                yield ["state", "content", *names]
-            yield [state.place, harmless(state.content), *(_cell(found[name]) for name in names)]
-
-
-def _cell(value: float | int | str | None) -> str:
-    if value is None:
-        return ""
-    return harmless(value) if isinstance(value, str) else repr(value)
+    table = None
+    for state in snapshot.campaign.states.select_related("campaign").iterator(100):
+        if snapshot.has_state(state.place):
+            found = snapshot.campaign.object_kind.measures(objects.stored(state))
+            if table is None:
+                table = schema.PROPERTIES.with_measures(found)
+                yield table.header
+            yield table.row(**found, state=state.place, content=state.content)

@@ -5,6 +5,7 @@ import secrets
 from django import forms
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.spaces import offered_forms
 
 _SEEDS = 2**53
@@ -48,7 +49,7 @@ class CampaignForm(forms.Form):
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
         super().__init__(*args, **kwargs)
-        self.fields["space"].choices = [(kind, form.title) for kind, form in offered_forms(campaign).items()]
+        offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
@@ -56,7 +57,7 @@ class CampaignForm(forms.Form):
 
 
 def _fields_of(campaign: Campaign) -> dict:
+    recipe = campaign.readable_recipe
     fields = {name: getattr(campaign, name) for name in ("name", "instructions", "lease_seconds")}
-    return (
-        fields | {"space": campaign.space_kind} | {name: campaign.recipe[name] for name in ("chains", "steps", "seed")}
-    )
+    fields |= {name: getattr(recipe, name) for name in ("chains", "steps", "seed")}
+    return fields | {"space": recipe.space.kind}

@@ -1,9 +1,13 @@
 """The questions of a campaign, each with its budget N and who answers it."""
 
+from __future__ import annotations
+
 from django import forms
 from django.core.exceptions import ValidationError
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.choices import offer
 
 PEOPLE = ""
 ORDERS = {
@@ -53,10 +57,11 @@ class QuestionForm(forms.Form):
     def __init__(self, *args, endpoints: tuple[str, ...] = (), **kwargs):
         super().__init__(*args, **kwargs)
         self.has_endpoints = bool(endpoints)
-        self.fields["source"].choices = [(PEOPLE, "People"), *((name, name) for name in endpoints)]
+        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints)])
 
     def clean(self):
-        data = super().clean()
+        super().clean()
+        data = self.cleaned_data
         order, budget = data.get("order") or "random", data.get("budget") or 2
         if order == "balanced" and data.get("source") == PEOPLE:
             self.add_error("order", ValidationError("This order is for models only. Choose another one for people."))
@@ -86,34 +91,34 @@ class QuestionForm(forms.Form):
         }
 
 
-class _QuestionFormSet(forms.BaseFormSet):
-    def judges(self) -> list[dict]:
-        """Return the filled-in questions as the recipe's judges."""
-        return [judge for form in self.forms if form.cleaned_data for judge in form.judges()]
-
-
 QuestionFormSet = forms.formset_factory(
-    QuestionForm, formset=_QuestionFormSet, extra=0, min_num=1, validate_min=True, max_num=8, validate_max=True
+    QuestionForm, extra=0, min_num=1, validate_min=True, max_num=8, validate_max=True
 )
+
+
+def judges_in(questions: forms.BaseFormSet[QuestionForm]) -> list[dict]:
+    """Return the filled-in questions as the recipe's judges."""
+    return [judge for form in questions.forms if form.cleaned_data for judge in form.judges()]
 
 
 def questions_of(campaign: Campaign) -> list[dict]:
     """Return a campaign's judges as the formset's initial values."""
-    judges = [{"order": "random", "source": {"kind": "people"}} | judge for judge in campaign.recipe["judges"]]
+    judges = campaign.readable_recipe.judges
     return [
-        _question_of(judge) | ({"order": "both", "budget": 2 * judge["budget"]} if judge["order"] in _HALVES else {})
+        _question_of(judge) | ({"order": "both", "budget": 2 * judge.budget} if judge.order in _HALVES else {})
         for judge in judges
-        if judge["order"] != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges)
+        if judge.order != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges)
     ]
 
 
-def _question_of(judge: dict) -> dict:
-    source = judge["source"]
-    row = {name: judge[name] for name in ("question", "budget", "order")}
-    row["source"] = source.get("endpoint", PEOPLE)
-    return row | {name: source[name] for name in ("temperature", "votes", "first") if name in source}
+def _question_of(judge: sampler.JudgeRecipe) -> dict:
+    row = {"question": judge.question, "budget": judge.budget, "order": judge.order}
+    if not isinstance(source := judge.source, sampler.ModelSource):
+        return row | {"source": PEOPLE}
+    answers = {"temperature": source.temperature, "votes": source.votes, "first": source.first}
+    return row | answers | {"source": source.endpoint}
 
 
-def _is_first_half(one: dict, other: dict) -> bool:
+def _is_first_half(one: sampler.JudgeRecipe, other: sampler.JudgeRecipe) -> bool:
     """True when `one` shows the proposal first and is otherwise the same judge, or was in a draft of version 1."""
-    return one["order"] == _HALVES[0] and (one["question"], one["source"]) == (other["question"], other["source"])
+    return one.order == _HALVES[0] and (one.question, one.source) == (other.question, other.source)

@@ -22,6 +22,8 @@ SCALES = {"1": "1 to 10", "0": "0 to 10"}
 class RuleForm(forms.Form):
     """The rule; all fields but its kind belong to ratings."""
 
+    prefix = "rule"
+
     kind = forms.ChoiceField(
         choices=KINDS, initial=VOTES, required=False, widget=forms.RadioSelect, label="What decides a step?"
     )
@@ -33,8 +35,8 @@ class RuleForm(forms.Form):
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
         if campaign is not None:
-            kwargs["initial"] = campaign.recipe.get("rule", {"kind": VOTES})
-        super().__init__(*args, prefix="rule", **kwargs)
+            kwargs["initial"] = campaign.readable_recipe.rule.model_dump()
+        super().__init__(*args, **kwargs)
 
     def rule(self) -> dict:
         """Return the recipe's rule."""
@@ -44,7 +46,7 @@ class RuleForm(forms.Form):
         rule = {"kind": RATINGS, "form": data["form"] or "separate", "lowest": int(data["lowest"] or 1)}
         return rule | ({"beta": data["beta"]} if rule["form"] == "power" and data["beta"] is not None else {})
 
-    def place(self, problem: sampler.RecipeProblem) -> bool:
+    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
         """Show a problem with the recipe's rule; False if it has another."""
         path, _, field = problem.path.partition(".")
         if path == "rule":
@@ -52,9 +54,10 @@ class RuleForm(forms.Form):
         return path == "rule"
 
 
-def rule_line(rule: dict) -> str:
+def rule_line(recipe: sampler.Recipe) -> str:
     """Return a recipe's rule in the researcher's words."""
-    if rule["kind"] == VOTES:
+    rule = recipe.rule
+    if not isinstance(rule, sampler.PointwiseRecipe):
         return KINDS[VOTES]
-    power = f", β = {rule['beta']:g}" if rule["form"] == "power" else ""
-    return f"{KINDS[RATINGS]}\n{FORMS[rule['form']]}{power}; ratings from {rule['lowest']} to {rule['highest']}"
+    power = f", β = {rule.beta:g}" if rule.form == "power" else ""
+    return f"{KINDS[RATINGS]}\n{FORMS[rule.form]}{power}; ratings from {rule.lowest} to {rule.highest}"

@@ -1,11 +1,10 @@
 """All forms of a campaign's setup together: they are checked at once, and make one recipe."""
 
-from django.http import HttpRequest
-
 import sampler
+from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import CampaignForm
-from prefmh_web.console.forms.questions import QuestionFormSet, questions_of
+from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.endpoints.models import Endpoint
@@ -19,19 +18,19 @@ class SetupForms:
         campaign: the draft that is changed, if it is one.
     """
 
-    def __init__(self, request: HttpRequest, campaign: Campaign | None = None):
+    def __init__(self, request: SignedInRequest, campaign: Campaign | None = None):
         owner = campaign.owner if campaign else request.user
-        data = (request.POST, request.FILES) if request.method == "POST" else ()
-        self.campaign = CampaignForm(*data[:1], campaign=campaign)
+        posted, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+        self.campaign = CampaignForm(posted, campaign=campaign)
         chosen = self.campaign["space"].value()
         # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
         self.spaces = [
-            form(*(data if kind == chosen else ()), campaign=campaign, owner=owner)
+            form(*((posted, files) if kind == chosen else ()), campaign=campaign, owner=owner)
             for kind, form in offered_forms(campaign).items()
         ]
-        self.rule = RuleForm(*data[:1], campaign=campaign)
+        self.rule = RuleForm(posted, campaign=campaign)
         self.questions = QuestionFormSet(
-            *data[:1],
+            posted,
             prefix="questions",
             initial=questions_of(campaign) if campaign else None,
             form_kwargs={"endpoints": tuple(Endpoint.objects.filter(owner=owner).values_list("name", flat=True))},
@@ -65,7 +64,7 @@ class SetupForms:
             "version": 2,
             "space": self.space.space(),
             "kernel": self.space.kernel(),
-            "judges": self.questions.judges(),
+            "judges": judges_in(self.questions),
             "rule": self.rule.rule(),
             **{name: self.campaign.cleaned_data[name] for name in ("chains", "steps", "seed")},
         }
@@ -73,7 +72,7 @@ class SetupForms:
             return sampler.parse_recipe(described).model_dump(mode="json")
         except sampler.RecipeError as error:
             for problem in error.problems:
-                if not (self.space.place(problem) or self.rule.place(problem)):
+                if not (self.space.show_problem(problem) or self.rule.show_problem(problem)):
                     field = problem.path if problem.path in self.campaign.fields else None
                     self.campaign.add_error(field, problem.message if field else str(problem))
             return None

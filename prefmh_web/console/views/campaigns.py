@@ -1,5 +1,7 @@
 """The researcher's pages: list, set up, watch, and change a campaign's state."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from django.contrib import messages
@@ -9,20 +11,21 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership, State
-from prefmh_web.campaigns.pictures import Look, picture_response
+from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.forms import SetupForms
+from prefmh_web.objects import media
 from prefmh_web.transport import rate_limits
 
 posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
 
 
-def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WATCH) -> Campaign:
+def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WATCH) -> access.SeenCampaign:
     """Return a campaign in which the signed-in person has this right; 404 for everybody else."""
     found = access.campaigns_for(request.user, right).select_related("catalog", "owner")
     return get_object_or_404(found, pk=campaign_id)
@@ -48,7 +51,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def create(request: HttpRequest) -> HttpResponse:
+def create(request: SignedInRequest) -> HttpResponse:
     """Set up a new campaign."""
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
@@ -63,9 +66,11 @@ def create(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
+def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
+    if campaign.unreadable:
+        return redirect(campaign)
     forms = SetupForms(request, campaign)
     if request.method == "POST" and (fields := forms.checked()) is not None:
         try:
@@ -78,10 +83,12 @@ def edit(request: HttpRequest, campaign_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
+def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live."""
     found = campaign_for(request, campaign_id)
     right = access.right_in(found, request.user)
+    if found.unreadable:
+        return render(request, "console/unreadable.html", {"campaign": found, "may_own": right >= Right.OWN})
     board = board_for(found)
     return render(
         request,
@@ -95,13 +102,11 @@ def campaign(request: HttpRequest, campaign_id: int) -> HttpResponse:
     )
 
 
-def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict:
+def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str, object]:
     """Return what the page tells of links and members to those who may change them."""
-    people = {}
+    people: dict[str, object] = {"site": request.build_absolute_uri("/").removesuffix("/")}
     if right >= Right.RUN and not campaign.is_draft:
         links = list(campaign.invitations.annotate(joined=Count("annotators")).order_by("pk"))
-        for link in links:
-            link.url = request.build_absolute_uri(link.get_absolute_url())
         people["links"] = links
         people["invitation"] = next((link for link in links if link.admits_anybody), None)
     if right >= Right.OWN:
@@ -143,4 +148,4 @@ def picture(request: HttpRequest, state_id: int) -> HttpResponse:
     """Send an object's picture to those who may see its campaign."""
     visible = State.objects.filter(campaign__in=access.campaigns_for(request.user).values("pk"))
     state = get_object_or_404(visible.select_related("campaign"), pk=state_id)
-    return picture_response(state, Look.of(request))
+    return media.response(state.campaign.object_kind, objects.stored(state), media.look_of(request))

@@ -13,24 +13,27 @@ from django.views.decorators.http import require_safe
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export, measures
+from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console.views.campaigns import campaign_for
+from sampler import schema
 
 
 @login_required
 @require_safe
-async def download(request: HttpRequest, campaign_id: int, filename: str) -> HttpResponse:
+async def download(request: HttpRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
     """Send one file of the record, or all of them as export.zip."""
     campaign = await sync_to_async(campaign_for)(request, campaign_id)
-    if campaign.is_draft and filename != export.RECIPE:
+    if campaign.is_draft and filename != schema.RECIPE:
         raise Http404("A draft has no record yet.")
-    if filename == export.RECIPE:
+    response: HttpResponse | StreamingHttpResponse
+    if filename == schema.RECIPE:
         response = HttpResponse(export.recipe(campaign), content_type="application/json")
-    elif filename == export.JUDGES:
+    elif filename == schema.JUDGES:
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
     elif filename in export.TABLES:
-        response = _stream(lambda: export.csv_text(export.Cut.now(campaign), filename), "text/csv; charset=utf-8")
+        response = _stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
     elif filename == measures.NAME:
-        response = _stream(lambda: export.as_csv(measures.rows(export.Cut.now(campaign))), "text/csv; charset=utf-8")
+        response = _stream(lambda: export.as_csv(measures.rows(Snapshot.now(campaign))), "text/csv; charset=utf-8")
     elif filename == "export.zip":
         response = _stream(lambda: export.archive(campaign), "application/zip")
     else:
@@ -47,11 +50,11 @@ def _prefix(campaign: Campaign) -> str:
     return slugify(campaign.name)[:60] or f"campaign-{campaign.pk}"
 
 
-def _stream(make: Callable[[], Iterator], content_type: str) -> StreamingHttpResponse:
+def _stream(make: Callable[[], Iterator[str | bytes]], content_type: str) -> StreamingHttpResponse:
     return StreamingHttpResponse(_in_own_thread(make), content_type=content_type)
 
 
-async def _in_own_thread(make: Callable[[], Iterator]) -> AsyncIterator:
+async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIterator[str | bytes]:
     """Yield what `make()` yields, drawn on a thread and a database connection of its own.
 
     On the connection that all votes of this process share, a cursor left open between two chunks would hold an

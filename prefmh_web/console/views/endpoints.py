@@ -6,11 +6,11 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import DatabaseError, IntegrityError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns.model_judges.frozen_judges import using
 from prefmh_web.console.views.campaigns import posts_by_user
 from prefmh_web.endpoints.dialects import Dialect
@@ -64,7 +64,7 @@ class EndpointForm(forms.ModelForm):
 
 @login_required
 @require_safe
-def endpoints(request: HttpRequest) -> HttpResponse:
+def endpoints(request: SignedInRequest) -> HttpResponse:
     """List the researcher's endpoints with what they have done and cost."""
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
@@ -75,7 +75,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
+def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
@@ -92,7 +92,7 @@ def edit(request: HttpRequest, endpoint_id: int | None = None) -> HttpResponse:
 @login_required
 @require_POST
 @posts_by_user
-def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
+def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Try an endpoint and say what it can do."""
     endpoint = _mine(request, endpoint_id)
     try:
@@ -113,7 +113,7 @@ def test(request: HttpRequest, endpoint_id: int) -> HttpResponse:
 @login_required
 @require_POST
 @posts_by_user
-def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
+def remove(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Remove an endpoint that no campaign has used."""
     endpoint = _mine(request, endpoint_id)
     try:
@@ -124,11 +124,11 @@ def remove(request: HttpRequest, endpoint_id: int) -> HttpResponse:
     return redirect("console:endpoints")
 
 
-def _mine(request: HttpRequest, endpoint_id: int) -> Endpoint:
+def _mine(request: SignedInRequest, endpoint_id: int) -> Endpoint:
     return get_object_or_404(Endpoint, pk=endpoint_id, owner=request.user)
 
 
-def _say_what_was_seen(request: HttpRequest, report: Report) -> None:
+def _say_what_was_seen(request: SignedInRequest, report: Report) -> None:
     """Tell how the kind of server was found out, and why a check did not pass."""
     if report.attempts:
         seen = "; ".join(f"{attempt.path}: {attempt.words}" for attempt in report.attempts)
@@ -139,7 +139,7 @@ def _say_what_was_seen(request: HttpRequest, report: Report) -> None:
             messages.info(request, f"No ✓ for {finding.check}: {finding.words}.")
 
 
-def _figures(endpoint: Endpoint) -> dict[str, float]:
+def _figures(endpoint: Endpoint) -> dict[str, float | None]:
     totals = endpoint.totals()
     latency = totals["seconds"] / totals["answered"] if totals["answered"] else None
     return totals | {"errors": totals["requests"] - totals["answered"], "latency": latency}

@@ -13,6 +13,7 @@ total variation for each token): so often is another token drawn, and to no more
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,10 @@ from prefmh_web.endpoints.local.extra import needs
 from prefmh_web.endpoints.local.network import Batch, Network
 from sampler import Tokens
 
-torch = needs("torch")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = needs("torch")
 
 # Dropping rows copies the cache, and so does each step: it pays as soon as some rows are done, not for every one.
 _LEAST_SHARE = 0.75

@@ -74,9 +74,10 @@ def latent_dimension(name: str) -> int | None:
         return None
     try:
         config = json.loads((folder / "unet" / "config.json").read_text(encoding="utf-8"))
-        return math.prod((config["in_channels"], config["sample_size"], config["sample_size"]))
+        dimension: int = math.prod((config["in_channels"], config["sample_size"], config["sample_size"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{name} must be a pipeline of diffusers; its folder has no such unet/config.json") from error
+    return dimension
 
 
 def local_decoder(name: str, prompt: str, steps: int = 1) -> SdxlTurbo:

@@ -9,11 +9,15 @@ row attends to it, and positions count from a row's first token. `check_padding`
 
 import inspect
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from prefmh_web.endpoints.local.extra import needs
 from sampler import Tokens
 
-torch = needs("torch")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = needs("torch")
 
 # Total variation between a row's law alone and beside a longer row. Half precision rounds logits to 2 or 3 digits.
 _PADDING_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
@@ -42,7 +46,7 @@ class Network:
     def dtype(self) -> torch.dtype:
         return next(self.model.parameters()).dtype
 
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: object, last: int) -> tuple[torch.Tensor, object]:
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: Any, last: int) -> tuple[torch.Tensor, Any]:
         """Return the logits of the last few columns, shape (rows, last, vocabulary), and the cache after them.
 
         Args:
@@ -70,7 +74,9 @@ class Batch:
     """
 
     def __init__(self, network: Network, contexts: Sequence[Tokens], room: int) -> None:
-        self._network, self._cache = network, None
+        self._network = network
+        # A `Cache` of `transformers`, or what a model of another library has; None at first.
+        self._cache: Any = None
         self._width = max(len(context) for context in contexts)
         pads = [self._width - len(context) for context in contexts]
         # Any id will do for padding, since nothing attends to it.

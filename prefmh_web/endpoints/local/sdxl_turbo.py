@@ -81,7 +81,8 @@ class SdxlTurbo:
         if not torch.isfinite(picture).all():
             raise ArithmeticError("the decoder gave numbers that are not finite")
         levels = ((picture / 2 + 0.5).clamp(0, 1) * 255).round().to(torch.uint8)
-        return levels.permute(1, 2, 0).contiguous().numpy()
+        shown: npt.NDArray[np.uint8] = levels.permute(1, 2, 0).contiguous().numpy()
+        return shown
 
 
 def load_pipeline(folder: Path, device: str | None = None) -> Any:

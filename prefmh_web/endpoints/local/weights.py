@@ -4,12 +4,15 @@ import contextlib
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prefmh_web.endpoints.local.extra import needs
 from prefmh_web.endpoints.local.network import Network, check_padding
 
-torch = needs("torch")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = needs("torch")
 
 
 class Weights:
@@ -88,7 +91,8 @@ def variant_in(setting: str, folder: Path, parts: Iterable[Path]) -> str | None:
     Raises:
         ValueError: there are several variants, and nothing says which; or no variant that all parts have.
     """
-    lacking = [names for names in map(_variants_in, parts) if None not in names]
+    variants = [_variants_in(part) for part in parts]
+    lacking = [names for is_plain, names in variants if not is_plain]
     if not lacking:
         return None
     shared = sorted(set.intersection(*lacking))
@@ -101,10 +105,10 @@ def variant_in(setting: str, folder: Path, parts: Iterable[Path]) -> str | None:
     return shared[0]
 
 
-def _variants_in(part: Path) -> set[str | None]:
-    """Return the variants among the weights in a folder: fp16 for model.fp16-00001-of-00002.safetensors."""
+def _variants_in(part: Path) -> tuple[bool, set[str]]:
+    """Return whether the plain weights are in a folder, and which variants: fp16 for model.fp16-1-of-2.safetensors."""
     middles = [path.name.split(".")[1:-1] for path in part.glob("*.safetensors")]
-    return {middle[0].partition("-")[0] if middle else None for middle in middles}
+    return [] in middles, {middle[0].partition("-")[0] for middle in middles if middle}
 
 
 @contextlib.contextmanager

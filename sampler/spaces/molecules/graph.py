@@ -11,72 +11,60 @@ two charged atoms, as in [N+]-[O-], is part of its functional group and is never
 left out because a cut at [C@] creates or destroys a centre, so that cutting and attaching would not be inverse.
 Tautomers and protonation states are different states.
 
-RDKit cleans up what it reads: it writes some groups in another way once they have grown, such as C=P(=O)C with
-one more arm as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a move
-exists only if it can be undone: attaching must make what the cut has parted, and the cut must part what attaching has
-joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_plain`.
-
 Atoms that RDKit ranks as equal count as equivalent. Its canonical SMILES rest on the same ranks.
+
+Each atom of a graph but the first has a neighbour with a lower number, as `molecules.tree` wants it: a SMILES names
+its atoms so, an arm is numbered from where it attaches, and its atoms follow those it is attached to.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, lru_cache
 
-import numpy as np
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdqueries
 
-_SINGLE = Chem.BondType.SINGLE
+from sampler.spaces.molecules import cutting
+from sampler.spaces.molecules.cutting import SINGLE, Cut, Pieces, set_hydrogens, written_order
+from sampler.spaces.molecules.plain import is_plain, settle
+from sampler.spaces.molecules.tree import Tree
+from sampler.spaces.molecules.written import ATOM, Written, elements
+
 _WITH_HYDROGEN = Chem.MolFromSmarts("[!H0]")
 # Acyclic single bonds of which at least one end is neutral.
 _CUTTABLE = Chem.MolFromSmarts("[+0]-;!@[*]")
 _NEVER_IN_A_STATE = rdqueries.AtomNumLessQueryAtom(2)
 _NEVER_IN_A_STATE.ExpandQuery(rdqueries.NumRadicalElectronsGreaterQueryAtom(0), Chem.CompositeQueryType.COMPOSITE_OR)
 _NEVER_IN_A_STATE.ExpandQuery(rdqueries.HasPropQueryAtom("molAtomMapNumber"), Chem.CompositeQueryType.COMPOSITE_OR)
-# What RDKit may clean up, or read back in another way than it wrote it: atoms of other elements than these, halogens
-# with several bonds, dative bonds, and all charges but those of nitrogen and of oxygen outside rings.
-_NOT_PLAIN = Chem.MolFromSmarts(
-    "[!#5&!#6&!#7&!#8&!#9&!#14&!#16&!#17&!#35&!#53,#9&!D0&!D1,#17&!D0&!D1,#35&!D0&!D1,#53&!D0&!D1,"
-    "$(*->*),!+0&R,!+0&!$([#7&+1])&!$([#8&-1&D1])]"
-)
-# An atom of a SMILES: what stands in brackets, or a letter of the organic subset.
-_ATOM = re.compile(r"\[[^]]*\]|Br|Cl|[BCNOPSFIbcnops]")
 # SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
 _ROUNDS = 4
-
-
-class Cut(NamedTuple):
-    """A directed cut: the bond from atom `keep` to atom `drop`, which leaves an arm of `size` heavy atoms."""
-
-    keep: int
-    drop: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """What a cut makes: two canonical SMILES, and which atom of `kept`, in the order it is written, lost the arm."""
-
-    kept: str
-    arm: str
-    atom: int
+_REMEMBERED_ARMS = 10_000
 
 
 class MoleculeGraph:
-    """A sanitised molecule and what can be done to it. Nothing is computed before it is asked for."""
+    """A molecule and what can be done to it. Nothing is computed before it is asked for.
 
-    def __init__(self, molecule: Chem.Mol) -> None:
+    Args:
+        molecule: as `plain.settle` leaves it. Each atom but the first has a neighbour with a lower number.
+        written: SMILES that name the atoms in their order, the state and any arm attached to it; () where none do.
+    """
+
+    def __init__(self, molecule: Chem.Mol, written: tuple[str, ...] = ()) -> None:
         self.molecule = molecule
+        self.written = written
+        self._is_sanitised = False
         self._pieces: dict[Cut, Pieces] = {}
+        self._alike: dict[Cut, list[list[Cut]]] = {}
         self._undone: dict[Cut, bool] = {}
 
-    @property
+    def sanitise(self) -> None:
+        """Do what RDKit does with a molecule it reads, hybridisation and all. States and atoms stay the same."""
+        if not self._is_sanitised:
+            Chem.SanitizeMol(self.molecule)
+            self._is_sanitised = True
+
+    @cached_property
     def size(self) -> int:
         """Number of heavy atoms."""
         return int(self.molecule.GetNumAtoms())
@@ -90,16 +78,23 @@ class MoleculeGraph:
     @cached_property
     def cuts(self) -> tuple[Cut, ...]:
         """Every directed cut, two for each bond that can be cut, in the order of their atoms."""
-        bonds = self.molecule.GetSubstructMatches(_CUTTABLE, maxMatches=2 * self.size)
-        if not bonds:
-            return ()
-        parent, sizes = _tree(self._neighbours)
-        found = []
-        for one, other in bonds:
-            outer, inner = (one, other) if parent[one] == other else (other, one)
-            found.append(Cut(inner, outer, sizes[outer]))
-            found.append(Cut(outer, inner, self.size - sizes[outer]))
-        return tuple(sorted(found))
+        return tuple(self.cut(*bond) for bond in self.directed)
+
+    def cut(self, keep: int, drop: int) -> Cut:
+        """Return the cut of a bond that can be cut."""
+        sizes = self._tree.sizes
+        return Cut(keep, drop, sizes[drop] if keep < drop else self.size - sizes[keep])
+
+    @cached_property
+    def directed(self) -> list[tuple[int, int]]:
+        """The atoms that each directed cut keeps and drops, in their order."""
+        return sorted([*self.bonds, *((other, one) for one, other in self.bonds)])
+
+    @cached_property
+    def bonds(self) -> list[tuple[int, int]]:
+        """The bonds that can be cut, the lower atom first. Half as many as there are directed cuts."""
+        matches = self.molecule.GetSubstructMatches(_CUTTABLE, maxMatches=2 * self.size)
+        return [(one, other) if one < other else (other, one) for one, other in matches]
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
@@ -114,8 +109,20 @@ class MoleculeGraph:
     def pieces(self, cut: Cut) -> Pieces:
         """Return what a cut makes."""
         if cut not in self._pieces:
-            self._pieces[cut] = _cut(self.molecule, cut)
+            self._pieces[cut] = cutting.pieces(self.molecule, cut)
         return self._pieces[cut]
+
+    def arm(self, cut: Cut) -> str:
+        """Return the arm that a cut drops. Plain ones are read off the SMILES of the state and remembered."""
+        if len(self.written) != 1 or not self.is_plain:
+            return self.pieces(cut).arm
+        if cut.keep < cut.drop:
+            return _canonical(self._text.beyond(cut.drop, cut.size))
+        return _canonical(self._text.without(cut.keep, self.size - cut.size))
+
+    @cached_property
+    def _text(self) -> Written:
+        return Written(self.written[0])
 
     def undoes(self, cut: Cut) -> bool:
         """True when attaching the arm that a cut drops to what it keeps makes this molecule again, and no other."""
@@ -125,33 +132,81 @@ class MoleculeGraph:
             self._undone[cut] = _is_undone(self, self.pieces(cut))
         return self._undone[cut]
 
-    def composition(self, cut: Cut) -> tuple[int, ...]:
-        """Return the atomic numbers of the atoms that a cut drops, ascending."""
-        seen, frontier = {cut.keep, cut.drop}, [cut.drop]
-        while frontier:
-            fresh = [atom for atom in self._neighbours[frontier.pop()] if atom not in seen]
-            seen.update(fresh)
-            frontier.extend(fresh)
-        atoms = self.molecule.GetAtomWithIdx
-        return tuple(sorted(atoms(atom).GetAtomicNum() for atom in seen - {cut.keep}))
+    def kept(self, cut: Cut) -> tuple[MoleculeGraph, int]:
+        """Return what a cut keeps, as it is left, and the atom of it that lost the arm. Not for cuts of its own.
+
+        It is what reading the SMILES of that side gives, in less time, where `is_plain` holds; but not sanitised.
+        """
+        dropped = self._tree.side(cut.keep, cut.drop)
+        left = cutting.keep(self.molecule, cut, dropped)
+        return MoleculeGraph(left), cut.keep - sum(atom < cut.keep for atom in dropped)
+
+    def alike(self, made: Cut) -> list[list[Cut]]:
+        """Return the cuts that may keep the same molecule as `made` does, itself among them, equivalent ones together.
+
+        Those left out keep another one for sure: they drop other elements, or walks through what they keep differ.
+        """
+        if made not in self._alike:
+            self._alike[made] = self._classes(made)
+        return self._alike[made]
+
+    def _classes(self, made: Cut) -> list[list[Cut]]:
+        rivals = self._of_size(made.size)
+        if len(rivals) > 1:
+            rivals = [cut for cut in rivals if self._composition(cut) == self._composition(made)]
+        if len(rivals) == 1:
+            return [rivals]
+        found: dict[tuple[int, int], list[Cut]] = {}
+        for cut in rivals:
+            found.setdefault((self.ranks[cut.keep], self.ranks[cut.drop]), []).append(cut)
+        classes = list(found.values())
+        if len(classes) == 1:
+            return classes
+        walks = self._tree.walks([self._tree.side(same[0].keep, same[0].drop) for same in classes], self._elements)
+        wanted = next(each for same, each in zip(classes, walks, strict=True) if made in same)
+        return [same for same, each in zip(classes, walks, strict=True) if each == wanted]
+
+    def _of_size(self, size: int) -> list[Cut]:
+        sizes, rest = self._tree.sizes, self.size - size
+        outward = [Cut(inner, outer, size) for inner, outer in self.bonds if sizes[outer] == size]
+        return outward + [Cut(outer, inner, size) for inner, outer in self.bonds if sizes[outer] == rest]
+
+    def _composition(self, cut: Cut) -> int:
+        """Return a number that is the same for cuts that drop the same elements, and no others."""
+        return self._counts[cut.drop] if cut.drop > cut.keep else self._counts[0] - self._counts[cut.keep]
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """How many atoms of each element hang from each atom: a digit for each element, base 256."""
+        return self._tree.sums([1 << 8 * element for element in self._elements])
+
+    @cached_property
+    def _elements(self) -> list[int]:
+        """The atomic number of each atom."""
+        if self.written:
+            return [element for text in self.written for element in elements(text)]
+        return [atom.GetAtomicNum() for atom in self.molecule.GetAtoms()]
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return Tree(self.molecule)
 
     @cached_property
     def is_plain(self) -> bool:
         """True when RDKit's clean-up has nothing to do with it, nor with anything that can be cut from it."""
-        return not self.molecule.HasSubstructMatch(_NOT_PLAIN)
-
-    @cached_property
-    def _neighbours(self) -> list[list[int]]:
-        return _adjacency(self.molecule)
+        return is_plain(self.molecule)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm ready to attach: its canonical SMILES, the molecule without its dummy, and the atom that attaches."""
+    """An arm ready to attach: its canonical SMILES, and the molecule without its dummy. Atom 0 attaches.
+
+    `written` names its atoms in their order.
+    """
 
     smiles: str
     molecule: Chem.Mol
-    atom: int
+    written: str
 
     @property
     def size(self) -> int:
@@ -171,18 +226,20 @@ def read_molecule(smiles: str) -> MoleculeGraph:
 
 
 def read_state(state: str) -> MoleculeGraph:
-    """Return the same graph as `read_molecule` for a SMILES that `canonical_state` wrote, in two thirds of the time.
+    """Return the same graph as `read_molecule` for a SMILES that `canonical_state` wrote, in a third of the time.
 
-    Left out is what such a SMILES has no use for: hydrogens to be folded in, stereochemistry.
+    Left out is what such a SMILES has no use for: hydrogens to be folded in, stereochemistry, and most of sanitising
+    where it is plain. Not every SMILES that cannot be a state is found out.
 
     Raises:
         ValueError: not a molecule, or one that no state can be.
     """
     with rdBase.BlockLogs():
         molecule: Chem.Mol | None = Chem.MolFromSmiles(state, sanitize=False)
-        if molecule and Chem.SanitizeMol(molecule, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
-            molecule = None
-    return _graph_of(state, molecule)
+        plain = None if molecule is None else settle(molecule)
+    graph = _graph_of(state, None if plain is None else molecule, (state,))
+    graph.is_plain = bool(plain)
+    return graph
 
 
 def canonical_state(smiles: str) -> str:
@@ -202,7 +259,7 @@ def canonical_state(smiles: str) -> str:
 
 def heavy_atoms(state: str) -> int:
     """Return how many heavy atoms a state has, counted in its SMILES without parsing it."""
-    return len(_ATOM.findall(state))
+    return len(ATOM.findall(state))
 
 
 def read_arm(smiles: str) -> Arm:
@@ -219,20 +276,20 @@ def read_arm(smiles: str) -> Arm:
     dummies = [atom for atom in whole.GetAtoms() if atom.GetAtomicNum() == 0]
     if len(dummies) != 1 or dummies[0].GetDegree() != 1 or whole.GetNumAtoms() < 2:
         raise ValueError(f"“{smiles[:60]}” must have one dummy atom with one bond")
-    dummy = dummies[0]
-    bond, end = dummy.GetBonds()[0], dummy.GetNeighbors()[0].GetIdx()
-    if bond.GetBondType() != _SINGLE or dummy.GetIsotope() or dummy.GetAtomMapNum() or dummy.GetFormalCharge():
+    dummy, canonical = dummies[0], str(Chem.MolToSmiles(whole))
+    bond = dummy.GetBonds()[0]
+    if bond.GetBondType() != SINGLE or dummy.GetIsotope() or dummy.GetAtomMapNum() or dummy.GetFormalCharge():
         raise ValueError(f"“{smiles[:60]}” must attach by a single bond of a plain dummy")
-    canonical, place = str(Chem.MolToSmiles(whole)), dummy.GetIdx()
-    bare = Chem.RWMol(whole)
-    _set_hydrogens(bare.GetAtomWithIdx(end), 0)
-    bare.RemoveAtom(place)
+    written = str(Chem.MolToSmiles(whole, rootedAtAtom=dummy.GetIdx()))
+    bare = Chem.RWMol(Chem.RenumberAtoms(whole, written_order(whole)))
+    set_hydrogens(bare.GetAtomWithIdx(1), 0)
+    bare.RemoveAtom(0)
     molecule = bare.GetMol()
     molecule.UpdatePropertyCache(strict=False)
     reason = _why_not(molecule) or ("must be one arm, not several" if "." in canonical else "")
     if reason:
         raise ValueError(f"“{smiles[:60]}” {reason}")
-    return Arm(canonical, molecule, end - (end > place))
+    return Arm(canonical, molecule, written.removeprefix("[*]"))
 
 
 def attach(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
@@ -258,21 +315,22 @@ def seam(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
     Args:
         size: number of atoms before the arm was attached.
     """
-    return next((cut for cut in grown.cuts if cut.keep == atom and cut.drop >= size), None)
+    return Cut(atom, size, grown.size - size) if (atom, size) in grown.bonds else None
 
 
 def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
-    product = Chem.RWMol(graph.molecule)
-    first = product.GetNumAtoms()
+    product = cutting.copy(graph.molecule)
     one = product.GetAtomWithIdx(atom)
-    _set_hydrogens(one, -1)
+    set_hydrogens(one, -1)
     product.InsertMol(arm.molecule)
-    product.AddBond(atom, first + arm.atom, _SINGLE)
-    if one.GetFormalCharge() and product.GetAtomWithIdx(first + arm.atom).GetFormalCharge():
+    product.AddBond(atom, graph.size, SINGLE)
+    if one.GetFormalCharge() and product.GetAtomWithIdx(graph.size).GetFormalCharge():
         return None
-    if Chem.SanitizeMol(product, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
+    if (plain := settle(product)) is None:
         return None
-    return MoleculeGraph(product)
+    grown = MoleculeGraph(product, graph.written and (*graph.written, arm.written))
+    grown.is_plain = plain
+    return grown
 
 
 def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
@@ -289,32 +347,11 @@ def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
     return written == (graph.smiles, pieces.kept, pieces.arm, graph.smiles, pieces.kept, pieces.arm)
 
 
-def _graph_of(smiles: str, molecule: Chem.Mol | None) -> MoleculeGraph:
+def _graph_of(smiles: str, molecule: Chem.Mol | None, written: tuple[str, ...] = ()) -> MoleculeGraph:
     reason = _why_not(molecule) or ("must be one molecule, not several" if "." in smiles else "")
     if molecule is None or reason:
         raise ValueError(f"“{smiles[:60]}” {reason}")
-    return MoleculeGraph(molecule)
-
-
-def _cut(molecule: Chem.Mol, cut: Cut) -> Pieces:
-    both = Chem.RWMol(molecule)
-    _set_hydrogens(both.GetAtomWithIdx(cut.keep), 1)
-    _set_hydrogens(both.GetAtomWithIdx(cut.drop), 0)
-    both.RemoveBond(cut.keep, cut.drop)
-    dummy = both.AddAtom(Chem.Atom(0))
-    both.AddBond(dummy, cut.drop, _SINGLE)
-    both.UpdatePropertyCache(strict=False)
-    one, other = Chem.MolToSmiles(both).split(".")
-    written = json.loads(both.GetProp("_smilesAtomOutputOrder").replace(",]", "]"))
-    if "*" in one:
-        return Pieces(other, one, written.index(cut.keep) - cut.size - 1)
-    return Pieces(one, other, written.index(cut.keep))
-
-
-def _set_hydrogens(atom: Chem.Atom, change: int) -> None:
-    hydrogens = atom.GetTotalNumHs() + change
-    atom.SetNoImplicit(True)
-    atom.SetNumExplicitHs(hydrogens)
+    return MoleculeGraph(molecule, written)
 
 
 def _why_not(molecule: Chem.Mol | None) -> str:
@@ -325,27 +362,6 @@ def _why_not(molecule: Chem.Mol | None) -> str:
     return ""
 
 
-def _adjacency(molecule: Chem.Mol) -> list[list[int]]:
-    near: list[list[int]] = [[] for _ in range(molecule.GetNumAtoms())]
-    rows, columns = np.nonzero(Chem.GetAdjacencyMatrix(molecule))
-    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        near[row].append(column)
-    return near
-
-
-def _tree(near: list[list[int]]) -> tuple[Sequence[int], Sequence[int]]:
-    """Return each atom's parent in a walk from atom 0 and how many atoms hang from it, itself included."""
-    parent = [-1] * len(near)
-    seen, order, stack = {0}, [], [0]
-    while stack:
-        atom = stack.pop()
-        order.append(atom)
-        for other in near[atom]:
-            if other not in seen:
-                seen.add(other)
-                parent[other] = atom
-                stack.append(other)
-    sizes = [1] * len(near)
-    for atom in reversed(order[1:]):
-        sizes[parent[atom]] += sizes[atom]
-    return parent, sizes
+@lru_cache(maxsize=_REMEMBERED_ARMS)
+def _canonical(arm: str) -> str:
+    return str(Chem.MolToSmiles(Chem.MolFromSmiles(arm)))

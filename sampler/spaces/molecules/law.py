@@ -63,6 +63,11 @@ class MoleculeLaw:
         """The largest number of heavy atoms a molecule may have."""
         return len(self.size_log_weights)
 
+    @property
+    def is_by_size(self) -> bool:
+        """True where p0 looks at nothing but the size: there is no filter."""
+        return self.elements is None and self.ring_sizes is None and not self.alerts
+
     def log_p0(self, molecule: Chem.Mol) -> float:
         """Return log p0 of a sanitised molecule without explicit hydrogens, up to a constant; -inf outside."""
         size = molecule.GetNumAtoms()

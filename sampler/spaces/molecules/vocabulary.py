@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
@@ -18,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from rdkit import Chem, RDConfig
 
-from sampler.spaces.molecules.graph import Arm, Cut, MoleculeGraph, canonical_state, read_arm, read_molecule
+from sampler.spaces.molecules.cutting import Cut
+from sampler.spaces.molecules.graph import Arm, MoleculeGraph, canonical_state, read_arm, read_molecule
 
 MAX_ARM_ATOMS = 10
 DEFAULT_ARMS = 1_000
@@ -62,7 +64,7 @@ class Vocabulary:
         self.weights: dict[str, float] = {arm: weight / total for arm, weight in merged.items()}
         self.largest = max(arm.size for arm in self._arms.values())
         self._order = list(self._arms.values())
-        self._cumulative = np.cumsum(list(self.weights.values()))
+        self._cumulative = np.cumsum(list(self.weights.values())).tolist()
 
     def __len__(self) -> int:
         return len(self._order)
@@ -75,7 +77,7 @@ class Vocabulary:
 
     def draw(self, rng: np.random.Generator) -> Arm:
         """Draw an arm by its weight, by inversion of the distribution function."""
-        place = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
+        place = bisect_right(self._cumulative, rng.random())
         return self._order[min(place, len(self._order) - 1)]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
-from sampler.spaces.texts.story_openings import SCENARIOS, story_openings
+from sampler.spaces.texts.story_openings import STORY_SCENARIOS, story_openings
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,17 @@ class TextsRecipe(BaseModel):
     @field_validator("scenarios")
     @classmethod
     def _are_distinct_numbers(cls, scenarios: tuple[int, ...]) -> tuple[int, ...]:
-        if unknown := [number for number in scenarios if not 0 <= number < len(SCENARIOS)]:
-            raise ValueError(f"scenarios are numbered 0 to {len(SCENARIOS) - 1}; there is no {unknown[0]}")
+        if unknown := [number for number in scenarios if not 0 <= number < len(STORY_SCENARIOS)]:
+            raise ValueError(f"scenarios are numbered 0 to {len(STORY_SCENARIOS) - 1}; there is no {unknown[0]}")
         if len(set(scenarios)) < len(scenarios):
             raise ValueError("scenarios must not name one twice")
         return scenarios
 
     def build(self) -> WrittenTexts:
         """Return the space."""
-        return WrittenTexts(story_openings(self.temperature), [SCENARIOS[number].prompt for number in self.scenarios])
+        return WrittenTexts(
+            story_openings(self.temperature), [STORY_SCENARIOS[number].prompt for number in self.scenarios]
+        )
 
 
 def read_code(code: str) -> Writing:

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.engine.open_comparisons import question_on
+from prefmh_web.campaigns.engine.open_comparisons import on
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side
 from tests.support.stack import make_campaign, make_recipe
 
@@ -47,7 +47,7 @@ def test_a_comparison_is_passed_over_if_and_only_if_it_has_room_for_nobody(resea
         act(rng, rng.choice(everybody))
         idle_tasks()
         for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
-            has_room = question_on(comparison.pk, campaign).has_room_for_somebody()
+            has_room = on(comparison.pk, campaign).has_room_for_somebody()
             assert comparison.is_askable == has_room
             seen.add(has_room)
     assert seen == {True, False}

@@ -13,7 +13,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.annotate import panel
+from prefmh_web.annotate import visit
 from prefmh_web.asgi import application
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from tests.annotate.test_socket import lease_in
@@ -26,13 +26,13 @@ class Statements(CaptureQueriesContext):
     KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
     def __len__(self) -> int:
-        return sum(query["sql"].startswith(self.KINDS) for query in self.captured_queries)
+        return sum(query["sql"].lstrip().startswith(self.KINDS) for query in self.captured_queries)
 
 
 @pytest.fixture(autouse=True)
-def progress_of_every_panel(monkeypatch):
-    """Nothing is remembered from the panel before: each costs what the first of its second does."""
-    monkeypatch.setattr(panel, "_PROGRESS_S", 0)
+def progress_of_every_screen(monkeypatch):
+    """Nothing is remembered from the screen before: each costs what the first of its second does."""
+    monkeypatch.setattr(visit, "PROGRESS_S", 0)
 
 
 @pytest.fixture
@@ -74,6 +74,10 @@ def test_a_list_of_twenty_costs_what_a_list_of_one_does(client, researcher, camp
     assert cost(lambda: client.get("/")) == one
 
 
+# By the judge's N: a vote that leaves its step open, and one that decides it. `finish_lines` reads it.
+PER_VOTE = {3: {9, 10}, 1: {11}}
+
+
 class Page:
     """A voter's open page, driven in the test's own thread."""
 
@@ -92,30 +96,30 @@ class Page:
         with Statements(self._connection) as statements:
             await self._socket.send_input({"type": "websocket.connect"})
             assert (await self._socket.receive_output(10))["type"] == "websocket.accept"
-            panel = await self._panel()
+            screen = await self._screen()
         self.costs.append(len(statements))
-        return lease_in(panel)
+        return lease_in(screen)
 
     async def send(self, **fields) -> str | None:
-        """Send a ballot; return the lease of the next pair."""
+        """Send a response; return the lease of the next pair."""
         with Statements(self._connection) as statements:
             await self._socket.send_input({"type": "websocket.receive", "text": json.dumps(fields)})
-            panel = await self._panel()
+            screen = await self._screen()
         self.costs.append(len(statements))
-        return lease_in(panel)
+        return lease_in(screen)
 
     async def close(self) -> None:
         await self._socket.send_input({"type": "websocket.disconnect", "code": 1000})
         await self._socket.wait(10)
 
-    async def _panel(self) -> str:
+    async def _screen(self) -> str:
         return (await self._socket.receive_output(10))["text"]
 
 
 # One vote of N = 3 is chosen so that it settles nothing; N = 1 always does. A statement more notes when the last room
 # is given away.
 @pytest.mark.parametrize(
-    ("budget", "settles", "opens", "per_vote"), [(3, False, {9, 10}, {10, 11}), (1, True, {10}, {12})]
+    ("budget", "settles", "opens", "per_vote"), [(3, False, {9, 10}, PER_VOTE[3]), (1, True, {10}, PER_VOTE[1])]
 )
 def test_the_voters_messages(client, researcher, idle_tasks, budget, settles, opens, per_vote):
     recipe = make_recipe(judges=[{"question": "Which?", "budget": budget}], chains=8)

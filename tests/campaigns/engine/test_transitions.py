@@ -6,24 +6,13 @@ import pytest
 from django.db import IntegrityError, transaction
 
 import sampler
-from prefmh_web.campaigns import started, tasks
-from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.campaigns.started.comparisons import asked_in
+from tests.support.casting import cast
 from tests.support.record import assert_record_is_whole
 from tests.support.stack import make_campaign, make_recipe
-
-
-def cast(comparison, judge, annotator, side=Side.LEFT, key=None):
-    with transitions.locked(pk=comparison.pk) as locked:
-        return transitions.cast_vote(
-            locked,
-            key=key or uuid.uuid4(),
-            judge=judge,
-            annotator=annotator,
-            proposal_side=Side.LEFT,
-            chosen_side=side,
-        )
 
 
 @pytest.fixture
@@ -40,14 +29,14 @@ def test_votes_settle_the_step_as_the_sampler_says_and_the_chain_moves_on(campai
     first, second = campaign.judges.all()
     tally = sampler.Tally.empty(2)
     for annotator, judge in zip(annotators, (first, second, first), strict=False):
-        if sampler.tell(started.asked_in(comparison), tally) is not sampler.Verdict.UNDECIDED:
+        if sampler.tell(asked_in(comparison), tally) is not sampler.Verdict.UNDECIDED:
             break
         tally = tally.add(judge.place, True)
         cast(comparison, judge, annotator)
     idle_tasks()
     comparison.refresh_from_db()
     chain = Chain.objects.get(pk=comparison.chain_id)
-    assert comparison.verdict == sampler.tell(started.asked_in(comparison), tally).value
+    assert comparison.verdict == sampler.tell(asked_in(comparison), tally).value
     assert chain.step >= 1
     assert chain.comparisons.filter(verdict__isnull=True).count() == 1
     assert_record_is_whole(campaign)

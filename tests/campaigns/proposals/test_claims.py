@@ -6,11 +6,11 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from prefmh_web.campaigns import renewal
+from prefmh_web.campaigns.engine import renewal
 from prefmh_web.campaigns.models import Chain
 from prefmh_web.campaigns.proposals import claims
 
-PURPOSES = ("waits_until", "foresees_until")
+PURPOSES = ("waits_until", "prefetches_until")
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(
     monkeypatch.setattr(renewal, "CLAIM_S", 0.5)
     # Who is dead renews nothing.
     monkeypatch.setattr(renewal, "RENEW_EVERY_S", 3600)
-    dead = claims.held("foresees_until", chains)
+    dead = claims.held("prefetches_until", chains)
     dead.__enter__()
     eventually(lambda: Chain.objects.filter(claims.are_free()).count() == 3)
     monkeypatch.undo()
-    with claims.held("foresees_until", chains) as mine:
+    with claims.held("prefetches_until", chains) as mine:
         assert len(mine) == 3
         dead.__exit__(None, None, None)
         assert Chain.objects.filter(claims.are_claimed()).count() == 3

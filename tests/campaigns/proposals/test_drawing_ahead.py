@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, renewal, tasks
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import leases, renewal
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, State
 from prefmh_web.campaigns.proposals import claims, drawing
@@ -73,7 +73,7 @@ def vote(campaign: Campaign) -> None:
 
 
 def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, script, paper, idle_tasks, eventually):
-    drawing.foresee(writing_ahead.pk)
+    drawing.prefetch(writing_ahead.pk)
     vote(writing_ahead)
     drawing.write(writing_ahead.pk)
     assert texts_written(script) == 4
@@ -84,11 +84,11 @@ def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, scr
     eventually(lambda: chain.comparisons.filter(step=2).exists())
     eventually(lambda: texts_written(script) == 6)
     chain.refresh_from_db()
-    assert (chain.step, chain.foreseen) == (1, 0)
+    assert (chain.step, chain.prefetched) == (1, 0)
     paper.release(2)
     idle_tasks()
     vote(writing_ahead)
-    eventually(lambda: Chain.objects.get().foreseen == 1)
+    eventually(lambda: Chain.objects.get().prefetched == 1)
     assert chain.comparisons.filter(step=3).exists()
 
 
@@ -107,11 +107,11 @@ def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
         before = getattr(Chain.objects.get(), claim)
         return bool(before) and eventually(lambda: getattr(Chain.objects.get(), claim) > before)
 
-    assert has_grown("foresees_until")
+    assert has_grown("prefetches_until")
     paper.release(2)
     eventually(lambda: not Chain.objects.filter(claims.are_claimed()).exists())
     # The same where a step is waited for: nothing is drawn ahead of it now.
-    writing_ahead.chains.get().drafts.all().delete()
+    writing_ahead.chains.get().prefetched_proposals.all().delete()
     vote(writing_ahead)
     eventually(lambda: Chain.objects.get().waits_until)
     assert has_grown("waits_until")
@@ -120,7 +120,7 @@ def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
     assert texts_written(script) == 5
 
 
-@pytest.mark.parametrize("claim", ["waits_until", "foresees_until"])
+@pytest.mark.parametrize("claim", ["waits_until", "prefetches_until"])
 def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
     endpoint, paper, idle_tasks, eventually, monkeypatch, claim
 ):
@@ -158,13 +158,13 @@ def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_
     chain = Chain.objects.get()
     assert "the server's log says why" in chain.waits_because
     assert chain.waits_until > timezone.now()
-    assert (chain.step, chain.comparisons.count(), chain.foreseen) == (1, 1, 0)
+    assert (chain.step, chain.comparisons.count(), chain.prefetched) == (1, 1, 0)
     in_the_way.delete()
     Chain.objects.update(waits_until=timezone.now())
     tasks.sweep()
     idle_tasks()
     chain.refresh_from_db()
-    assert (chain.waits_until, chain.waits_because, chain.foreseen) == (None, "", 1)
+    assert (chain.waits_until, chain.waits_because, chain.prefetched) == (None, "", 1)
     assert chain.comparisons.filter(step=2).exists()
 
 
@@ -178,4 +178,4 @@ def test_each_text_is_written_once(endpoint, script, paper, idle_tasks, chains):
     assert_record_is_whole(campaign)
     # Each chain's start and first proposal, and two for each step that follows another.
     assert texts_written(script) == chains * (2 + 2 * (STEPS - 1))
-    assert sum(chain.foreseen for chain in Chain.objects.all()) == chains * (STEPS - 1)
+    assert sum(chain.prefetched for chain in Chain.objects.all()) == chains * (STEPS - 1)

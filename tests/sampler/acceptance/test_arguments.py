@@ -42,15 +42,21 @@ BAD = {
 ALSO_NAMED = {"budgets": "votes_cast|votes_for|preference|promised|cast", "votes_cast": "votes_for|promised|cast"}
 
 
+def written_as(container: type, arguments: dict) -> dict:
+    """Return the arguments with lists or, as campaigns have them, tuples for counts."""
+    return {name: container(each) if isinstance(each, list) else each for name, each in arguments.items()}
+
+
+@pytest.mark.parametrize("container", [list, tuple])
 @pytest.mark.parametrize(
     ("function", "argument", "value"),
     [(name, argument, value) for name, (_, good) in FUNCTIONS.items() for argument in good for value in BAD[argument]],
 )
-def test_a_bad_argument_is_refused_by_name(function, argument, value):
+def test_a_bad_argument_is_refused_by_name(function, argument, value, container):
     call, good = FUNCTIONS[function]
-    call(**good)
+    call(**written_as(container, good))
     with pytest.raises(ValueError, match=f"{argument}|{ALSO_NAMED.get(argument, argument)}"):
-        call(**good | {argument: value})
+        call(**written_as(container, good | {argument: value}))
 
 
 @pytest.mark.parametrize("function", ["verdict", "askable"])
@@ -63,3 +69,44 @@ def test_one_comparison_at_a_time(function, argument):
 
 def test_whole_numbers_may_be_written_as_floats():
     assert verdict(0.0, 0.5, [1.0], [1.0], [1.0]) is verdict(0.0, 0.5, [1], [1], [1])
+    assert verdict(0.0, 0.5, (1.0,), (1.0,), (1.0,)) is verdict(0.0, 0.5, (1,), (1,), (1,))
+
+
+def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
+    for container in (list, tuple):
+        with pytest.raises(ValueError, match="budgets must be at least 1"):
+            verdict(0.0, 0.5, *(container(each) for each in ([0, 0], [0, 0], [0, 3])))
+
+
+def test_truth_values_are_no_counts_even_where_equal_numbers_were_seen():
+    one, true = (1, 1), (True, True)
+    assert askable(0.0, 0.5, (0, 0), (0, 0), (0, 0), one) == (True, True)
+    for counts in [((0, 0), (0, 0), (0, 0), true), (true, one, (0, 0), one), ((0, 0), true, (0, 0), one)]:
+        with pytest.raises(ValueError, match="must be whole numbers"):
+            askable(0.0, 0.5, *counts)
+    with pytest.raises(ValueError, match="promised must be whole numbers"):
+        askable(0.0, 0.5, (0, 0), (0, 0), (False, True), one)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"log_r0": math.nan}, "log_r0 must be a number below infinity, not NaN"),
+        ({"log_r0": [0.0]}, r"log_r0 must be a single number, not of shape \(1,\)"),
+        ({"uniform": 1.5}, r"uniform must lie in \[0, 1\), not 1.5"),
+        ({"budgets": [0, 3]}, "budgets must be at least 1"),
+        ({"budgets": []}, "budgets must name at least one judge"),
+        ({"promised": [-1, 0]}, "promised must not be negative"),
+        ({"votes_for": [2, 1]}, "votes_for must not exceed votes_cast"),
+        ({"votes_for": [1]}, "votes_for has 1 judges, votes_cast has 2"),
+        ({"votes_cast": [1, 4]}, "votes_cast must not exceed budgets"),
+        ({"promised": [0, 2]}, "promised must not exceed the votes still to cast"),
+        ({"promised": [[0, 1]]}, r"promised must be one vector of length m, not of shape \(1, 2\)"),
+        ({"budgets": [2**63, 3]}, "budgets must be whole numbers of at most 2\\^62"),
+    ],
+)
+def test_a_message_names_both_sides(changed, message):
+    call, good = FUNCTIONS["askable"]
+    for container in (list, tuple):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            call(**written_as(container, good | changed))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from prefmh_web.campaigns.models import Annotator
-from sampler.__main__ import main
+from sampler.commands import main
 from tests.support.files import archive, table
 from tests.support.record import export_to
 from tests.support.records import make_record

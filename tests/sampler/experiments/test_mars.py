@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler import Mars
-from sampler.__main__ import main
+from sampler.commands import main
 from sampler.experiments.mars import MarsRun, run_chain, run_chains, summary
 from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms

@@ -30,5 +30,14 @@ def test_identical_items_are_never_their_own_neighbours():
     assert all(item not in row and len(row) >= 2 for item, row in enumerate(graph))
 
 
+def test_how_a_machine_rounds_does_not_choose_among_neighbours_at_one_distance():
+    corners = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
+    rng = np.random.default_rng(7)
+    graphs = {
+        nearest_by_distance(corners + rng.normal(scale=1e-9, size=corners.shape), 2, "euclidean") for _ in range(9)
+    }
+    assert len(graphs) == 1
+
+
 def test_symmetric_skips_the_item_itself_and_keeps_the_count():
     assert symmetric([[0, 1, 2], [2, 1, 0], [1, 0, 2]], 1) == ((1,), (0, 2), (1,))

@@ -143,7 +143,7 @@ from sampler import OBJECT_KINDS, CatalogError
 data = io.BytesIO()
 with zipfile.ZipFile(data, "w", int(sys.argv[1])) as archive:
     with archive.open("a.png", "w") as entry:
-        for _ in range(500):
+        for _ in range(300):
             entry.write(bytes(2**20))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 before = peak()

@@ -21,7 +21,7 @@ from sampler import (
     mean_votes,
     verdict,
 )
-from sampler.planning import Question
+from sampler.planning import TallyGrid
 
 POLICIES = {"round robin": RoundRobin(), "judge by judge": JudgeByJudge(), "fewest votes": FewestVotes()}
 BUDGETS = [(1,), (4,), (1, 2), (3, 2), (1, 1, 2)]
@@ -136,7 +136,7 @@ def test_the_bayesian_policy_asks_fewest_votes_of_all_policies(budgets, log_r0):
         asked = {name: expected_votes(each, log_r0, None, budgets, uniform) for name, each in POLICIES.items()}
         assert asked["fewest votes"] == pytest.approx(least(nothing, nothing), abs=ROUNDING)
         assert asked["fewest votes"] <= min(asked.values()) + ROUNDING
-        (believed,) = FewestVotes().belief(Question(log_r0, uniform, budgets))
+        (believed,) = FewestVotes().belief(TallyGrid(log_r0, uniform, budgets))
         assert believed == pytest.approx(asked["fewest votes"], abs=ROUNDING)
 
 

@@ -64,17 +64,18 @@ def test_the_letters_are_explained():
 
 
 @pytest.mark.parametrize(
-    ("found", "formula"),
+    ("form", "changes", "formula"),
     [
-        (rated("separate", (PEOPLE, KIND)), "p0(x) * exp(r1(x)/10 + r2(x)/10)"),
-        (rated("separate", lowest=0), "p0(x) * exp(r1(x)/10)"),
-        (rated("joint"), "p0(x) * exp(r1(x)/10)"),
-        (rated("difference"), "p0(x) * exp(r1(x))"),
-        (rated("power"), "p0(x) * r1(x)^30"),
-        (rated("power", beta=2.5), "p0(x) * r1(x)^2.5"),
+        (("separate", (PEOPLE, KIND)), {}, "p0(x) * exp(r1(x)/10 + r2(x)/10)"),
+        (("separate",), {"lowest": 0}, "p0(x) * exp(r1(x)/10)"),
+        (("joint",), {}, "p0(x) * exp(r1(x)/10)"),
+        (("difference",), {}, "p0(x) * exp(r1(x))"),
+        (("power",), {}, "p0(x) * r1(x)^30"),
+        (("power",), {"beta": 2.5}, "p0(x) * r1(x)^2.5"),
     ],
 )
-def test_ratings_have_a_law_of_their_own(found, formula):
+def test_ratings_have_a_law_of_their_own(form, changes, formula):
+    found = rated(*form, **changes)
     head, *names = found.split("; ")
     assert head == formula
     assert all(re.match(r"r\d: the mean of \d ratings from \d to 10, drawn once", name) for name in names)

@@ -10,7 +10,7 @@ import pytest
 from rdkit import Chem
 
 from sampler import Purpose, stream
-from sampler.__main__ import main
+from sampler.commands import main
 from sampler.experiments.size_pilot import drug_like_sizes, pilot, sizes_visited
 from sampler.kernels.fragments import FragmentMoves
 from sampler.objects.molecules.measures import describe_molecule

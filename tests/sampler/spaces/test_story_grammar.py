@@ -17,7 +17,7 @@ from sampler import Purpose, stream
 from sampler.objects.texts.measures import describe_text
 from sampler.spaces.texts.grammar import Grammar
 from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
-from sampler.spaces.texts.story_openings import SCENARIOS, STYLES, story_openings
+from sampler.spaces.texts.story_openings import STORY_SCENARIOS, STYLES, story_openings
 
 FEWEST_OPENINGS = 10**9
 LEAST_P_VALUE = 1e-4
@@ -37,7 +37,7 @@ def drawn(count=2_000):
     """Return (scenario, tokens, text) of openings over all scenarios."""
     grammar, found = story_openings(), []
     for draw in range(count):
-        scenario = SCENARIOS[draw % len(SCENARIOS)]
+        scenario = STORY_SCENARIOS[draw % len(STORY_SCENARIOS)]
         rng = stream(11, draw, 0, Purpose.START)
         (tokens,) = grammar.continue_batch([rng], [scenario.prompt], [()])
         found.append((scenario, tokens, grammar.text(scenario.prompt, tokens)))
@@ -83,7 +83,7 @@ def test_a_continuation_keeps_its_beginning_and_follows_p0_given_it():
 
 
 def test_a_row_comes_out_the_same_in_any_batch():
-    grammar, prompt = story_openings(), SCENARIOS[0].prompt
+    grammar, prompt = story_openings(), STORY_SCENARIOS[0].prompt
     together = grammar.continue_batch(
         [stream(1, row, 0, Purpose.START) for row in range(5)], [prompt] * 5, [(), (1,), (2, 3), (), (0,)]
     )
@@ -137,12 +137,12 @@ def test_temperature_must_be_positive(temperature):
 
 
 def test_there_are_fifty_scenarios_in_four_styles():
-    assert len({scenario.prompt for scenario in SCENARIOS}) == len(SCENARIOS) == 50
-    assert story_openings().prompts == tuple(scenario.prompt for scenario in SCENARIOS)
+    assert len({scenario.prompt for scenario in STORY_SCENARIOS}) == len(STORY_SCENARIOS) == 50
+    assert story_openings().prompts == tuple(scenario.prompt for scenario in STORY_SCENARIOS)
     assert {tokens[0] for _, tokens, _ in drawn()} == set(range(len(STYLES)))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.role)
+@pytest.mark.parametrize("scenario", STORY_SCENARIOS, ids=lambda scenario: scenario.role)
 def test_each_scenario_has_a_thousand_million_derivations(scenario):
     assert story_openings().count(scenario.prompt) >= FEWEST_OPENINGS
 
@@ -202,7 +202,7 @@ def test_styles_can_be_told_apart_by_measures():
 def test_chain_c_answers_scenario_c_of_those_chosen():
     texts = TextsRecipe(scenarios=(7, 2, 40)).build()
     starts = [texts.start(stream(1, chain, 0, Purpose.START), chain) for chain in range(7)]
-    assert [state.prompt for state in starts] == [SCENARIOS[n].prompt for n in (7, 2, 40, 7, 2, 40, 7)]
+    assert [state.prompt for state in starts] == [STORY_SCENARIOS[n].prompt for n in (7, 2, 40, 7, 2, 40, 7)]
     assert len(TextsRecipe().build().prompts) == 50
     fresh = texts.refresh(stream(1, 0, 1, Purpose.PROPOSAL), starts[0])
     assert (fresh.prompt, fresh == starts[0]) == (starts[0].prompt, False)
@@ -228,7 +228,7 @@ def test_codes_that_are_no_state_are_refused():
         "tokens must be a list": json.dumps({**good, "tokens": [True]}),
         "strings": json.dumps({**good, "text": None}),
         "still open": json.dumps({**good, "tokens": good["tokens"][:-1]}),
-        "prompt must be one of": json.dumps({**good, "prompt": SCENARIOS[1].prompt}),
+        "prompt must be one of": json.dumps({**good, "prompt": STORY_SCENARIOS[1].prompt}),
         "what the tokens say": json.dumps({**good, "text": good["text"] + " "}),
         "prompt, tokens and text": json.dumps({**good, "more": 1}),
     }

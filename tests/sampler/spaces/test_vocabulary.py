@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler import Purpose, stream
-from sampler.__main__ import main
+from sampler.commands import main
 from sampler.spaces.molecules.graph import read_arm
 from sampler.spaces.molecules.vocabulary import (
     ARM_ELEMENTS,

@@ -1,8 +1,10 @@
 """manage.py replay EXPORT.zip: recompute every verdict from an export alone."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.template.defaultfilters import pluralize
 
 import sampler
@@ -16,10 +18,10 @@ class Command(BaseCommand):
     help = "Recompute every verdict of an exported campaign from the ZIP alone; exit non-zero on a difference."
     requires_system_checks = ()
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("export", help="the ZIP downloaded from a campaign's page")
 
-    def handle(self, *args, export, **options):
+    def handle(self, *args: object, export: str, **options: object) -> None:
         found = self._replay(export)
         for difference in found.differences[:_SHOWN]:
             self.stdout.write(f"DIFFERENT  {difference}")

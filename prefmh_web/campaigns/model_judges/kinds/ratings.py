@@ -1,51 +1,109 @@
-"""A model's turn where the rule rates objects: the ratings an object still lacks, asked for and made ready to store.
+"""Ratings of one object at a time, where the rule compares ratings.
 
 An object is rated N times by each judge, once and for all: a chain carries the ratings of its state along, and of a
-catalog's objects no chain asks for them again, and while one chain's turn asks, another that meets the object waits for
+catalog's objects no chain asks for them again; while one chain's turn asks, another that meets the object waits for
 what it brings. One object a turn, the current state's before the proposal's.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
 import numpy as np
+from django.db.models import Q
+from django.utils import timezone
 
-from prefmh_web.campaigns import recipes, started
-from prefmh_web.campaigns.exhibits import exhibit
+import sampler
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.model_judges import frozen_judges
-from prefmh_web.campaigns.models import Comparison, Judge, Rating, State
-from prefmh_web.endpoints import judge_calls as asking
-from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.identity import Admitted, Identity
+from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
+from prefmh_web.campaigns.models import Comparison, Judge, Rating, State, Turn
+from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.started.objects import exhibit
+from prefmh_web.endpoints import judge_calls
+from prefmh_web.endpoints.identity import Admitted
+from prefmh_web.endpoints.models import Endpoint
+from sampler import judges as model_judges
 
 
-def missing(comparison: Comparison, judge: Judge) -> tuple[State, list[int]] | None:
-    """Return the object that a judge has to rate next, and the slots that are empty; None if there is none."""
-    for state in (comparison.current, comparison.proposal):
-        stored = set(Rating.objects.filter(state=state, judge=judge).values_list("slot", flat=True))
-        if left := [slot for slot in range(judge.budget) if slot not in stored]:
-            return state, left
-    return None
+class Ratings:
+    """A model that rates each object alone."""
+
+    objects = 1
+
+    def wanted(self, comparison: Comparison, judge: Judge) -> Asking | None:
+        """Return the object to rate next and its empty slots; None while another chain's turn asks for its ratings.
+
+        Where nothing is missing, another chain at the same objects may have brought the last rating.
+        """
+        for state in (comparison.current, comparison.proposal):
+            stored = set(Rating.objects.filter(state=state, judge=judge).values_list("slot", flat=True))
+            if left := [slot for slot in range(judge.budget) if slot not in stored]:
+                # Its ratings serve this chain too; whoever stores them gives the hint.
+                return None if _is_being_rated(state, judge) else Asking(comparison, judge, left, state)
+        transitions.store_ratings(comparison, ())
+        return Asking(comparison, judge, ())
+
+    def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
+        """Ask for ratings of the object; fewer than were asked for, perhaps: the others are asked for another time."""
+        judge, state = asking.judge, _rated_in(asking)
+        campaign = asking.comparison.chain.campaign
+        rated = judge_calls.Rated(
+            kind=campaign.object_kind.name,
+            criterion=judge.question,
+            exhibit=exhibit(state, endpoint),
+            scale=_rule(started_campaign(campaign).recipe.rule).scale,
+            temperature=frozen_judges.source_of(campaign, judge).temperature,
+            prompt=frozen_judges.prompt_of(judge),
+        )
+        # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
+        asked = judge_calls.ratings(endpoint, rated, len(asking.slots), np.random.default_rng(), admitted)
+        given = [
+            Rating(state=state, judge=judge, slot=slot, value=value, asks=asks)
+            for slot, value, asks in zip(asking.slots, asked.given, asked.asks, strict=False)
+        ]
+        return Answers(given, asked.identities, asked.failure)
+
+    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows) -> None:
+        """Store those ratings whose identity counts, and tell the other chains at this object."""
+        kept = []
+        for rating, identity in zip(answers.given, answers.identities, strict=False):
+            if identity in rows:
+                rating.identity = rows[identity]
+                kept.append(rating)
+        transitions.store_ratings(comparison, kept)
+        if answers.failure is None:
+            for other in _others_at(_rated_in(asking), comparison):
+                dispatch.judge(other)
+
+    def prompt(self, kind: str, question: str, rule: sampler.RuleRecipe) -> model_judges.Prompt:
+        """Return the words of a question about one object."""
+        return model_judges.rating_prompt(kind, question, _rule(rule).scale)
+
+    def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:
+        """Return the numbers of the scale."""
+        return _rule(rule).scale.answers
 
 
-def ask(
-    comparison: Comparison, judge: Judge, state: State, slots: Sequence[int], admitted: Admitted
-) -> tuple[list[tuple[Rating, Identity]], EndpointError | None]:
-    """Ask a frozen judge for ratings of an object; return those that came, not stored yet, and why others did not."""
-    campaign = comparison.chain.campaign
-    endpoint = frozen_judges.asked_endpoint(judge)
-    rated = asking.Rated(
-        kind=campaign.objects_kind,
-        criterion=judge.question,
-        exhibit=exhibit(state, endpoint),
-        scale=started.rule_of(campaign).scale,
-        temperature=recipes.recipe_of(campaign).judges[judge.place].source.temperature,
-        prompt=frozen_judges.prompt_of(judge),
-    )
-    # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
-    asked = asking.ratings(endpoint, rated, len(slots), np.random.default_rng(), admitted)
-    # Fewer than were asked for, perhaps; the others are asked for another time.
-    given = [
-        (Rating(state=state, judge=judge, slot=slot, value=value, asks=asks), identity)
-        for slot, value, asks, identity in zip(slots, asked.given, asked.asks, asked.identities, strict=False)
-    ]
-    return given, asked.failure
+def _rule(rule: sampler.RuleRecipe) -> sampler.PointwiseRecipe:
+    if not isinstance(rule, sampler.PointwiseRecipe):
+        raise TypeError(f"rule {rule.kind} takes no ratings")
+    return rule
+
+
+def _rated_in(asking: Asking) -> State:
+    if asking.state is None:
+        raise TypeError("a turn of ratings must say which object is rated")
+    return asking.state
+
+
+def _is_being_rated(state: State, judge: Judge) -> bool:
+    """Say whether another chain's turn asks for this object's ratings now."""
+    # Locked, so that of two chains that come to an object at once, the second sees the first one's turn.
+    State.objects.select_for_update(no_key=True).only("pk").get(pk=state.pk)
+    return Turn.objects.filter(judge=judge, state=state, asked__gt=0, until__gt=timezone.now()).exists()
+
+
+def _others_at(state: State, comparison: Comparison) -> list[Comparison]:
+    """Return the other open comparisons of an object, which wait for its ratings too."""
+    opened = Comparison.objects.filter(Q(current=state) | Q(proposal=state), verdict__isnull=True)
+    return list(opened.exclude(pk=comparison.pk).select_related("chain__campaign"))

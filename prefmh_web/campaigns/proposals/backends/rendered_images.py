@@ -1,65 +1,68 @@
 """The pictures that one of the site's image models makes of states: stored before anybody is asked about them.
 
-`sampler` draws latents without the model. Only the worker of the queue “gpu” paints; every other process finds the
+`sampler` draws latents without the model. Only the worker of the queue “gpu” renders; every other process finds the
 picture among the files, under a name that follows from the state's code. So a state that is there already needs no
-second picture, and one that two workers paint at once is one file.
+second picture, and one that two workers render at once is one file.
 
-A row that names a picture, of a state or of a draft, is written after the file: where there is a row, there is a file.
+A row that names a picture, of a state or of a prefetched proposal, is written after the file: where there is a row,
+there is a file.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
 import sampler
-from prefmh_web.campaigns import recipes, started
-from prefmh_web.campaigns.models import Campaign, Comparison, Draft
+from prefmh_web.campaigns.models import Campaign, Comparison, PrefetchedProposal
+from prefmh_web.campaigns.proposals.backends.backend import Backend
+from prefmh_web.campaigns.started.plans import space_of
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
 from prefmh_web.objects import media
 
 
-def paint(campaign: Campaign, states: Iterable[Hashable]) -> None:
-    """Store the pictures of states that have none yet; those of campaigns that no model paints need none.
+class RenderedImages(Backend):
+    """Proposals whose pictures a diffusion model makes, one at a time."""
 
-    Raises:
-        Unable: the model cannot be run here, or gave no picture, or there is no room for it. What was painted before
-            that is stored.
-    """
-    if not campaign.is_painted_by_a_model:
-        return
-    space = started.plan_of(campaign).space
-    for state in states:
-        code = space.encode(state)
-        name = media.painted_name(campaign.pk, code)
-        # By content as well: a row's code stands before its picture, and SQLite would read all of them to get there.
-        is_there = campaign.states.filter(content=space.content(state), picture=name).exists()
-        # What a kernel draws afresh, both drafts of a step propose.
-        if not is_there and not Draft.objects.filter(chain__campaign=campaign, code=code).exists():
-            _store(name, _painted(campaign, state))
+    is_slow = True
+    batch_size = 1
+
+    def prepare(self, campaign: Campaign, states: Iterable[Hashable]) -> None:
+        """Store the pictures of states that have none yet.
+
+        Raises:
+            Unable: the model cannot be run here, or gave no picture, or there is no room for it.
+        """
+        space = space_of(campaign)
+        for state in states:
+            code = space.encode(state)
+            name = media.rendered_name(campaign.pk, code)
+            # By content as well: a row's code stands before its picture, and SQLite would read all of these.
+            is_there = campaign.states.filter(content=space.content(state), picture=name).exists()
+            # What a kernel draws afresh, both prefetched proposals of a step propose.
+            prefetched = PrefetchedProposal.objects.filter(chain__campaign=campaign, code=code)
+            if not is_there and not prefetched.exists():
+                _store(name, _rendered(campaign, state))
+
+    def discard(self, campaign: Campaign, stale: Collection[PrefetchedProposal]) -> None:
+        """Delete prefetched proposals that nothing will come of, with their pictures."""
+        names = {media.rendered_name(campaign.pk, each.code) for each in stale}
+        media.remove_rendered(names - _pictures_beside(campaign, stale))
+        super().discard(campaign, stale)
+
+    def clean_up(self, campaign: Campaign) -> None:
+        """Remove pictures that no state of a campaign has, which a start that failed may have left."""
+        media.remove_rendered_but(campaign.pk, keep=set(campaign.states.values_list("picture", flat=True)))
 
 
-def remove_unnamed(campaign: Campaign) -> None:
-    """Remove pictures that no state of a campaign has, which a start that failed may have left."""
-    media.remove_painted_but(campaign.pk, keep=set(campaign.states.values_list("picture", flat=True)))
+def _pictures_beside(campaign: Campaign, stale: Iterable[PrefetchedProposal]) -> set[str]:
+    """Return the pictures of what these proposals' steps did propose, and of the states that they move from.
 
-
-def discard_drafts(drafts: Iterable[Draft], campaign: Campaign) -> None:
-    """Delete drafts that nothing will come of, with their pictures."""
-    stale = list(drafts)
-    if campaign.is_painted_by_a_model:
-        names = {media.painted_name(campaign.pk, draft.code) for draft in stale}
-        media.remove_painted(names - _pictures_beside(campaign, stale))
-    Draft.objects.filter(pk__in=[draft.pk for draft in stale]).delete()
-
-
-def _pictures_beside(campaign: Campaign, drafts: Iterable[Draft]) -> set[str]:
-    """Return the pictures of what the drafts' steps did propose, and of the states that the drafts move from.
-
-    One draft may have become its step's proposal, and one that stays where it is has its state's picture.
+    One of them may have become its step's proposal, and one that stays where it is has its state's picture.
     """
     opened = Comparison.objects.filter(chain=OuterRef("chain"), step=OuterRef("step")).values("proposal")
-    of = Draft.objects.filter(pk__in=[draft.pk for draft in drafts])
+    of = PrefetchedProposal.objects.filter(pk__in=[each.pk for each in stale])
     keys = {key for pair in of.values_list("state", Subquery(opened)) for key in pair}
     return set(campaign.states.filter(pk__in=keys).values_list("picture", flat=True))
 
@@ -71,9 +74,11 @@ def _store(name: str, picture: bytes) -> None:
         raise Unable(f"the picture cannot be stored: {error.strerror or error}") from error
 
 
-def _painted(campaign: Campaign, state: Hashable) -> bytes:
-    """Return the PNG of a state."""
-    space = recipes.recipe_of(campaign).space
+def _rendered(campaign: Campaign, state: Any) -> bytes:
+    """Return the PNG of a latent."""
+    space = campaign.parsed_recipe.space
+    if not isinstance(space, sampler.ServedImagesRecipe):
+        raise TypeError(f"campaign {campaign.pk} has no image model")
     try:
         decoder = local_decoder(space.model, space.prompt, space.steps)
         if decoder.dimension != space.dimension:

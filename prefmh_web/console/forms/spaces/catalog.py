@@ -1,6 +1,6 @@
 """A list of the researcher's own: texts, molecules or images from a file."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -81,22 +81,24 @@ class CatalogForm(SpaceForm):
         return mixture((fresh, {"kind": "independent"}), (1 - fresh, {"kind": "neighbours"}))
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        fields = {"objects": recipe["space"]["objects"], "move": recipe["kernel"]["kind"]}
-        if recipe["space"]["neighbours"]:
-            fields["neighbours"] = recipe["space"]["neighbours"]
-        if recipe["kernel"]["kind"] == "mixture":
-            fields["fresh_share"] = fresh_share_of(recipe["kernel"])
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        space: Any = recipe.space
+        fields = {"objects": space.objects, "move": recipe.kernel.kind}
+        if space.neighbours:
+            fields["neighbours"] = space.neighbours
+        if recipe.kernel.kind == "mixture":
+            fields["fresh_share"] = fresh_share_of(recipe)
         return fields
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.recipe
-        move = MOVES[recipe["kernel"]["kind"]]
-        if recipe["kernel"]["kind"] == "mixture":
-            move += f"; {fresh_share_of(recipe['kernel']):.0%} fresh draws"
+        recipe = campaign.readable_recipe
+        space: Any = recipe.space
+        move = MOVES[recipe.kernel.kind]
+        if recipe.kernel.kind == "mixture":
+            move += f"; {fresh_share_of(recipe):.0%} fresh draws"
         return [
-            ("Objects", f"{campaign.states.count()} {campaign.objects_kind} from {campaign.catalog.filename}"),
+            ("Objects", f"{campaign.states.count()} {campaign.object_kind.nouns} from {campaign.catalog.filename}"),
             ("Proposals", move),
-            ("Neighbours per object", str(recipe["space"]["neighbours"] or "not used")),
+            ("Neighbours per object", str(space.neighbours or "not used")),
         ]

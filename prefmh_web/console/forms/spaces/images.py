@@ -1,11 +1,12 @@
 """Images that a decoder makes of a latent vector."""
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, mixture, parts_of
 
@@ -31,7 +32,8 @@ class ImagesForm(SpaceForm):
     )
 
     def clean(self):
-        data = super().clean()
+        super().clean()
+        data = self.cleaned_data
         if data.get("small_share", 0) + data.get("wide_share", 0) > 1 + 1e-9:
             raise ValidationError(_SUM_MESSAGE)
         return data
@@ -50,25 +52,25 @@ class ImagesForm(SpaceForm):
         )
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        steps = [(weight, part["beta"]) for weight, part in _steps(recipe["kernel"])]
-        fields = {"small_share": 0, "wide_share": 0}
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        steps = [(weight, part.beta) for weight, part in _steps(recipe)]
+        fields: dict[str, float] = {"small_share": 0, "wide_share": 0}
         for name, (weight, beta) in zip(("small", "wide"), sorted(steps, key=lambda step: step[1]), strict=False):
             fields |= {f"{name}_share": weight, f"{name}_step": beta}
         return fields
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        moves = moves_line(campaign.recipe["kernel"])
+        moves = moves_line(campaign.readable_recipe)
         return [("Objects", "abstract patterns from a decoder"), ("Proposals", moves)]
 
 
-def moves_line(kernel: dict) -> str:
+def moves_line(recipe: sampler.Recipe) -> str:
     """Return how latents are moved, in the researcher's words."""
-    moves = [f"{weight:.0%} steps of β = {part['beta']:g}" for weight, part in _steps(kernel)]
-    moves += [f"{weight:.0%} fresh draws" for weight, part in parts_of(kernel) if part["kind"] == "independent"]
+    moves = [f"{weight:.0%} steps of β = {part.beta:g}" for weight, part in _steps(recipe)]
+    moves += [f"{weight:.0%} fresh draws" for weight, part in parts_of(recipe) if part.kind == "independent"]
     return "; ".join(moves)
 
 
-def _steps(kernel: dict) -> list[tuple[float, dict]]:
-    return [(weight, part) for weight, part in parts_of(kernel) if part["kind"] == "crank-nicolson"]
+def _steps(recipe: sampler.Recipe) -> list[tuple[float, Any]]:
+    return [(weight, part) for weight, part in parts_of(recipe) if part.kind == "crank-nicolson"]

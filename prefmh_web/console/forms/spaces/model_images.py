@@ -1,11 +1,13 @@
 """Pictures that one of the site's image models makes of a latent vector."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.spaces.images import ImagesForm, moves_line
 from prefmh_web.endpoints.local.models import image_model_names, latent_dimension
 
@@ -40,7 +42,7 @@ class ModelImagesForm(ImagesForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.fields["model"].choices = [(name, name) for name in image_model_names()]
+        offer(self, "model", [(name, name) for name in image_model_names()])
 
     @classmethod
     def is_offered(cls) -> bool:
@@ -59,17 +61,18 @@ class ModelImagesForm(ImagesForm):
         return described if self._dimension is None else described | {"dimension": self._dimension}
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        space = recipe["space"]
-        fields = {"model": space["model"], "prompt": space["prompt"], "model_steps": space["steps"]}
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        space: Any = recipe.space
+        fields = {"model": space.model, "prompt": space.prompt, "model_steps": space.steps}
         return super().initial_of(recipe) | fields
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        space = campaign.recipe["space"]
-        steps = "1 step" if space["steps"] == 1 else f"{space['steps']} steps"
+        recipe = campaign.readable_recipe
+        space: Any = recipe.space
+        steps = "1 step" if space.steps == 1 else f"{space.steps} steps"
         return [
-            ("Objects", f"images from {space['model']}, {steps}, latents of {space['dimension']} numbers"),
-            ("Prompt", space["prompt"]),
-            ("Proposals", moves_line(campaign.recipe["kernel"])),
+            ("Objects", f"images from {space.model}, {steps}, latents of {space.dimension} numbers"),
+            ("Prompt", space.prompt),
+            ("Proposals", moves_line(recipe)),
         ]

@@ -1,11 +1,13 @@
 """Texts that a model behind an endpoint writes."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import Q
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture
 from prefmh_web.console.forms.spaces.texts import CUTS, cut_of
 from prefmh_web.endpoints.dialects import Dialect
@@ -50,7 +52,7 @@ class ModelTextsForm(SpaceForm):
         super().__init__(*args, **kwargs)
         able = Endpoint.objects.filter(~Q(can_token_ids=False), owner=self.owner, dialect__in=_WITH_TOKEN_IDS)
         local = [(name, f"{name} (runs on this site)") for name in model_names()]
-        self.fields["model"].choices = [*local, *((name, name) for name in able.values_list("name", flat=True))]
+        offer(self, "model", [*local, *((name, name) for name in able.values_list("name", flat=True))])
 
     def space(self) -> dict:
         data = self.cleaned_data
@@ -65,19 +67,21 @@ class ModelTextsForm(SpaceForm):
         return mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix))
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        fields = {name: recipe["space"][name] for name in ("model", "system", "limit", "temperature")}
-        fields["prompts"] = "\n".join(recipe["space"]["prompts"])
-        return fields | {"fresh_share": fresh_share_of(recipe["kernel"]), "cut": cut_of(recipe["kernel"])}
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        space: Any = recipe.space
+        fields = {name: getattr(space, name) for name in ("model", "system", "limit", "temperature")}
+        fields["prompts"] = "\n".join(space.prompts)
+        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
-        move = f"rewrite the end from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts"
+        recipe = campaign.readable_recipe
+        space: Any = recipe.space
+        move = f"rewrite the end from {CUTS[cut_of(recipe)]}; {fresh_share_of(recipe):.0%} fresh texts"
         return [
-            ("Objects", f"texts by {space['model']}, at most {space['limit']} tokens"),
-            ("Prompts", "\n".join(space["prompts"])),
-            ("System message", space["system"] or "none"),
-            ("Temperature", f"{space['temperature']:g}"),
+            ("Objects", f"texts by {space.model}, at most {space.limit} tokens"),
+            ("Prompts", "\n".join(space.prompts)),
+            ("System message", space.system or "none"),
+            ("Temperature", f"{space.temperature:g}"),
             ("Proposals", move),
         ]

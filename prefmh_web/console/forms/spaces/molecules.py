@@ -1,6 +1,6 @@
 """Molecules that grow and shrink by fragments."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -62,21 +62,27 @@ class MoleculesForm(SpaceForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        if self.before and self.before.recipe["space"].get("vocabulary", "default") != "default":
+        before = self._space_before
+        if before and before.vocabulary != "default":
             self.fields["fragments"].help_text = "Leave empty to keep those of the draft."
-        if self.before and self.before.recipe["space"].get("size_log_weights"):
+        if before and before.size_log_weights:
             self.fields["sizes"].help_text = "Leave empty to keep that of the draft."
+
+    @property
+    def _space_before(self) -> Any:
+        """The space of the draft that is changed; None if there is none, or it is another."""
+        return self.before.readable_recipe.space if self.before else None
 
     def clean_fragments(self):
         if text := _text_of(self.cleaned_data["fragments"]):
             return [arm for arm, _ in _parsed(sampler.parse_arms, text)]
-        return self.before.recipe["space"]["vocabulary"] if self.before else "default"
+        return self._space_before.vocabulary if self._space_before else "default"
 
     def clean_sizes(self):
         if text := _text_of(self.cleaned_data["sizes"]):
             weights = _parsed(sampler.parse_size_log_weights, text)
             return [weight if weight > float("-inf") else None for weight in weights]
-        return self.before.recipe["space"]["size_log_weights"] if self.before else None
+        return self._space_before.size_log_weights if self._space_before else None
 
     def clean_elements(self):
         return self.cleaned_data["elements"].replace(",", " ").split() or None
@@ -96,29 +102,32 @@ class MoleculesForm(SpaceForm):
         return {"kind": "fragments", "add": self.cleaned_data["add"], "convention": self.cleaned_data["convention"]}
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        space, kernel = recipe["space"], recipe["kernel"]
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        space: Any = recipe.space
+        kernel: Any = recipe.kernel
         return {
-            "start": space["start"],
-            "elements": " ".join(space["elements"] or ()),
-            "alerts": space["alerts"],
-            "add": kernel["add"],
-            "convention": kernel["convention"],
+            "start": space.start,
+            "elements": " ".join(space.elements or ()),
+            "alerts": list(space.alerts),
+            "add": kernel.add,
+            "convention": kernel.convention,
         }
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
-        own = space["vocabulary"] != "default"
-        filters = [f"only {' '.join(space['elements'])}"] if space["elements"] else []
-        filters += [f"no {ALERTS[name]} alerts" for name in space["alerts"]]
+        recipe = campaign.readable_recipe
+        space: Any = recipe.space
+        kernel: Any = recipe.kernel
+        own = space.vocabulary != "default"
+        filters = [f"only {' '.join(space.elements)}"] if space.elements else []
+        filters += [f"no {ALERTS[name]} alerts" for name in space.alerts]
         return [
-            ("Objects", f"molecules built from fragments, starting at {space['start']}"),
-            ("Fragments", f"{len(space['vocabulary'])}, your own" if own else "the 1,000 of prefmh"),
-            ("Distribution of sizes", "your own" if space["size_log_weights"] else "the one of prefmh"),
+            ("Objects", f"molecules built from fragments, starting at {space.start}"),
+            ("Fragments", f"{len(space.vocabulary)}, your own" if own else "the 1,000 of prefmh"),
+            ("Distribution of sizes", "your own" if space.size_log_weights else "the one of prefmh"),
             ("Filters", "; ".join(filters) or "none"),
-            ("Proposals", f"{kernel['add']:.0%} additions, the rest deletions"),
-            ("Hastings ratio", CONVENTIONS[kernel["convention"]]),
+            ("Proposals", f"{kernel.add:.0%} additions, the rest deletions"),
+            ("Hastings ratio", CONVENTIONS[kernel.convention]),
         ]
 
 

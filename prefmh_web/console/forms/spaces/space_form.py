@@ -1,6 +1,6 @@
 """What the form of every space offers: its fields, the recipe they make, and the fields a recipe would fill."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -25,10 +25,11 @@ class SpaceForm(forms.Form):
 
     def __init__(self, *args, owner, campaign: Campaign | None = None, **kwargs):
         self.owner = owner
-        self.before = campaign if campaign and campaign.space_kind == self.kind else None
+        self.before = campaign if campaign and campaign.readable_recipe.space.kind == self.kind else None
         if self.before:
-            kwargs["initial"] = self.initial_of(self.before.recipe)
-        super().__init__(*args, prefix=self.kind, **kwargs)
+            kwargs["initial"] = self.initial_of(self.before.readable_recipe)
+        self.prefix = self.kind
+        super().__init__(*args, **kwargs)
 
     @classmethod
     def is_offered(cls) -> bool:
@@ -49,8 +50,8 @@ class SpaceForm(forms.Form):
         raise NotImplementedError
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        """Return the fields' values that make this recipe."""
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        """Return the fields' values that make this recipe, which is of this space."""
         raise NotImplementedError
 
     @classmethod
@@ -58,7 +59,7 @@ class SpaceForm(forms.Form):
         """Return what starting freezes of this space, in the researcher's words."""
         raise NotImplementedError
 
-    def place(self, problem: sampler.RecipeProblem) -> bool:
+    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
         """Show a problem with the recipe at its field; False if it has none here."""
         path = next((path for path in self.field_of if problem.path == path or problem.path.startswith(f"{path}.")), "")
         if path:
@@ -66,19 +67,20 @@ class SpaceForm(forms.Form):
         return bool(path)
 
 
-def mixture(*parts: tuple[float, dict]) -> dict:
+def mixture(*parts: tuple[float, dict[str, Any]]) -> dict[str, Any]:
     """Return a mixture of the kernels whose weight is not zero; the kernel itself if only one is left."""
-    used = [{"weight": weight, "kernel": kernel} for weight, kernel in parts if weight > 0]
+    used: list[dict[str, Any]] = [{"weight": weight, "kernel": kernel} for weight, kernel in parts if weight > 0]
     return used[0]["kernel"] if len(used) == 1 else {"kind": "mixture", "parts": used}
 
 
-def parts_of(kernel: dict) -> list[tuple[float, dict]]:
-    """Return the parts `mixture` was given, but for those of weight zero."""
-    if kernel["kind"] != "mixture":
+def parts_of(recipe: sampler.Recipe) -> list[tuple[float, Any]]:
+    """Return the kernels that a step may use, each with its share of the steps."""
+    kernel = recipe.kernel
+    if kernel.kind != "mixture":
         return [(1.0, kernel)]
-    return [(part["weight"], part["kernel"]) for part in kernel["parts"]]
+    return [(part.weight, part.kernel) for part in kernel.parts]
 
 
-def fresh_share_of(kernel: dict) -> float:
-    """Return how often the kernel draws afresh from p0."""
-    return sum(weight for weight, part in parts_of(kernel) if part["kind"] == "independent")
+def fresh_share_of(recipe: sampler.Recipe) -> float:
+    """Return how often a step draws afresh from p0."""
+    return sum(weight for weight, part in parts_of(recipe) if part.kind == "independent")

@@ -1,6 +1,6 @@
 """Story openings that a grammar writes."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -52,28 +52,28 @@ class TextsForm(SpaceForm):
         return mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix))
 
     @classmethod
-    def initial_of(cls, recipe: dict) -> dict:
-        space = recipe["space"]
-        fields = {"scenarios": space["scenarios"], "temperature": space["temperature"]}
-        fields["fresh_share"] = fresh_share_of(recipe["kernel"])
-        return fields | {"cut": cut_of(recipe["kernel"])}
+    def initial_of(cls, recipe: sampler.Recipe) -> dict:
+        space: Any = recipe.space
+        fields = {"scenarios": list(space.scenarios), "temperature": space.temperature}
+        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        space, kernel = campaign.recipe["space"], campaign.recipe["kernel"]
+        recipe = campaign.readable_recipe
+        space: Any = recipe.space
         scenarios = sampler.STORY_SCENARIOS
-        chosen = [scenarios[number].prompt for number in space["scenarios"]]
+        chosen = [scenarios[number].prompt for number in space.scenarios]
         return [
             ("Objects", "story openings from a grammar"),
             ("Scenarios", "\n".join(chosen) or f"all {len(scenarios)}"),
-            ("Temperature", f"{space['temperature']:g}"),
+            ("Temperature", f"{space.temperature:g}"),
             (
                 "Proposals",
-                f"rewrite the end from {CUTS[cut_of(kernel)]}; {fresh_share_of(kernel):.0%} fresh texts",
+                f"rewrite the end from {CUTS[cut_of(recipe)]}; {fresh_share_of(recipe):.0%} fresh texts",
             ),
         ]
 
 
-def cut_of(kernel: dict) -> str:
-    """Return where the kernel's suffix moves cut."""
-    return next((part["cut"] for _, part in parts_of(kernel) if part["kind"] == "suffix"), "limit")
+def cut_of(recipe: sampler.Recipe) -> str:
+    """Return where the suffix moves of a recipe cut."""
+    return next((part.cut for _, part in parts_of(recipe) if part.kind == "suffix"), "limit")

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         self.stdout.write(f"\nFor the researcher (this link signs you in and is valid for a day):\n  {_link(site)}")
         self.stdout.write("\nFor voters (send them one of these links):")
         for campaign in campaigns:
-            self.stdout.write(f"  {campaign.name:<24} {site}{campaign.invitations.first().get_absolute_url()}")
+            self.stdout.write(f"  {campaign.name:<24} {site}{campaign.invitations.earliest('pk').get_absolute_url()}")
         self.stdout.write("")
 
 
@@ -62,7 +62,7 @@ def _link(site: str) -> str | None:
 def _start_voters(site: str, campaigns: list[Campaign], count: int) -> None:
     seeds = np.random.SeedSequence().spawn(count * len(campaigns))
     voters = [
-        Voter(f"{site}{campaign.invitations.first().get_absolute_url()}", hidden_scores(campaign), rng)
+        Voter(f"{site}{campaign.invitations.earliest('pk').get_absolute_url()}", hidden_scores(campaign), rng)
         for campaign in campaigns
         for rng in (np.random.default_rng(seeds.pop()) for _ in range(count))
     ]

@@ -4,7 +4,7 @@ import sys
 
 from django.core.management.base import BaseCommand
 
-from prefmh_web.operations import doctor
+from prefmh_web.operations import queues
 
 
 class Command(BaseCommand):
@@ -17,6 +17,10 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args, **options):
+        # Asked while the rest is loaded: servers that stand still are waited for.
+        queues.look_ahead(workers=True)
+        from prefmh_web.operations import doctor
+
         found = doctor.findings()
         for finding in found:
             self.stdout.write(self.style.WARNING(f"- {finding.what}"))

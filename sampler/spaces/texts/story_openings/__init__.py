@@ -22,15 +22,15 @@ from sampler.spaces.texts.story_openings.scenario import Scenario
 from sampler.spaces.texts.story_openings.towns import TOWNS
 from sampler.spaces.texts.story_openings.waters import WATERS
 
-__all__ = ["SCENARIOS", "STYLES", "Scenario", "story_openings"]
+__all__ = ["STORY_SCENARIOS", "STYLES", "Scenario", "story_openings"]
 
 STYLES = ("plain", "bright", "elevated", "gothic")
 # Recipes name scenarios by their place here: add at the end, never reorder.
-SCENARIOS: tuple[Scenario, ...] = ROADS + HOUSES + WATERS + TOWNS
+STORY_SCENARIOS: tuple[Scenario, ...] = ROADS + HOUSES + WATERS + TOWNS
 
 
 @lru_cache(maxsize=8)
 def story_openings(temperature: float = 1.0) -> Grammar:
     """Return the grammar under all scenarios. Raises ValueError if the temperature is not positive."""
     rules = {"story": [f"{{{style}}}" for style in STYLES], **PLAIN, **BRIGHT, **ELEVATED, **GOTHIC}
-    return Grammar(rules, {scenario.prompt: scenario.slots() for scenario in SCENARIOS}, temperature=temperature)
+    return Grammar(rules, {scenario.prompt: scenario.slots() for scenario in STORY_SCENARIOS}, temperature=temperature)

@@ -1,0 +1,66 @@
+"""Why there is no pair: the person rests, the next one is not there yet, or the campaign is paused, over or cannot be
+read."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prefmh_web.annotate.visit import Visit
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.proposals import drawing
+
+# Whether the making of pairs is held up is the same for all pages of a campaign, and asked once in this time.
+_HELD_UP_S = 1.0
+_held_up: dict[int, tuple[float, bool]] = {}
+
+
+class Idle:
+    """Words in place of a pair."""
+
+    name = "idle"
+    choices: tuple[str, ...] = ("continue",)
+
+    def is_due(self, visit: Visit) -> bool:
+        """Always true: there is nothing else to see."""
+        return True
+
+    def standing(self, visit: Visit) -> str:
+        """Return resting, waiting, unavailable, or the campaign's status when that is why there is no pair."""
+        if not visit.is_readable:
+            return "unavailable"
+        if not visit.campaign.is_running:
+            return visit.campaign.status
+        return "resting" if visit.annotator.resting else "waiting"
+
+    def context(self, visit: Visit) -> dict[str, Any]:
+        """Return the standing, and whether there may be no pair because none could be made, whatever others do."""
+        standing = self.standing(visit)
+        return {
+            "standing": standing,
+            "is_held_up": standing == "waiting" and _is_held_up(visit.campaign),
+            "lease_seconds": visit.campaign.lease_seconds,
+        }
+
+    def parse(self, fields: Mapping[str, object]) -> "Continue":
+        """Read that the person goes on."""
+        return Continue()
+
+
+@dataclass(frozen=True)
+class Continue:
+    """A person who rested is there."""
+
+    def respond(self, annotator: Annotator) -> None:
+        """Ask the person again."""
+        leases.wake(annotator)
+
+
+def _is_held_up(campaign: Campaign) -> bool:
+    now = time.monotonic()
+    asked_at, is_held_up = _held_up.get(campaign.pk, (float("-inf"), False))
+    if now - asked_at > _HELD_UP_S:
+        is_held_up = drawing.is_overdue(campaign)
+        _held_up[campaign.pk] = now, is_held_up
+    return is_held_up

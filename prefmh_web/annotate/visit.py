@@ -1,0 +1,61 @@
+"""What is known of a person who looks at their page: the pair that is theirs, if there is one, and how far all are."""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Sum
+
+from prefmh_web.campaigns.engine import leases, reading
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease
+from prefmh_web.campaigns.started import started_campaign
+
+# All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
+# when another page of this process has asked in the last second.
+PROGRESS_S = 1.0
+_progress: dict[tuple[int, datetime | None], tuple[float, int]] = {}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One annotator and their campaign, now."""
+
+    campaign: Campaign
+    annotator: Annotator
+    lease: Lease | None
+    votes: int
+    steps_decided: int
+    steps: int
+    is_readable: bool = True
+    """False where this version of the program cannot read the campaign's setup."""
+
+    @property
+    def percent(self) -> int:
+        """How much of the campaign is decided."""
+        return 100 * self.steps_decided // self.steps if self.steps else 0
+
+
+def visit_of(annotator_id: int) -> Visit:
+    """Return what there is to know, after leasing a pair to the annotator if there is one for them."""
+    annotator, votes_cast, holds_a_lease = reading.person(annotator_id)
+    campaign, started = annotator.campaign, started_campaign(annotator.campaign)
+    if not started.is_readable:
+        return Visit(campaign, annotator, None, votes_cast, _steps_decided(campaign), steps=0, is_readable=False)
+    return Visit(
+        campaign=campaign,
+        annotator=annotator,
+        lease=leases.take(annotator, may_hold_one=holds_a_lease),
+        votes=votes_cast,
+        steps_decided=_steps_decided(campaign),
+        steps=started.recipe.chains * started.recipe.steps,
+    )
+
+
+def _steps_decided(campaign: Campaign) -> int:
+    # Started again under the same number, as tests do, it is another one.
+    key, now = (campaign.pk, campaign.started_at), time.monotonic()
+    asked_at, decided = _progress.get(key, (float("-inf"), 0))
+    if not campaign.is_running or now - asked_at > PROGRESS_S:
+        decided = campaign.chains.aggregate(decided=Sum("step"))["decided"] or 0
+        _progress[key] = now, decided
+    return decided

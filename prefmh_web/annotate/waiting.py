@@ -1,0 +1,98 @@
+"""The pages of one process that wait for a pair: who may take one that becomes free is served in the order of coming.
+
+A nudge reaches one page of each campaign in a process, which asks in one look who of all that wait there has a pair.
+So a vote costs the same with ten people waiting and with a thousand. With several processes each wakes as many pages as
+there is room for; those who come too late find nothing, and wait on.
+"""
+
+import asyncio
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+
+from prefmh_web.campaigns.engine import open_comparisons
+from prefmh_web.campaigns.models import Annotator
+from prefmh_web.transport import nudges
+
+# Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
+_LOOK_AT_MOST_EVERY_S = 0.1
+
+
+class Page(Protocol):
+    """What waits here: a consumer."""
+
+    annotator: Annotator
+    status: str
+
+    async def join(self, *groups: str) -> None: ...
+    async def part(self, group: str) -> None: ...
+    def in_background(self, work) -> asyncio.Task: ...
+    def wake(self) -> None: ...
+
+
+class WaitingRoom:
+    """The waiting pages of one campaign, in the order in which they came. The first one hears the nudges for all."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._pages: dict[Page, None] = {}
+        self._nudged = asyncio.Event()
+        self._serving: asyncio.Task | None = None
+
+    async def enter(self, page: Page) -> None:
+        """Wait here. What became free between the page's last look and now is found."""
+        self._pages[page] = None
+        if len(self._pages) == 1:
+            await self._serve_by(page)
+        self.nudge()
+
+    async def leave(self, page: Page) -> None:
+        """Wait no more; another page hears the nudges if this one did."""
+        was_first = page is next(iter(self._pages), None)
+        self._pages.pop(page, None)
+        if not was_first:
+            return
+        if self._serving is not None:
+            self._serving.cancel()
+        await page.part(self._group)
+        if first := next(iter(self._pages), None):
+            await self._serve_by(first)
+            self.nudge()
+
+    def nudge(self) -> None:
+        """Look who has a pair now."""
+        self._nudged.set()
+
+    async def _serve_by(self, page: Page) -> None:
+        self._serving = page.in_background(self._serve())
+        await page.join(self._group)
+
+    async def _serve(self) -> None:
+        while True:
+            await self._nudged.wait()
+            self._nudged.clear()
+            pages = list(self._pages)
+            takers = await database_sync_to_async(_takers)(pages)
+            for page in pages:
+                if page.annotator.pk in takers:
+                    page.wake()
+            await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
+
+
+def _takers(pages: list[Page]) -> set[int]:
+    if not pages:
+        return set()
+    waiting = [(page.annotator.pk, page.status) for page in pages]
+    return open_comparisons.takers(pages[0].annotator.campaign, waiting)
+
+
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, WaitingRoom]] = WeakKeyDictionary()
+
+
+def room_of(campaign_id: int) -> WaitingRoom:
+    """Return where the pages of a campaign wait that this event loop serves."""
+    rooms = _rooms.setdefault(asyncio.get_running_loop(), {})
+    if campaign_id not in rooms:
+        rooms[campaign_id] = WaitingRoom(nudges.voters(campaign_id))
+    return rooms[campaign_id]

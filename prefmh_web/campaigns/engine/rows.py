@@ -1,0 +1,107 @@
+"""Rows as model instances and back, for SQL of our own.
+
+Django puts a queryset into words each time it is used, and that takes several times as long as the database's answer.
+On the path of a vote the words are fixed (`statements.py`); values still pass through Django's own converters, so that
+both databases give and take the same.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from django.db import connection, models
+
+M = TypeVar("M", bound=models.Model)
+_Converters = tuple[tuple[int, Callable[[Any], Any]], ...]
+
+
+class Columns(Generic[M]):
+    """The columns of a table in a SELECT, and what they hold as an instance.
+
+    Args:
+        alias: the table's name in the statement.
+        without: fields that are not read.
+    """
+
+    def __init__(self, model: type[M], alias: str, without: Collection[str] = ()) -> None:
+        self._model = model
+        self._fields = tuple(field for field in model._meta.concrete_fields if field.name not in without)
+        self._names = [field.attname for field in self._fields]
+        self.sql = ", ".join(f'{alias}."{field.column}"' for field in self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def read(self, values: Sequence[Any]) -> M:
+        """Return the instance that these columns hold."""
+        read = list(values)
+        for place, convert in _converters(self._model, tuple(self._names), connection.vendor):
+            read[place] = convert(read[place])
+        return self._model.from_db(connection.alias, self._names, read)
+
+
+def read_all(columns: Sequence[Columns[Any]], row: Sequence[Any]) -> list[Any]:
+    """Return the instances that stand side by side in a row, and behind them whatever else is in it."""
+    found, at = [], 0
+    for each in columns:
+        found.append(each.read(row[at : at + len(each)]))
+        at += len(each)
+    return [*found, *row[at:]]
+
+
+def insert(instance: models.Model) -> None:
+    """Store a new instance, as `save(force_insert=True)` does. Nobody listens to signals of what is stored so.
+
+    Raises:
+        django.db.IntegrityError: a constraint of the table does not hold.
+    """
+    model = type(instance)
+    fields = _stored_fields(model)
+    values = [field.get_db_prep_save(field.pre_save(instance, True), connection) for field in fields]
+    with connection.cursor() as cursor:
+        cursor.execute(_insertion(model), values)
+        [key] = cursor.fetchone()
+    if model._meta.auto_field is not None:
+        instance.pk = key
+    instance._state.adding, instance._state.db = False, connection.alias
+
+
+def adapted(value: Any) -> Any:
+    """Return a value as this database takes it."""
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    if isinstance(value, uuid.UUID) and not connection.features.has_native_uuid_field:
+        return value.hex
+    return value
+
+
+@lru_cache(maxsize=64)
+def _converters(model: type[models.Model], names: tuple[str, ...], vendor: str) -> _Converters:
+    found: list[tuple[int, Callable[[Any], Any]]] = []
+    for place, name in enumerate(names):
+        field = next(field for field in model._meta.concrete_fields if field.attname == name)
+        column = field.cached_col
+        steps = (*connection.ops.get_db_converters(column), *field.get_db_converters(connection))
+        found.extend((place, _bound(step, column)) for step in steps)
+    return tuple(found)
+
+
+def _bound(step: Callable[[Any, Any, Any], Any], column: object) -> Callable[[Any], Any]:
+    return lambda value: step(value, column, connection)
+
+
+def _stored_fields(model: type[models.Model]) -> tuple[Any, ...]:
+    # An automatic key is the database's to give.
+    return tuple(field for field in model._meta.concrete_fields if field is not model._meta.auto_field)
+
+
+@lru_cache(maxsize=16)
+def _insertion(model: type[models.Model]) -> str:
+    fields = _stored_fields(model)
+    columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
+    table, key = model._meta.db_table, model._meta.pk.column
+    return f'INSERT INTO "{table}" ({columns}) VALUES ({places}) RETURNING "{key}"'

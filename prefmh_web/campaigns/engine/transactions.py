@@ -1,0 +1,75 @@
+"""Transactions of the engine: begun, joined, and begun again after a conflict.
+
+begin                      a transaction, or a part of the one that `together` has begun
+together                   several of the engine's calls as one transaction, which waits for nobody
+retried_after_conflicts    once more when the database has ended one of two transactions so that the other may go on
+"""
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.db import OperationalError, connection, transaction
+
+logger = logging.getLogger(__name__)
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
+ATTEMPTS = 3
+_is_joined: ContextVar[bool] = ContextVar("is_joined", default=False)
+
+
+def begin() -> transaction.Atomic:
+    """Return a transaction to enter. A part of a larger one has no savepoint: when it fails, all of that one goes."""
+    return transaction.atomic(savepoint=not is_joined())
+
+
+def is_joined() -> bool:
+    """True inside `together`: locks are held from what came before, so nothing may be waited for."""
+    return _is_joined.get()
+
+
+def together(work: Callable[[], _R]) -> _R:
+    """Call `work` in one transaction, three times at most after conflicts, and return what it returns.
+
+    Raises:
+        django.db.IntegrityError: somebody else was quicker, and nothing that `work` did is stored.
+    """
+    return _together(work)
+
+
+def retried_after_conflicts(work: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Call `work` again when PostgreSQL has ended its transaction for another's sake, three times at most.
+
+    `work` is a whole transaction: inside a larger one nothing can be tried again, and the error passes through.
+    """
+
+    @wraps(work)
+    def whole(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return work(*arguments, **keywords)
+            except OperationalError as error:
+                if not _is_conflict(error) or connection.in_atomic_block or attempt == ATTEMPTS:
+                    raise
+                logger.info("transaction conflict, trying again: %s", work.__name__)
+        raise AssertionError("unreachable")
+
+    return whole
+
+
+@retried_after_conflicts
+def _together(work: Callable[[], _R]) -> _R:
+    with transaction.atomic():
+        token = _is_joined.set(True)
+        try:
+            return work()
+        finally:
+            _is_joined.reset(token)
+
+
+def _is_conflict(error: OperationalError) -> bool:
+    return getattr(error.__cause__, "sqlstate", None) in (_SERIALIZATION_FAILURE, _DEADLOCK)

@@ -1,0 +1,65 @@
+"""Votes drawn from the probability p that the server tells for each label, with numbers that a replay draws again.
+
+A judge samples its votes on a pair, in one order, when the server does not tell p there. Once it has sampled one it
+samples all of that pair and order: nothing about the answers decides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import sampler
+from prefmh_web.campaigns.model_judges.kinds.kind import Asking
+from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, presentations, step_of, unseeded
+from prefmh_web.campaigns.models import ReplyIdentity, Side, Vote
+from prefmh_web.endpoints import judge_calls
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import NotTold
+from prefmh_web.endpoints.identity import Admitted
+from prefmh_web.endpoints.mixed_votes import votes_by_either
+from prefmh_web.endpoints.models import Endpoint
+
+
+class LogProbabilities(PairVotes):
+    """One request for each order of the pair, and all votes drawn from it."""
+
+    def votes(
+        self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
+    ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:
+        """Ask for p in each order that is not known yet, and draw the votes."""
+        numbers = sampler.draws_of(*step_of(asking))
+        uniforms = [numbers[slot] for slot in asking.slots]
+        told, sampled = _before(asking)
+        known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
+        order = presentations(asking)
+        if _may_sample(endpoint):
+            votes = votes_by_either(
+                endpoint, pair, order, uniforms, unseeded(), known=known, sampled=sampled, admitted=admitted
+            )
+        else:
+            votes = judge_calls.votes_by_log_probabilities(endpoint, pair, order, uniforms, known, admitted=admitted)
+            votes = _explained(votes, endpoint)
+        return votes, {first: vote.identity for first, vote in told.items()}
+
+
+def _before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
+    """Return, by whether the proposal stood first: a vote that tells p, and which orders have been sampled."""
+    mine = asking.comparison.votes.filter(judge=asking.judge).select_related("identity")
+    told = {vote.proposal_side == Side.LEFT: vote for vote in mine if vote.preference is not None}
+    return told, {vote.proposal_side == Side.LEFT for vote in mine if vote.preference is None}
+
+
+def _may_sample(endpoint: Endpoint) -> bool:
+    """Say whether the law of a sampled vote is known to be that of p."""
+    if endpoint.samples_plainly is None:
+        # Started by a version that did not examine endpoints.
+        return Dialect(endpoint.dialect) is not Dialect.OPENAI
+    return endpoint.samples_plainly
+
+
+def _explained(votes: judge_calls.Votes, endpoint: Endpoint) -> judge_calls.Votes:
+    if not isinstance(votes.failure, NotTold):
+        return votes
+    why = endpoint.sampling_words or "not examined"
+    return replace(votes, failure=NotTold(f"{votes.failure.reason}; and a vote cannot be sampled instead: {why}"))

@@ -1,0 +1,22 @@
+"""Votes that the model gives itself: each is the label of one reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prefmh_web.campaigns.model_judges.kinds.kind import Asking
+from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, presentations, unseeded
+from prefmh_web.campaigns.models import ReplyIdentity
+from prefmh_web.endpoints import judge_calls
+from prefmh_web.endpoints.identity import Admitted
+from prefmh_web.endpoints.models import Endpoint
+
+
+class Sampled(PairVotes):
+    """One reply, one vote."""
+
+    def votes(
+        self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
+    ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:
+        """Ask for a reply in each slot."""
+        return judge_calls.votes_by_sampling(endpoint, pair, presentations(asking), unseeded(), admitted), {}

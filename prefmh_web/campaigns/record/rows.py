@@ -1,0 +1,118 @@
+"""The rows of the record's tables, as they stood at the moment of a `Snapshot`.
+
+A campaign may have a million votes. So rows are plain tuples read in pieces, never instances of models; most cells of
+votes and ratings are written by the database (`cells.py`). The steps, which need more, are in `steps.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from operator import itemgetter
+
+from django.db.models import Case, F, Q, When
+
+from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Vote
+from prefmh_web.campaigns.record import cells
+from prefmh_web.campaigns.record.snapshot import Snapshot
+from sampler import schema
+
+Row = Sequence[schema.Cell]
+_ROWS_AT_ONCE = 2000
+# The code of an image may be as long as the file of a small one.
+_STATES_AT_ONCE = 20
+
+
+def states(snapshot: Snapshot) -> Iterator[Row]:
+    """Every object: a catalog's with its weight in p0 and its neighbours, one that a chain made with its code."""
+    yield schema.STATES.header
+    found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code")
+    for place, weight, neighbours, content, code in found.iterator(_STATES_AT_ONCE):
+        if snapshot.has_state(place):
+            yield schema.STATES.row(state=place, weight=weight, neighbours=neighbours, content=content, code=code)
+
+
+def votes(snapshot: Snapshot) -> Iterator[Row]:
+    """Every vote in the order it was counted; one that came too late has no number.
+
+    A model's has no annotator but an endpoint, how many replies it took, which of the identities in judges.json the
+    reply had and, if it was drawn from one, the probability of a vote for the proposal.
+    """
+    yield schema.VOTES.header
+    columns = schema.VOTES.ordered(
+        chain="comparison__chain__place",
+        step="comparison__step",
+        number="number",
+        judge="judge__place",
+        question=_questions(snapshot.campaign),
+        annotator="annotator_id",
+        proposal_side="proposal_side",
+        chosen_side="chosen_side",
+        for_proposal=cells.FOR_PROPOSAL,
+        elapsed_ms="elapsed_ms",
+        cast_at=cells.Moment("cast_at"),
+        endpoint=_endpoints(snapshot.campaign),
+        slot="slot",
+        preference="preference",
+        asks="asks",
+        identity="identity_id",
+    )
+    # By way of the chains: SQLite then finds the votes in this order, and sorts none.
+    found = Vote.objects.filter(comparison__chain__campaign=snapshot.campaign)
+    found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
+    found = found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
+    for row in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
+        if snapshot.has_vote(*row[:3]):
+            yield row
+
+
+def ratings(snapshot: Snapshot) -> Iterator[Row]:
+    """Every rating that a model gave an object, where the rule rates; otherwise none.
+
+    How many replies one took is not known where another of the same turn could not be read.
+    """
+    yield schema.RATINGS.header
+    columns = schema.RATINGS.ordered(
+        state="state__place",
+        judge="judge__place",
+        slot="slot",
+        rating="value",
+        asks="asks",
+        endpoint=_endpoints(snapshot.campaign),
+        rated_at=cells.Moment("rated_at"),
+        identity="identity_id",
+    )
+    found = Rating.objects.filter(judge__campaign=snapshot.campaign, pk__lte=snapshot.last_rating)
+    found = found.order_by("state__place", "judge__place", "slot")
+    for row in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
+        if snapshot.has_state(row[0]):
+            yield row
+
+
+def samples(snapshot: Snapshot) -> Iterator[Row]:
+    """The chains themselves: the state after each step; step 0 is where the chain started."""
+    yield schema.SAMPLES.header
+    starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
+    first = ((chain, 0, state, content) for chain, state, content in starts)
+    for chain, step, state, content in merge(first, _moves(snapshot), key=itemgetter(0, 1)):
+        yield schema.SAMPLES.row(chain=chain, step=step, state=state, content=content)
+
+
+def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
+    """Yield each decided step's chain, number, and the state after it with its content."""
+    accepts = Comparison.Verdict.ACCEPT
+    content = Case(When(verdict=accepts, then="proposal__content"), default="current__content")
+    columns = ("chain__place", "step", "verdict", "current__place", "proposal__place", content)
+    found = Comparison.objects.filter(chain__campaign=snapshot.campaign).order_by("chain__place", "step")
+    for chain, step, verdict, current, proposal, after in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
+        if snapshot.is_decided(chain, step):
+            yield chain, step, proposal if verdict == accepts else current, after
+
+
+def _questions(campaign: Campaign) -> Case:
+    return cells.of_judge({judge.pk: schema.escaped(judge.question) for judge in campaign.judges.all()})
+
+
+def _endpoints(campaign: Campaign) -> Case:
+    judges = campaign.judges.select_related("endpoint")
+    return cells.of_judge({judge.pk: schema.escaped(judge.answered_by) for judge in judges})

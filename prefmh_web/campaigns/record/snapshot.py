@@ -1,0 +1,78 @@
+"""The moment that an export speaks of.
+
+All files of one export speak of one moment: how many steps each chain had decided, and how many votes its open
+comparison had, each taken in one query. Whatever is older never changes, so the files can be written while people go
+on voting. Ratings never change either; those an open comparison has are no part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Max
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Vote
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A campaign as it stood at one moment."""
+
+    campaign: Campaign
+    recipe: sampler.Recipe
+    steps: dict[int, int]
+    """Decided steps by each chain's place."""
+    open_votes: dict[tuple[int, int], int]
+    """Counted votes of each open comparison, by its chain's place and its step."""
+    last_opened: dict[int, int]
+    """The last step opened by each chain's place."""
+    last_vote: int
+    """Late votes with a greater id came afterwards."""
+    last_rating: int
+    """Ratings with a greater id came afterwards."""
+
+    @classmethod
+    def now(cls, campaign: Campaign) -> Snapshot:
+        # Open comparisons first. One decided before the second query is exported as decided, with all its votes,
+        # because its chain's step says so.
+        found = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+        opened = list(found.annotate(cast=Max("votes__number")).values_list("chain__place", "step", "cast"))
+        last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
+        steps = dict(campaign.chains.values_list("place", "step"))
+        # Last, so that it has all ratings of the steps that are decided.
+        last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
+        last_opened = dict(steps)
+        for place, step, _ in opened:
+            last_opened[place] = max(step, last_opened[place])
+        return cls(
+            campaign=campaign,
+            recipe=campaign.parsed_recipe,
+            steps=steps,
+            open_votes={(place, step): cast or 0 for place, step, cast in opened},
+            last_opened=last_opened,
+            last_vote=last_vote,
+            last_rating=last_rating,
+        )
+
+    def has_state(self, place: int) -> bool:
+        """False for the number of an object that a chain made afterwards."""
+        if not self.recipe.generates:
+            return True
+        step, chain = divmod(place, self.recipe.chains)
+        return step <= self.last_opened[chain]
+
+    def is_decided(self, chain: int, step: int) -> bool:
+        """True when the step of the chain at this place had its verdict."""
+        return step <= self.steps[chain]
+
+    def has_step(self, chain: int, step: int) -> bool:
+        """True when the step of the chain at this place was there, open or decided."""
+        return step <= self.steps[chain] or (chain, step) in self.open_votes
+
+    def has_vote(self, chain: int, step: int, number: int | None) -> bool:
+        """True when a vote of this number was there, counted or late."""
+        if step <= self.steps[chain]:
+            return True
+        counted_by_then = self.open_votes.get((chain, step))
+        return counted_by_then is not None and (number is None or number <= counted_by_then)

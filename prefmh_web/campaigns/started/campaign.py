@@ -1,0 +1,118 @@
+"""A started campaign's recipe and judges: nothing in them can change, so they are read once in each process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Judge, backend_of_space
+from prefmh_web.objects import OBJECT_KINDS, ObjectKind
+
+
+@dataclass(frozen=True)
+class StartedJudge:
+    """One judge as its campaign has started with it; `pk` is its row's."""
+
+    pk: int
+    place: int
+    question: str
+    budget: int
+    order: str
+    is_model: bool
+    is_asked_first: bool
+
+
+@dataclass(frozen=True)
+class StartedCampaign:
+    """What each vote needs to know of its campaign. Judges stand in the order of their places.
+
+    Args:
+        read: the recipe, or why this version of the program cannot read it. Votes count without it.
+    """
+
+    pk: int
+    read: sampler.Recipe | sampler.RecipeError
+    judges: tuple[StartedJudge, ...]
+
+    @property
+    def is_readable(self) -> bool:
+        """False where this version of the program cannot read the recipe: no pair can be shown or made."""
+        return not isinstance(self.read, sampler.RecipeError)
+
+    @property
+    def recipe(self) -> sampler.Recipe:
+        """The recipe.
+
+        Raises:
+            sampler.RecipeError: it cannot be read.
+        """
+        if isinstance(self.read, sampler.RecipeError):
+            raise self.read
+        return self.read
+
+    @cached_property
+    def budgets(self) -> tuple[int, ...]:
+        """N_i of each judge."""
+        return tuple(judge.budget for judge in self.judges)
+
+    @cached_property
+    def uses_models(self) -> bool:
+        """True when some judge is a model."""
+        return any(judge.is_model for judge in self.judges)
+
+    @cached_property
+    def backend(self) -> str:
+        """Where the proposals come from: a name of `proposals/backends`."""
+        return backend_of_space(self.recipe.space)
+
+    @cached_property
+    def object_kind(self) -> ObjectKind:
+        """How the objects are shown, given to models, and measured."""
+        return OBJECT_KINDS[self.recipe.space.objects]
+
+    @cached_property
+    def people(self) -> tuple[StartedJudge, ...]:
+        """The judges that people are."""
+        return tuple(judge for judge in self.judges if not judge.is_model)
+
+    @cached_property
+    def _by_key(self) -> dict[int, StartedJudge]:
+        return {judge.pk: judge for judge in self.judges}
+
+    def judge(self, pk: int) -> StartedJudge:
+        """Return the judge of a row.
+
+        Raises:
+            KeyError: it is none of this campaign's.
+        """
+        return self._by_key[pk]
+
+
+def started_campaign(campaign: Campaign) -> StartedCampaign:
+    """Return what is fixed of a started campaign."""
+    return _read(campaign.pk, campaign.started_at)
+
+
+# Started again under the same number, as tests do, it is another one.
+@lru_cache(maxsize=64)
+def _read(campaign_id: int, started_at: datetime) -> StartedCampaign:
+    try:
+        read: sampler.Recipe | sampler.RecipeError = Campaign.objects.get(pk=campaign_id).parsed_recipe
+    except sampler.RecipeError as error:
+        read = error
+    rows = Judge.objects.filter(campaign=campaign_id).order_by("place")
+    judges = tuple(
+        StartedJudge(
+            pk=row.pk,
+            place=row.place,
+            question=row.question,
+            budget=row.budget,
+            order=row.order,
+            is_model=row.is_model,
+            is_asked_first=row.is_asked_first,
+        )
+        for row in rows
+    )
+    return StartedCampaign(campaign_id, read, judges)

@@ -1,0 +1,86 @@
+"""The sampler's plan of a campaign, and where its chains stand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Chain, State
+
+
+def plan_of(campaign: Campaign) -> sampler.Plan[Any]:
+    """Return the plan of a campaign. A started campaign's is kept in memory, since nothing in it can change.
+
+    Raises:
+        sampler.RecipeError: the recipe does not parse or does not fit the catalog.
+        Unable: the model that it names cannot write.
+    """
+    if campaign.started_at is None:
+        return _build(campaign)
+    return _built(campaign.pk, campaign.started_at)
+
+
+@lru_cache(maxsize=64)
+def _built(campaign_id: int, started_at: datetime) -> sampler.Plan[Any]:
+    return _build(Campaign.objects.get(pk=campaign_id))
+
+
+def _build(campaign: Campaign) -> sampler.Plan[Any]:
+    recipe = campaign.parsed_recipe
+    if isinstance(recipe.space, sampler.ServedTextsRecipe):
+        # Imported here: it brings an HTTP client, which most campaigns do not need.
+        from prefmh_web.endpoints import writers
+
+        return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space))
+    if recipe.generates:
+        return recipe.build()
+    rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
+    graph = tuple(tuple(neighbours) for _, neighbours in rows)
+    weights = np.array([weight for weight, _ in rows], dtype=np.float64)
+    return recipe.build(sampler.Catalog(weights, graph if any(graph) else ()))
+
+
+def position_of(chain: Chain) -> sampler.Position[Any]:
+    """Return where a chain stands."""
+    return sampler.Position(chain.place, chain.step, state_of(chain.campaign, chain.head))
+
+
+def state_of(campaign: Campaign, row: State) -> Hashable:
+    """Return the sampler's value of a stored object: its place in the catalog, or what its code says.
+
+    Raises:
+        ValueError: the code is none that the space reads.
+    """
+    if isinstance(plan_of(campaign).space, sampler.Catalog):
+        return row.place
+    state: Hashable = space_of(campaign).decode(row.code)
+    return state
+
+
+def space_of(campaign: Campaign) -> sampler.Space[Any]:
+    """Return the space of a campaign whose chains make their objects.
+
+    Raises:
+        TypeError: its objects come from a file.
+    """
+    space = plan_of(campaign).space
+    if not isinstance(space, sampler.Space):
+        raise TypeError(f"campaign {campaign.pk} has a catalog, whose states need no code")
+    return space
+
+
+def decoder_of(campaign: Campaign) -> sampler.GeneratedImages:
+    """Return the space of a campaign whose decoder makes the picture of a state.
+
+    Raises:
+        TypeError: its objects are others.
+    """
+    space = plan_of(campaign).space
+    if not isinstance(space, sampler.GeneratedImages):
+        raise TypeError(f"campaign {campaign.pk} has no decoder")
+    return space

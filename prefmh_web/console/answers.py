@@ -1,0 +1,38 @@
+"""What decides the steps of a campaign, in the words of its page: votes, or ratings."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One kind of evidence. How a page shows it of a chain and of a step: `templates/decisions/<evidence>`.
+
+    Args:
+        evidence: what the recipe's rule calls it.
+        noun: one of it.
+        asked_again: why some needed more than one reply of a model.
+        warning: what a page says above everything else; empty for nothing.
+        table: the file of the export that holds it, where that is not the one that every export has.
+    """
+
+    evidence: str
+    noun: str
+    asked_again: str
+    warning: str = ""
+    table: str = ""
+
+
+ANSWERS = {
+    answers.evidence: answers
+    for answers in (
+        Answers("votes", "vote", "needed more than one reply, because a reply could not be read"),
+        Answers(
+            "ratings",
+            "rating",
+            "needed more than one reply, or may have, because a reply in the same batch could not be read",
+            "Rating baseline: a model rates each object alone. The chains sample from another distribution than votes "
+            "on the same questions would.",
+            "ratings.csv",
+        ),
+    )
+}

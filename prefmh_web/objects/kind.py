@@ -1,0 +1,130 @@
+"""What every kind of object offers to the pages, to models and to tables. Plain values in, plain values out.
+
+To add a kind: write a folder like the ones here, with a class that has what `ObjectKind` says; list it in
+`OBJECT_KINDS`; put two templates into `templates/objects/<name>/`:
+
+    option.html      one of the two objects to choose from: `option`, as `options` returned it, and `address`
+    thumbnail.html   an object in a table: `state`, whose `content` it may show, and `address`
+
+`address` is where a browser gets what `media` returns.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sampler.judges import Exhibit
+
+Pixels = npt.NDArray[np.uint8]
+"""An image, sRGB, shape (height, width, 3)."""
+Measures = Mapping[str, float | int | str | None]
+"""What can be measured of an object, by name; None where it has no value."""
+
+_NAMED = re.compile(r"\{(\w+)")
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """One object as it is stored.
+
+    Args:
+        content: what identifies it: the text, the SMILES, or the name of an image.
+        picture: the name of its file in the storage; empty if it has none.
+        media_type: of that file.
+        is_rendered: the file is a model's whole picture, and is made smaller where little of it is shown.
+        pixels: makes the image of an object without a file; equal for equal images, since results are kept by it.
+    """
+
+    content: str
+    picture: str = ""
+    media_type: str = ""
+    is_rendered: bool = False
+    pixels: Callable[[], Pixels] | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a picture is wanted: for a dark ground, with what differs marked, small, or as pixels and no drawing."""
+
+    dark: bool = False
+    marked: bool = False
+    small: bool = False
+    raster: bool = False
+
+
+@dataclass(frozen=True)
+class Media:
+    """What a browser or a model can show, with its media type."""
+
+    body: bytes
+    media_type: str
+
+
+class ObjectKind(Protocol):
+    """A kind of object."""
+
+    @property
+    def name(self) -> str:
+        """What recipes call the kind; the folder of its templates, and a CSS class."""
+
+    @property
+    def noun(self) -> str:
+        """One such object, in a sentence."""
+
+    @property
+    def nouns(self) -> str:
+        """Several of them."""
+
+    @property
+    def source(self) -> str:
+        """What gives one object in an uploaded file: a row, or a file."""
+
+    @property
+    def has_differences(self) -> bool:
+        """True when a pair can be shown with what differs marked."""
+
+    @property
+    def is_picture(self) -> bool:
+        """True when the object is a picture, so that a model must see pictures to judge it."""
+
+    def options(self, left: str, right: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return what `option.html` shows of either object of a pair, by their contents."""
+
+    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+        """Return the object as a model gets it.
+
+        Raises:
+            OSError: the file of its picture cannot be read.
+        """
+
+    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media | None:
+        """Return the object's picture; None for a kind without.
+
+        Args:
+            beside: the object that it is seen beside.
+
+        Raises:
+            OSError: the file of its picture cannot be read.
+        """
+
+    def measures(self, shown: StoredObject) -> Measures:
+        """Return every measure by name; `sampler`'s descriptions say in which units.
+
+        Raises:
+            OSError: the file of its picture cannot be read.
+        """
+
+    def line(self, shown: StoredObject) -> str:
+        """Return the measures that matter most, in one line; those without a value are left out."""
+
+
+def in_one_line(parts: tuple[str, ...], measures: Measures) -> str:
+    """Fill each part with the measure that it names, and leave out those whose measure has no value."""
+    names = [_NAMED.findall(part)[0] for part in parts]
+    return " · ".join(
+        part.format(**measures) for part, name in zip(parts, names, strict=True) if measures[name] is not None
+    )

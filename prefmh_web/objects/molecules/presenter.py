@@ -1,0 +1,66 @@
+"""Molecules, drawn from their SMILES."""
+
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+import sampler
+from prefmh_web.objects.kind import Look, Measures, Media, StoredObject, in_one_line
+from sampler.judges import Exhibit, Picture
+
+_LINE = ("QED {qed:.2f}", "SA {synthetic_accessibility:.1f}", "{weight:.0f} Da", "logP {log_p:.1f}")
+
+
+class Molecules:
+    """Molecules; their content is a canonical SMILES."""
+
+    name = "molecules"
+    noun = "molecule"
+    nouns = "molecules"
+    source = "row"
+    has_differences = True
+    is_picture = False
+
+    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return nothing: the drawing, which has an address, shows everything."""
+        return {}, {}
+
+    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+        """Return the SMILES, and a drawing for a model that sees pictures."""
+        if not sees_pictures:
+            return Exhibit(text=shown.content)
+        drawing = self.media(shown, Look(raster=True))
+        return Exhibit(text=shown.content, picture=Picture(drawing.media_type, drawing.body))
+
+    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media:
+        """Return a drawing, oriented as the molecule that it is seen beside."""
+        if look.raster:
+            return Media(sampler.molecule_png(shown.content), "image/png")
+        return Media(_drawing(shown.content, beside.content if beside else None, look).encode(), "image/svg+xml")
+
+    def measures(self, shown: StoredObject) -> Measures:
+        """Return what is measured of a molecule; the names of its alerts in one cell."""
+        return _measures(shown.content)
+
+    def line(self, shown: StoredObject) -> str:
+        """Return drug-likeness, synthetic accessibility, weight and logP."""
+        return in_one_line(_LINE, self.measures(shown))
+
+
+def _drawing(smiles: str, beside: str | None, look: Look) -> str:
+    if beside is None:
+        return sampler.draw_molecule(smiles, dark=look.dark)
+    # Taken in one order, so that both halves of a pair find the drawing that the first of them has made.
+    first, second = sorted((smiles, beside))
+    return _pair(first, second, look.marked, look.dark)[smiles != first]
+
+
+@lru_cache(maxsize=256)
+def _pair(first: str, second: str, marked: bool, dark: bool) -> tuple[str, str]:
+    return sampler.draw_pair(first, second, marked=marked, dark=dark)
+
+
+@lru_cache(maxsize=2048)
+def _measures(smiles: str) -> Measures:
+    found = asdict(sampler.describe_molecule(smiles))
+    return found | {"alerts": "; ".join(found["alerts"])}

@@ -1,0 +1,47 @@
+"""Texts, as words."""
+
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+import sampler
+from prefmh_web.objects.kind import Look, Measures, StoredObject, in_one_line
+from sampler.judges import Exhibit
+
+_LINE = ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue")
+
+
+class Texts:
+    """Texts, shown as they are."""
+
+    name = "texts"
+    noun = "text"
+    nouns = "texts"
+    source = "row"
+    has_differences = True
+    is_picture = False
+
+    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return each text's pieces: words, and what they are beside the other ("common", "same" or "changed")."""
+        first, second = sampler.compare_texts(left, right)
+        return {"pieces": first}, {"pieces": second}
+
+    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+        """Return the text; a model may write the empty one."""
+        return Exhibit(text=shown.content if shown.content.strip() else "(an empty text)")
+
+    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> None:
+        """Return None: a text has no picture."""
+
+    def measures(self, shown: StoredObject) -> Measures:
+        """Return what is measured of a text."""
+        return _measures(shown.content)
+
+    def line(self, shown: StoredObject) -> str:
+        """Return its length, how easily it reads, and how much of it is dialogue."""
+        return in_one_line(_LINE, self.measures(shown))
+
+
+@lru_cache(maxsize=2048)
+def _measures(text: str) -> Measures:
+    return asdict(sampler.describe_text(text))

@@ -1,0 +1,64 @@
+"""python -m sampler diagnose."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sampler.commands.arguments import positive, seed
+from sampler.diagnostics.answers import CLUSTERS
+
+ABOUT = "a report on an exported campaign: convergence, lean to one side, scores, agreement"
+DETAILS = (
+    "Print acceptance rate, R-hat and effective sample sizes of the objects' properties, each source's lean to one "
+    "side, and for each question Bradley-Terry scores fitted together with the lean, a test against cycles, and "
+    "kappas of shared and repeated questions."
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    command.add_argument("export", type=Path, metavar="EXPORT.zip", help="the ZIP downloaded from a campaign's page")
+    command.add_argument(
+        "--column",
+        metavar="NAME",
+        help="one property to follow, such as words or qed, or a column of numbers in properties.csv, states.csv or "
+        "samples.csv (default: all of them)",
+    )
+    command.add_argument(
+        "--properties",
+        type=Path,
+        metavar="FILE.csv",
+        help="properties.csv from the campaign's page; pictures can only be measured there",
+    )
+    command.add_argument(
+        "--cluster",
+        choices=CLUSTERS,
+        metavar="|".join(CLUSTERS),
+        help="votes that may depend on each other, and share one bootstrap weight (default: prompt where the objects "
+        "answer several prompts, else chain)",
+    )
+    command.add_argument("--seed", type=seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
+    command.add_argument(
+        "--resamples",
+        type=positive,
+        default=1_000,
+        metavar="N",
+        help="bootstrap resamples behind the intervals (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run it, and print what it has found or written."""
+    from sampler.diagnostics.report import diagnose
+    from sampler.record.reader import read_properties, read_record
+
+    record = read_record(options.export)
+    if options.properties is not None:
+        record = replace(record, properties=read_properties(options.properties))
+    rng = np.random.default_rng(options.seed)
+    for line in diagnose(record, rng, options.column, options.resamples, options.cluster):
+        print(line)

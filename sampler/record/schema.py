@@ -1,0 +1,231 @@
+"""The tables of an export: every column once, with how its cells are written and read.
+
+The application writes through `Table.row`, which takes a value for each column, or through `Table.ordered`, which takes
+what is a cell already; `reader.py` reads through `Table.unescape`. `docs/record-format.md` says what each column means.
+
+No spreadsheet may run a cell as a formula, and nothing may be lost. A text of unknown origin gets one apostrophe in
+front if what a spreadsheet would look at first, behind white space and characters that show nothing, is one of
+= + - @ or an apostrophe, in any of their widths; or a semicolon, which starts a new cell where semicolons separate; or
+if it begins with a tab, the end of a line or another control character, which spreadsheets skip or split at.
+
+Reading takes one apostrophe away wherever there is one. A text that begins with an apostrophe always gets another, so
+nothing is lost, and a record that was written when fewer texts were protected is read alike. Numbers that we write
+ourselves are left alone.
+"""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+Cell = str | int | float | None
+"""What `csv.writer` writes: of a number every digit, so that reading gives the same number; of None an empty cell."""
+
+# Most texts begin with one of these, and whoever looks no further saves most of the time.
+_PLAIN = frozenset(string.ascii_letters + string.digits)
+_DANGEROUS = frozenset("=+-@';")
+# White space, and what shows nothing: control and format characters, such as a zero-width space.
+_UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
+# The minus of mathematics has no narrow form in Unicode's tables.
+_MINUS = "\N{MINUS SIGN}"
+
+
+class Moment(Protocol):
+    """A date and time with its zone."""
+
+    def isoformat(self, *, timespec: str) -> str:
+        """Return it as ISO 8601 writes it."""
+        ...
+
+
+def escaped(text: str) -> str:
+    """Return the cell to write for a text of unknown origin."""
+    return text if text[:1] in _PLAIN or not _is_dangerous(text) else f"'{text}"
+
+
+def unescaped(cell: str) -> str:
+    """Return the text of a cell that `escaped` has made."""
+    return cell.removeprefix("'")
+
+
+def _is_dangerous(text: str) -> bool:
+    if unicodedata.category(text[:1] or "a") == "Cc":
+        return True
+    seen = next((character for character in text if unicodedata.category(character) not in _UNSEEN), "")
+    # Full-width and small forms are, in this normal form, the plain character.
+    return seen == _MINUS or bool(_DANGEROUS.intersection(unicodedata.normalize("NFKC", seen)))
+
+
+# What a column holds, and the cell that it writes for a value; None is an empty cell.
+
+
+def _whole(value: int | None) -> Cell:
+    return "" if value is None else value
+
+
+def wholes(values: Iterable[int]) -> str:
+    """Return whole numbers, one a judge or neighbour, as the record writes them."""
+    return " ".join(map(str, values))
+
+
+def _number(value: float | None) -> Cell:
+    """Write every digit, so that reading gives the same number."""
+    return "" if value is None else repr(value)
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Return numbers, one a judge, as the record writes them."""
+    return " ".join(map(repr, values))
+
+
+def _yes_or_no(value: bool) -> Cell:
+    return int(value)
+
+
+def moment(value: Moment | None) -> str:
+    """Return a moment as the record writes it; empty if there is none."""
+    return "" if value is None else value.isoformat(timespec="milliseconds")
+
+
+def _word(value: str) -> Cell:
+    """Write one of our own words, which no spreadsheet can mistake."""
+    return value
+
+
+def _measure(value: float | str | None) -> Cell:
+    return escaped(value) if isinstance(value, str) else _number(value)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name in the header, and how it writes a value."""
+
+    name: str
+    cell: Callable[[Any], Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file of the record, its columns in order."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return f"{self.name}.csv"
+
+    @property
+    def header(self) -> list[Cell]:
+        """The first row."""
+        return [column.name for column in self.columns]
+
+    def row(self, **values: Any) -> list[Cell]:
+        """Return the cells for a value of each column, in the columns' order.
+
+        Raises:
+            KeyError: a column has no value.
+            TypeError: a value is of no column.
+        """
+        ordered = self.ordered(**values)
+        return [column.cell(value) for column, value in zip(self.columns, ordered, strict=True)]
+
+    def ordered(self, **values: Any) -> list[Any]:
+        """Return what is given for each column as it is, in the columns' order: cells, or what will give the cells.
+
+        Raises:
+            KeyError: a column has no value.
+            TypeError: a value is of no column.
+        """
+        if len(values) > len(self.columns):
+            raise TypeError(f"{self.file} has no column {(values.keys() - set(self.header)).pop()}")
+        return [values[column.name] for column in self.columns]
+
+    def unescape(self, row: dict[str, str]) -> None:
+        """Take the apostrophes from the texts of a row that was read, in place; columns that it lacks stay missing."""
+        for column in self.columns:
+            if column.cell is escaped and column.name in row:
+                row[column.name] = unescaped(row[column.name])
+
+    def with_measures(self, names: Iterable[str]) -> Table:
+        """Return the table with a further column for each property that was measured."""
+        return replace(self, columns=(*self.columns, *(Column(name, _measure) for name in names)))
+
+
+MEAN_RATINGS = ("current_ratings", "proposal_ratings")
+"""Of steps.csv: the mean ratings that a verdict was computed from, one a judge, where the rule rates."""
+VOTES = Table(
+    "votes",
+    (
+        Column("chain", _whole),
+        Column("step", _whole),
+        Column("number", _whole),
+        Column("judge", _whole),
+        Column("question", escaped),
+        Column("annotator", _whole),
+        Column("proposal_side", _word),
+        Column("chosen_side", _word),
+        Column("for_proposal", _yes_or_no),
+        Column("elapsed_ms", _whole),
+        Column("cast_at", moment),
+        Column("endpoint", escaped),
+        Column("slot", _whole),
+        Column("preference", _number),
+        Column("asks", _whole),
+        Column("identity", _whole),
+    ),
+)
+STEPS = Table(
+    "steps",
+    (
+        Column("chain", _whole),
+        Column("step", _whole),
+        Column("current", _whole),
+        Column("proposal", _whole),
+        Column("log_r0", _number),
+        Column("uniform", _number),
+        Column("budgets", wholes),
+        Column("votes_cast", wholes),
+        Column("votes_for", wholes),
+        Column("verdict", _word),
+        Column("opened_at", moment),
+        Column("decided_at", moment),
+        *(Column(name, numbers) for name in MEAN_RATINGS),
+    ),
+)
+STATES = Table(
+    "states",
+    (
+        Column("state", _whole),
+        Column("weight", _number),
+        Column("neighbours", wholes),
+        Column("content", escaped),
+        Column("code", escaped),
+    ),
+)
+SAMPLES = Table(
+    "samples",
+    (Column("chain", _whole), Column("step", _whole), Column("state", _whole), Column("content", escaped)),
+)
+RATINGS = Table(
+    "ratings",
+    (
+        Column("state", _whole),
+        Column("judge", _whole),
+        Column("slot", _whole),
+        Column("rating", _whole),
+        Column("asks", _whole),
+        Column("endpoint", escaped),
+        Column("rated_at", moment),
+        Column("identity", _whole),
+    ),
+)
+TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
+"""In the order in which an export has them."""
+PROPERTIES = Table("properties", (Column("state", _whole), Column("content", escaped)))
+"""Beside the record, not part of it: what was measured of the objects; see `Table.with_measures`."""
+RECIPE, JUDGES = "recipe.json", "judges.json"

@@ -1,0 +1,111 @@
+"""A record's votes, from which a replay recomputes the verdicts of a rule that counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import partial
+from typing import Any
+
+from sampler.acceptance import Verdict
+from sampler.chain import Comparison, Tally, tell
+from sampler.judges.presentations import draws_of, presentations_of
+from sampler.recipe import Recipe
+from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, step_key
+
+
+class VoteEvidence:
+    """Each step's counted votes in order.
+
+    Raises:
+        KeyError: a row lacks a column.
+        ValueError: a cell is not what its column holds, or there are ratings.
+    """
+
+    def __init__(self, recipe: Recipe, tables: Tables) -> None:
+        if tables.ratings:
+            raise ValueError("ratings.csv must be empty where votes decide")
+        self._recipe, self._votes_of = recipe, tables.counted_votes
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict of the step's votes; see `Evidence`."""
+        cast = self._votes_of.get((comparison.chain, comparison.step), [])
+        yield from _compare_voters(comparison, cast)
+        tally, verdict = yield from _count(comparison, cast)
+        yield from compare_outcome(comparison, row, tally, verdict)
+        return verdict
+
+    def compare_vote(self, row: Row) -> Iterator[Difference]:
+        """Compare a vote's question with its judge's, and for_proposal with its sides; see `Evidence`."""
+        judges = self._recipe.judges
+        judge, name = int(row["judge"]), f"vote {row['number']}" if row["number"] else "a late vote"
+        if not 0 <= judge < len(judges):
+            raise ValueError(f"judge must be 0 to {len(judges) - 1}, not {judge}")
+        question, for_proposal = judges[judge].question, str(int(_is_for_proposal(row)))
+        if row["question"] != question:
+            yield Difference(*step_key(row), f"{name}'s question", f"“{row['question']}”", f"“{question}”")
+        if row["for_proposal"] != for_proposal:
+            yield Difference(*step_key(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal)
+        if not row["annotator"]:
+            yield from _compare_slot(self._recipe, row, judge, name)
+
+
+def _is_for_proposal(vote: Row) -> bool:
+    """Return what a vote's sides say.
+
+    Raises:
+        ValueError: a side is neither left nor right.
+    """
+    for column in ("proposal_side", "chosen_side"):
+        if vote[column] not in ("left", "right"):
+            raise ValueError(f"{column} must be left or right, not “{vote[column]}”")
+    return vote["chosen_side"] == vote["proposal_side"]
+
+
+def _compare_voters(comparison: Comparison[Any], cast: list[Row]) -> Iterator[Difference]:
+    differs = partial(Difference, comparison.chain, comparison.step)
+    answered: set[tuple[int, str]] = set()
+    for expected, vote in enumerate(cast, start=1):
+        name = f"vote {vote['number']}"
+        if int(vote["number"]) != expected:
+            yield differs(name, vote["number"], str(expected))
+        answer = int(vote["judge"]), vote["annotator"] or f"slot {vote['slot']}"
+        if answer in answered:
+            whose = f"annotator {vote['annotator']}" if vote["annotator"] else f"the model for slot {vote['slot']}"
+            yield differs(name, "counted", f"not counted: a second vote of {whose}")
+        answered.add(answer)
+
+
+def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference, None, tuple[Tally, Verdict]]:
+    """Return the tally of the votes that count and the verdict it gives."""
+    tally = Tally.empty(len(comparison.budgets))
+    verdict = tell(comparison, tally)
+    for vote in cast:
+        judge = int(vote["judge"])
+        counted = tally.add(judge, _is_for_proposal(vote))
+        if verdict is not Verdict.UNDECIDED:
+            problem = f"not counted: {verdict.value} was settled before it"
+        elif counted.votes_cast[judge] > comparison.budgets[judge]:
+            problem = f"not counted: judge {judge} has used its budget"
+        else:
+            tally, verdict = counted, tell(comparison, counted)
+            continue
+        yield Difference(comparison.chain, comparison.step, f"vote {vote['number']}", "counted", problem)
+    return tally, verdict
+
+
+def _compare_slot(recipe: Recipe, row: Row, judge: int, name: str) -> Iterator[Difference]:
+    """Compare a model's vote with what its slot says: which object it showed first and, drawn from p, what it is."""
+    slot, asked = int(row["slot"]), (recipe.seed, *step_key(row), recipe.budgets, judge)
+    if not 0 <= slot < recipe.judges[judge].budget:
+        raise ValueError(f"slot must be 0 to {recipe.judges[judge].budget - 1}, not {slot}")
+    side = "left" if presentations_of(*asked, recipe.judges[judge].order)[slot] else "right"
+    if row["proposal_side"] != side:
+        yield Difference(*step_key(row), f"{name}'s proposal_side", row["proposal_side"], side)
+    if row["preference"]:
+        drawn = int(draws_of(*asked)[slot] < float(row["preference"]))
+        if int(_is_for_proposal(row)) != drawn:
+            yield Difference(
+                *step_key(row), f"{name}'s answer", str(int(_is_for_proposal(row))), f"{drawn}, drawn from p"
+            )

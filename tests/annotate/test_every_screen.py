@@ -1,0 +1,53 @@
+"""What every screen of the voting page offers, checked over the registry."""
+
+import uuid
+
+import pytest
+from django.template.loader import get_template
+
+from prefmh_web.annotate.screens import SCREENS, ResponseError, response_in, screen_for
+from prefmh_web.annotate.visit import visit_of
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.models import Annotator
+
+
+@pytest.fixture
+def annotator(campaign):
+    return Annotator.objects.create(campaign=campaign, invitation=campaign.invitations.get())
+
+
+def test_a_choice_belongs_to_one_screen():
+    choices = [choice for screen in SCREENS for choice in screen.choices]
+    assert len(choices) == len(set(choices))
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
+def test_a_screen_has_a_template_and_reads_each_of_its_choices(screen):
+    assert get_template(f"annotate/screens/{screen.name}.html")
+    for choice in screen.choices:
+        fields = {"choice": choice, "lease": str(uuid.uuid4())}
+        assert response_in(fields) == screen.parse(fields)
+
+
+def test_a_choice_of_no_screen_is_refused_with_all_that_there_are():
+    with pytest.raises(ResponseError, match="choice must be left, right, skip or continue"):
+        response_in({"choice": "up"})
+
+
+def test_whatever_happens_some_screen_is_due(annotator, campaign):
+    shown = [screen_for(annotator.pk)]
+    for change in (lifecycle.pause, lifecycle.resume):
+        change(campaign)
+        shown.append(screen_for(annotator.pk))
+    assert [screen.standing for screen in shown] == ["pair", "pair", "pair"]
+    assert all('id="panel"' in screen.html() for screen in shown)
+    assert SCREENS[-1].is_due(visit_of(annotator.pk))
+
+
+def test_a_person_who_rests_continues(annotator):
+    Annotator.objects.filter(pk=annotator.pk).update(resting=True)
+    resting = screen_for(annotator.pk)
+    assert resting.standing == "resting"
+    assert "Are you still there?" in resting.html()
+    response_in({"choice": "continue"}).respond(annotator)
+    assert screen_for(annotator.pk).standing == "pair"

@@ -1,0 +1,140 @@
+"""A finished campaign of a catalog with as many votes as asked for, written into the tables by a few statements.
+
+The record looks like one that people made: chains in step with each other, moves that follow from the verdicts, votes
+numbered and on changing sides. The database draws what was voted, and the verdicts take turns, so it does not replay.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.contrib.auth import get_user_model
+from django.db import connection, transaction
+
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Judge, State
+
+OBJECTS, CHAINS, PEOPLE = 1000, 10, 40
+# Seconds between two votes.
+_PACE = 0.731
+_FIELDS = {
+    "postgresql": {
+        "uniform": "random()",
+        "side": "(ARRAY['left', 'right'])[1 + floor(2 * random())::int]",
+        "key": "gen_random_uuid()",
+        "moment": "timestamptz '2026-01-01 00:00:00.000417+00' + {} * interval '1 second'",
+    },
+    "sqlite": {
+        "uniform": "(random() & 9007199254740991) / 9007199254740992.0",
+        "side": "CASE WHEN random() & 1 THEN 'left' ELSE 'right' END",
+        "key": "lower(hex(randomblob(16)))",
+        "moment": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 1767225600 + {}, 'unixepoch') || '417'",
+    },
+}
+# Every odd step is accepted: a chain stands where the step before proposed, or the one before that.
+_STEPS = """
+    INSERT INTO campaigns_comparison
+        (chain_id, step, current_id, proposal_id, log_r0, uniform, opened_at, verdict, decided_at, is_askable)
+    WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(steps)s),
+    walk AS (SELECT i, i %% %(chains)s AS place, 1 + i / %(chains)s AS step FROM numbers)
+    SELECT h.id, w.step, c.id, p.id, {uniform}, {uniform}, {opened},
+        CASE w.step %% 2 WHEN 1 THEN 'accept' ELSE 'reject' END, {decided}, {no}
+    FROM walk w
+    JOIN campaigns_chain h ON h.campaign_id = %(campaign)s AND h.place = w.place
+    JOIN campaigns_state c ON c.campaign_id = %(campaign)s
+        AND c.place = (w.place * 31 + (w.step - w.step %% 2) * 7) %% %(objects)s
+    JOIN campaigns_state p ON p.campaign_id = %(campaign)s
+        AND p.place = (w.place * 31 + (w.step + 1) * 7) %% %(objects)s
+    ORDER BY i
+"""
+_VOTES = """
+    INSERT INTO campaigns_vote
+        (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms, cast_at)
+    WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(votes)s)
+    SELECT {key}, %(first)s + i / %(budget)s, %(judge)s, %(person)s + (i * 7) %% %(people)s, 1 + i %% %(budget)s,
+        {side}, {side}, 400 + i %% 20011 * 7919 %% 20011, {cast}
+    FROM numbers ORDER BY i
+"""
+
+
+def make_record(votes: int, budget: int) -> Campaign:
+    """Return a new campaign of one question with `votes` votes, `budget` of them to a step."""
+    campaign = _make_campaign(-(-votes // budget), budget)
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # A million foreign keys are right as they are made; to check them takes most of the time.
+            cursor.execute("SET LOCAL session_replication_role = replica")
+        _fill(cursor, campaign, votes, budget)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # As autovacuum does after a while.
+            cursor.execute("ANALYZE")
+    return campaign
+
+
+def _make_campaign(steps: int, budget: int) -> Campaign:
+    length = -(-steps // CHAINS)
+    recipe = {
+        "version": 2,
+        "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
+        "kernel": {"kind": "neighbours"},
+        "judges": [{"question": "Which is darker?", "budget": budget}],
+        "rule": {"kind": "n-vote"},
+        "chains": CHAINS,
+        "steps": length,
+        "seed": 20261121,
+    }
+    now = datetime.now(UTC)
+    owner = get_user_model().objects.create_user(f"ada-{Campaign.objects.count()}")
+    campaign = Campaign.objects.create(
+        owner=owner, name="Large", recipe=recipe, status="finished", started_at=now, finished_at=now
+    )
+    Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", budget=budget)
+    states = State.objects.bulk_create(_state(campaign, place) for place in range(OBJECTS))
+    Chain.objects.bulk_create(_chain(campaign, states, place, steps, length) for place in range(CHAINS))
+    Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(PEOPLE))
+    return campaign
+
+
+def _state(campaign: Campaign, place: int) -> State:
+    text = f"The house number {place}, which stood beside the old road, was dark; nobody had lit a lamp."
+    neighbours = [(place + step) % OBJECTS for step in (1, 2, OBJECTS - 1)]
+    return State(campaign=campaign, place=place, content=text, weight=1.0, neighbours=neighbours)
+
+
+def _chain(campaign: Campaign, states: list[State], place: int, steps: int, length: int) -> Chain:
+    """Return a chain that has decided its share of all steps, as `_STEPS` writes them."""
+    step = (steps - place + CHAINS - 1) // CHAINS
+    start, head = (states[(place * 31 + moved * 7) % OBJECTS] for moved in (0, step + step % 2))
+    return Chain(campaign=campaign, place=place, start=start, head=head, length=length, step=step)
+
+
+def _fill(cursor, campaign: Campaign, votes: int, budget: int) -> None:
+    fields = _FIELDS[connection.vendor]
+    steps = -(-votes // budget)
+    moment = fields["moment"].format
+    # As many seconds as the votes before it took.
+    opened, decided, cast = (
+        moment(f"(i * {_PACE * budget})"),
+        moment(f"((i + 9) * {_PACE * budget})"),
+        moment(f"(i * {_PACE})"),
+    )
+    no = "false" if connection.vendor == "postgresql" else "0"
+    cursor.execute(
+        _STEPS.format(uniform=fields["uniform"], opened=opened, decided=decided, no=no),
+        {"steps": steps, "chains": CHAINS, "objects": OBJECTS, "campaign": campaign.pk},
+    )
+    cursor.execute(
+        "SELECT min(c.id) FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id"
+        " WHERE h.campaign_id = %s",
+        [campaign.pk],
+    )
+    [first] = cursor.fetchone()
+    values = {
+        "votes": votes,
+        "budget": budget,
+        "first": first,
+        "judge": campaign.judges.get().pk,
+        "person": campaign.annotators.earliest("pk").pk,
+        "people": PEOPLE,
+    }
+    cursor.execute(_VOTES.format(key=fields["key"], side=fields["side"], cast=cast), values)

@@ -1,0 +1,142 @@
+"""One run: the servers of one revision, started afresh, under a crowd; its figures are what `load --json` prints."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import load_cores, load_floor, load_scenes
+from tests.benchmarks.load_cores import Cores
+from tests.benchmarks.load_crowd import Crowd
+from tests.benchmarks.load_floor import quantiles
+from tests.benchmarks.load_measure import Measured, put_load
+from tests.benchmarks.load_revisions import Revision
+from tests.benchmarks.load_stage import Stage
+from tests.support.engines import DURABLE, WITHOUT_FSYNC
+
+# The share of the offered load that has to be reached for a run to count.
+REACHED = 0.97
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is put on a revision's servers, and on which cores; times in seconds."""
+
+    sockets: int
+    chains: int
+    budget: int
+    think_s: float
+    seconds: int
+    warm_up_s: int
+    webs: int
+    is_durable: bool
+    is_pinned: bool
+
+    @property
+    def offered_per_s(self) -> float:
+        return load_scenes.offered_per_s(self.sockets, self.chains, self.budget, self.think_s)
+
+    @property
+    def floor_s(self) -> int:
+        """How long pgbench runs."""
+        return max(5, self.seconds // 4)
+
+
+def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict:
+    """Return the figures of one run; pgbench's too, if it is to run for some seconds.
+
+    Args:
+        seed: of the voters' think times and choices.
+    """
+    cores = load_cores.apart() if load.is_pinned else load_cores.shared()
+    with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
+        stage = Stage(Path(folder), load.webs, revision.checkout, DURABLE if load.is_durable else WITHOUT_FSYNC)
+        try:
+            found = _described(revision, load) | _measured(stage, load, cores, seed)
+            if floor_s:
+                found["pgbench"] = _of_floor(stage, found["votes_per_s"], floor_s, cores)
+            return found
+        finally:
+            stage.stop()
+
+
+def _measured(stage: Stage, load: Load, cores: Cores, seed: int) -> dict:
+    with load_cores.on(cores.servers):
+        stage.start()
+        [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget))
+    with load_cores.on(cores.voters):
+        crowd = Crowd(campaign.seats, load.think_s, seed)
+        measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
+    window = measured.before.at, measured.after.at
+    return {
+        "cores": {"servers": stage.cores(), "voters": sorted(cores.voters)},
+        "postgresql": {name: stage.query(f"SHOW {name}")[0][0] for name in ("fsync", "synchronous_commit")},
+        "load_average": os.getloadavg()[0],
+        "lost_sockets": crowd.seen.lost,
+        **_of_votes(measured, load, crowd.seen.thinking_between(*window)),
+        "acknowledged_ms": in_ms(crowd.seen.answers_between(*window)),
+        **_of_processes(measured),
+    }
+
+
+def _described(revision: Revision, load: Load) -> dict:
+    return {
+        "commit": revision.commit,
+        "changed_since": revision.is_changed,
+        "sockets": load.sockets,
+        "chains": load.chains,
+        "budget": load.budget,
+        "think_s": load.think_s,
+        "seconds": load.seconds,
+        "warm_up_s": load.warm_up_s,
+        "webs": load.webs,
+        "pinned": load.is_pinned,
+        "durable": load.is_durable,
+    }
+
+
+def _of_votes(measured: Measured, load: Load, thinking: float) -> dict:
+    # By how many people think, not by the votes: the chance of think times alone moves those of a minute by some 2 %.
+    reached = thinking / (load.offered_per_s * load.think_s)
+    return {
+        "votes": measured.votes,
+        "votes_per_s": measured.votes / measured.seconds,
+        "verdicts_per_s": measured.verdicts / measured.seconds,
+        "offered_per_s": load.offered_per_s,
+        "reached": reached,
+        "offered_load_reached": reached >= REACHED,
+    }
+
+
+def _of_processes(measured: Measured) -> dict:
+    each = {name: 1000 * seconds / measured.votes for name, seconds in measured.processor_s.items()}
+    return {
+        "processor_ms_a_vote": each | {"all": sum(each.values())},
+        "voters_ms_a_vote": 1000 * measured.voters_s / measured.votes,
+        "statements_a_vote": measured.statements_a_vote,
+        "memory_mib": {
+            name: {"start": memory.start, "end": memory.end, "slope_a_minute": memory.slope, "risen": memory.risen}
+            for name, memory in measured.memory.items()
+        },
+    }
+
+
+def _of_floor(stage: Stage, per_s: float, seconds: int, cores: Cores) -> dict:
+    stage.stop_serving()
+    with load_cores.on(cores.voters):
+        floor = load_floor.measure(stage, per_s, seconds)
+    return {
+        "votes_per_s": floor.per_s,
+        "most_votes_per_s": floor.most_per_s,
+        "acknowledged_ms": in_ms(floor.seconds),
+        "processor_ms_a_vote": {"PostgreSQL": 1000 * floor.processor_s},
+        "statements_a_vote": floor.statements,
+    }
+
+
+def in_ms(seconds: list[float]) -> dict[str, float]:
+    """Return the quantiles of some times by name, in milliseconds."""
+    return {name: 1000 * float(value) for name, value in zip(("p50", "p95", "p99"), quantiles(seconds), strict=True)}

@@ -1,0 +1,38 @@
+"""The campaigns that a load is put on."""
+
+from __future__ import annotations
+
+from tests.benchmarks.load_stage import Wanted
+
+_TEXTS = 200
+# The busy campaign always wants votes; in the scarce one every vote is a verdict and somebody always waits for it.
+_BUSY_JUDGES = [{"question": "Which is darker?", "budget": 4}, {"question": "Which is better?", "budget": 2}]
+_SCARCE_JUDGES = [{"question": "Which is darker?", "budget": 1}]
+_SOCKETS_PER_SCARCE_CHAIN = 2
+# Of the campaign that revisions are compared in.
+_COMPARED_TEXTS = 1000
+
+
+def busy(people: int, chains: int) -> Wanted:
+    """A campaign that always has a question for everybody."""
+    return Wanted(people, chains, _TEXTS, _BUSY_JUDGES)
+
+
+def scarce(people: int) -> Wanted:
+    """A campaign in which somebody always waits."""
+    return Wanted(people, max(1, people // _SOCKETS_PER_SCARCE_CHAIN), _TEXTS, _SCARCE_JUDGES)
+
+
+def of_one_judge(people: int, chains: int, budget: int) -> Wanted:
+    """A campaign with a thousand texts and one judge."""
+    return Wanted(people, chains, _COMPARED_TEXTS, [{"question": "Which is darker?", "budget": budget}])
+
+
+def offered_per_s(people: int, chains: int, budget: int, think_s: float) -> float:
+    """Return the votes per second of people who never wait for a server, in a campaign of one judge.
+
+    The people are the bound, or the chains: a step takes as long as the slowest of its voters, who think at the same
+    time. The greatest of n exponential times has the mean 1 + 1/2 + ... + 1/n times theirs (Rényi 1953).
+    """
+    slowest = think_s * sum(1 / place for place in range(1, budget + 1))
+    return min(people / think_s, chains * budget / slowest)

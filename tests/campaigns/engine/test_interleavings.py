@@ -1,0 +1,162 @@
+"""Votes, skips, expiries, removals and pauses at once, with a scheduler that lets one statement pass after another.
+
+Each actor stops before every statement until it is its turn. One that waits for a lock in the database is left alone,
+and the others go on. Whatever the order: no vote is lost, doubled or in vain, and every step is as its votes say.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from prefmh_web.annotate.screens import screen_after
+from prefmh_web.annotate.screens.pair import PairResponse
+from prefmh_web.campaigns.engine import leases, open_comparisons, statements
+from prefmh_web.campaigns.lifecycle import access, pause, resume
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.started import started_campaign
+from tests.support.record import assert_record_is_whole
+from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+
+pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
+
+PEOPLE, ROUNDS = 6, 12
+# Who has not come to the next statement by then waits for a lock.
+A_STATEMENT_S = 0.03
+PATIENCE_S = 60
+DOINGS = ("vote", "skip", "expire", "remove")
+
+
+class Actor(threading.Thread):
+    """Something that is done to the record, one statement at a time."""
+
+    def __init__(self, work: Callable[[], object], changed: threading.Condition) -> None:
+        super().__init__(daemon=True)
+        self._work, self._changed = work, changed
+        self.stands = self.is_done = self._may_go = False
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            with connection.execute_wrapper(self._stop_before):
+                self._work()
+        except Exception as error:  # noqa: BLE001 - told by the test
+            self.error = error
+        finally:
+            connection.close()
+            with self._changed:
+                self.is_done = True
+                self._changed.notify_all()
+
+    def go_on(self) -> None:
+        """Let one statement pass; wait until it is done, or waits for a lock."""
+        self.stands, self._may_go = False, True
+        self._changed.notify_all()
+        self._changed.wait_for(lambda: self.stands or self.is_done, A_STATEMENT_S)
+
+    def _stop_before(self, execute, sql, params, many, context) -> object:
+        with self._changed:
+            self.stands = True
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: self._may_go, PATIENCE_S), "the scheduler has gone"
+            self._may_go = False
+        return execute(sql, params, many, context)
+
+
+def interleave(rng: np.random.Generator, works: list[Callable[[], object]]) -> list[Exception]:
+    """Do all of them at once, a statement of this and then one of that; return what was raised."""
+    changed = threading.Condition()
+    actors = [Actor(work, changed) for work in works]
+    with changed:
+        for actor in actors:
+            actor.start()
+        while not all(actor.is_done for actor in actors):
+            standing = [actor for actor in actors if actor.stands]
+            if standing:
+                standing[rng.integers(len(standing))].go_on()
+            else:
+                # All wait for locks, or have just ended.
+                changed.wait(A_STATEMENT_S)
+    return [actor.error for actor in actors if actor.error]
+
+
+@pytest.fixture
+def campaign(researcher) -> Campaign:
+    judges = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 1}]
+    return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
+
+
+def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, set]]:
+    """Let things happen at once, again and again; yield what was raised, which votes were cast, and which leases were
+    ended by somebody else meanwhile.
+    """
+    rng = np.random.default_rng(seed)
+    for _ in range(ROUNDS):
+        # The pairs of those who were there before are free again.
+        Lease.objects.filter(ended_at__isnull=True).update(expires_at=timezone.now())
+        leases.expire()
+        wait_until_idle()
+        voted, ended, works = set(), set(), []
+        for person in [Annotator.objects.create(campaign=campaign) for _ in range(PEOPLE)]:
+            if lease := leases.take(person):
+                doing = str(rng.choice(DOINGS, p=(0.6, 0.2, 0.1, 0.1)))
+                works += _works(doing, person, lease, Side.LEFT if rng.random() < 0.5 else Side.RIGHT)
+                (voted if doing == "vote" else ended).add(lease.key)
+        # The first vote's lease runs out while it is on its way.
+        if voted and rng.random() < 0.5:
+            late = min(voted)
+            ended.add(late)
+            works += _works("expire", None, Lease.objects.get(key=late), Side.LEFT)
+        if rng.random() < 0.3:
+            works.append(lambda: pause(Campaign.objects.get(pk=campaign.pk)))
+        errors = interleave(rng, works)
+        campaign.refresh_from_db()
+        if campaign.status == Campaign.Status.PAUSED:
+            resume(campaign)
+        yield errors, voted, ended
+        wait_until_idle()
+
+
+def _works(doing: str, person: Annotator | None, lease: Lease, side: Side) -> list[Callable[[], object]]:
+    if doing == "expire":
+        Lease.objects.filter(key=lease.key).update(expires_at=timezone.now())
+        return [leases.expire]
+    if doing == "remove":
+        return [lambda: access.remove(person)]
+    return [lambda: screen_after(PairResponse(lease.key, side if doing == "vote" else None, 900), person)]
+
+
+def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, ended: set) -> None:
+    assert not errors
+    assert_record_is_whole(campaign)
+    assert voted == set(Vote.objects.filter(key__in=voted).values_list("key", flat=True))
+    in_vain = Vote.objects.filter(number__isnull=True).exclude(key__in=ended)
+    assert not in_vain.filter(key__in=voted).exists()
+    for comparison in Comparison.objects.filter(verdict__isnull=True, chain__campaign=campaign):
+        opened = open_comparisons.on(comparison.pk, campaign)
+        assert all(opened.asked(judge) <= judge.budget for judge in started_campaign(campaign).judges)
+        assert comparison.is_askable == opened.has_room_for_somebody()
+
+
+def assert_nothing_goes_wrong(campaign: Campaign, *seeds: int) -> None:
+    for seed in seeds:
+        for errors, voted, ended in run(campaign, seed):
+            assert_all_is_well(campaign, errors, voted, ended)
+
+
+def test_nothing_is_lost_doubled_or_in_vain_in_any_order(campaign):
+    assert_nothing_goes_wrong(campaign, 1, 2)
+    assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=campaign).count() > ROUNDS
+
+
+@pytest.mark.parametrize("name", ["COMPARISON_OF_LEASE", "PAIR"])
+def test_without_a_lock_it_shows(campaign, monkeypatch, name):
+    unlocked = dataclasses.replace(getattr(statements, name), locks="")
+    monkeypatch.setattr(statements, name, unlocked)
+    with pytest.raises(AssertionError):
+        assert_nothing_goes_wrong(campaign, 1, 2, 3)

@@ -1,0 +1,135 @@
+"""What happens when two transactions want the same rows: one passes by, gives way, or is tried again."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine.open_comparisons import wanted_by
+from prefmh_web.campaigns.engine.transactions import ATTEMPTS, retried_after_conflicts
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease
+from tests.support.stack import make_campaign, make_recipe
+
+row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
+
+
+def conflict() -> OperationalError:
+    error = OperationalError("could not serialize access due to concurrent update")
+    error.__cause__ = psycopg.errors.SerializationFailure()
+    return error
+
+
+@pytest.mark.parametrize("failures", [0, 1, ATTEMPTS - 1])
+def test_a_transaction_that_gave_way_is_tried_again(transactional_db, failures):
+    errors = [conflict() for _ in range(failures)]
+
+    @retried_after_conflicts
+    def work() -> str:
+        if errors:
+            raise errors.pop()
+        return "done"
+
+    assert work() == "done"
+
+
+@pytest.mark.parametrize("error", [conflict(), OperationalError("the server closed the connection")])
+def test_what_keeps_failing_or_is_no_conflict_is_raised(transactional_db, error):
+    calls = []
+
+    @retried_after_conflicts
+    def work() -> None:
+        calls.append(1)
+        raise error
+
+    with pytest.raises(OperationalError):
+        work()
+    assert len(calls) == (ATTEMPTS if error.__cause__ else 1)
+
+
+def test_inside_a_larger_transaction_nothing_is_tried_again(transactional_db):
+    calls = []
+
+    @retried_after_conflicts
+    def work() -> None:
+        calls.append(1)
+        raise conflict()
+
+    with pytest.raises(OperationalError), transaction.atomic():
+        work()
+    assert len(calls) == 1
+
+
+@row_locks
+def test_a_real_deadlock_ends_with_both_done(campaign):
+    first, second = Annotator.objects.create(campaign=campaign), Annotator.objects.create(campaign=campaign)
+    both_hold_one = threading.Barrier(2)
+    attempts = []
+
+    @retried_after_conflicts
+    def wake(one: Annotator, other: Annotator) -> None:
+        with transaction.atomic():
+            Annotator.objects.filter(pk=one.pk).update(resting=True)
+            attempts.append(1)
+            if len(attempts) <= 2:
+                both_hold_one.wait(20)
+            Annotator.objects.filter(pk=other.pk).update(resting=True)
+
+    def in_thread(*arguments: Annotator) -> None:
+        try:
+            wake(*arguments)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=in_thread, args=pair) for pair in ((first, second), (second, first))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(attempts) == 3
+    assert Annotator.objects.filter(resting=True).count() == 2
+
+
+@row_locks
+def test_a_comparison_that_somebody_holds_is_passed_by(campaign):
+    held, _ = next(wanted_by(Annotator.objects.create(campaign=campaign)))
+    with holding(held):
+        lease = leases.take(Annotator.objects.create(campaign=campaign))
+    assert lease.comparison_id != held.pk
+
+
+@row_locks
+def test_the_only_comparison_is_waited_for(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1))
+    [only] = Comparison.objects.filter(verdict=None)
+    annotator = Annotator.objects.create(campaign=campaign)
+    found = []
+
+    def look() -> None:
+        try:
+            found.append(leases.take(annotator))
+        finally:
+            connection.close()
+
+    with holding(only):
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        assert not Lease.objects.exists()
+    thread.join(20)
+    assert found[0].comparison_id == only.pk
+
+
+@contextmanager
+def holding(comparison: Comparison) -> Iterator[None]:
+    """Hold a comparison's row in another session."""
+    here = connection.settings_dict
+    where = {"host": here["HOST"], "port": here["PORT"], "user": here["USER"], "password": here["PASSWORD"]}
+    with psycopg.connect(dbname=here["NAME"], **where) as other:
+        other.execute("SELECT 1 FROM campaigns_comparison WHERE id = %s FOR NO KEY UPDATE", [comparison.pk])
+        yield

@@ -1,0 +1,109 @@
+"""What every kind of object offers, checked over the registry."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from django.core.files.storage import default_storage
+from django.http import Http404
+from django.template.loader import render_to_string
+from django.test import RequestFactory
+
+import sampler
+from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
+from prefmh_web.objects.kind import Look
+
+
+class Noise:
+    """Makes an image of noise, the same for the same seed."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def __call__(self) -> np.ndarray:
+        return np.random.default_rng(self.seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+
+
+# Two objects of each kind.
+EXAMPLES = {
+    "texts": (StoredObject("It was a dark night."), StoredObject("It was a cold <b>night</b>.")),
+    "molecules": (StoredObject("CCO"), StoredObject("c1ccccc1")),
+    "images": (StoredObject("one", pixels=Noise(1)), StoredObject("two", pixels=Noise(2))),
+}
+every_kind = pytest.mark.parametrize("kind", OBJECT_KINDS.values(), ids=OBJECT_KINDS)
+
+
+def test_the_kinds_that_recipes_name_have_a_presenter_and_no_others():
+    assert OBJECT_KINDS.keys() == sampler.OBJECT_KINDS.keys() == EXAMPLES.keys()
+
+
+@every_kind
+def test_a_kind_has_words(kind):
+    assert kind.noun
+    assert kind.nouns
+    assert kind.source in ("row", "file")
+
+
+@every_kind
+def test_both_templates_show_each_object_escaped(kind):
+    left, right = EXAMPLES[kind.name]
+    for shown, option in zip((left, right), kind.options(left.content, right.content), strict=True):
+        chosen = render_to_string(f"objects/{kind.name}/option.html", {"option": option, "address": "/here/"})
+        small = render_to_string(f"objects/{kind.name}/thumbnail.html", {"state": shown, "address": "/here/"})
+        has_picture = kind.media(shown, Look()) is not None
+        assert ("/here/" in chosen) == ("/here/" in small) == has_picture
+        assert "<b>" not in chosen + small
+
+
+@every_kind
+@pytest.mark.parametrize("sees_pictures", [True, False])
+def test_a_model_gets_words_or_a_picture_that_it_can_see(kind, sees_pictures):
+    for shown in EXAMPLES[kind.name]:
+        exhibit = kind.exhibit(shown, sees_pictures)
+        assert exhibit.text or exhibit.picture
+        assert kind.is_picture == (not exhibit.text)
+        if exhibit.picture:
+            assert sees_pictures or kind.is_picture
+            assert exhibit.picture.media_type == "image/png"
+
+
+@every_kind
+def test_what_is_measured_is_named_alike_and_stands_in_one_line(kind):
+    first, second = (kind.measures(shown) for shown in EXAMPLES[kind.name])
+    assert list(first) == list(second)
+    line = kind.line(EXAMPLES[kind.name][0])
+    assert line
+    assert "\n" not in line
+
+
+@every_kind
+@pytest.mark.parametrize("query", ["", "?small", "?dark", "?marked&dark"])
+def test_a_browser_gets_the_picture_or_that_there_is_none(kind, query):
+    shown, beside = EXAMPLES[kind.name]
+    look = media.look_of(RequestFactory().get(f"/{query}"))
+    if kind.media(shown, Look()) is None:
+        with pytest.raises(Http404):
+            media.response(kind, shown, look, beside)
+        return
+    answer = media.response(kind, shown, look, beside)
+    assert answer["Content-Type"].startswith("image/")
+    assert answer.content
+
+
+def test_an_uploaded_image_is_sent_as_it_is_and_a_models_is_made_smaller():
+    kind = OBJECT_KINDS["images"]
+    media.store("pictures/test-every-kind.png", body := sampler.png(Noise(3)()))
+    uploaded = StoredObject("an image", picture="pictures/test-every-kind.png", media_type="image/png")
+    try:
+        assert kind.media(uploaded, Look(small=True)).body == body
+        assert kind.media(replace(uploaded, is_rendered=True), Look(small=True)).media_type == "image/webp"
+        assert kind.media(replace(uploaded, is_rendered=True), Look()).body == body
+    finally:
+        default_storage.delete("pictures/test-every-kind.png")
+
+
+def test_a_lost_file_is_no_page_and_says_so_in_the_line():
+    kind, lost = OBJECT_KINDS["images"], StoredObject("an image", picture="pictures/lost.png", media_type="image/png")
+    assert kind.line(lost) == "its picture cannot be read"
+    with pytest.raises(Http404):
+        media.response(kind, lost, Look())
