@@ -16,8 +16,6 @@ from prefmh_web.operations.bounded import begin, within
 from prefmh_web.transport import shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu")
-# A broker that is well answers within some hundredths of a second; a machine that is busy takes longer to ask.
-_PATIENCE_S = 0.7
 # Those without whose worker nothing goes on.
 NEEDED = ("default", "files")
 # Nobody knows how many workers there are, so all of this passes; the second only where one is missed.
@@ -50,7 +48,7 @@ def lengths() -> dict[str, int]:
     if settings.EMBEDDED:
         return {"in-process": running()}
     try:
-        return within(_PATIENCE_S, _lengths)
+        return within(settings.BROKER_TIMEOUT_SECONDS, _lengths)
     except _broker_errors() as error:
         raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
 
@@ -73,7 +71,7 @@ def consumers(is_urgent: bool = False) -> dict[str, set[str]]:
 def _consumers(patience_s: float) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     try:
-        answers = within(patience_s + _MORE_S, _active_queues, patience_s)
+        answers = within(max(patience_s + _MORE_S, settings.BROKER_TIMEOUT_SECONDS), _active_queues, patience_s)
     except _broker_errors() as error:
         raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
     for worker, queues in answers.items():
@@ -94,18 +92,19 @@ def try_channel_layer() -> None:
     if shared_redis.is_out():
         raise Unreachable("The channel layer does not answer (Redis is not available).")
     try:
-        within(shared_redis.PATIENCE_S, shared_redis.ask)
+        within(settings.REDIS_TIMEOUT_SECONDS, shared_redis.ask)
     except _layer_errors() as error:
         shared_redis.note_failure(error)
         raise Unreachable(f"The channel layer does not answer ({type(error).__name__}).") from error
 
 
 def _lengths() -> dict[str, int]:
-    bounds = {"socket_timeout": _PATIENCE_S, "socket_connect_timeout": _PATIENCE_S, "read_timeout": _PATIENCE_S}
+    # kombu takes parts of a second; its types say otherwise.
+    timeout: Any = settings.BROKER_TIMEOUT_SECONDS
+    bounds = {"socket_timeout": timeout, "socket_connect_timeout": timeout, "read_timeout": timeout}
     options = {**app.conf.broker_transport_options, **bounds}
-    with app.connection_for_read(connect_timeout=_PATIENCE_S, transport_options=options) as connection:
-        # kombu takes parts of a second; its types say otherwise.
-        patience: dict[str, Any] = {"max_retries": 1, "interval_start": 0.2, "timeout": _PATIENCE_S}
+    with app.connection_for_read(connect_timeout=timeout, transport_options=options) as connection:
+        patience: dict[str, Any] = {"max_retries": 1, "interval_start": 0.2, "timeout": timeout}
         connection.ensure_connection(**patience)
         return {queue: _length(connection, queue) for queue in QUEUES}
 

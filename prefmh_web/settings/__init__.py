@@ -127,6 +127,8 @@ DATABASES = {"default": _engines.database or _SQLITE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = _engines.redis_url
+REDIS_TIMEOUT_SECONDS = _engines.redis_timeout_seconds
+BROKER_TIMEOUT_SECONDS = _engines.broker_timeout_seconds
 _REDIS_LAYER = {
     "BACKEND": "prefmh_web.transport.redis_layer.RedisLayer",
     # Publishing knows no database numbers: two installations on one Redis would nudge each other.

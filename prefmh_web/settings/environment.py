@@ -18,7 +18,9 @@ Two modes, told apart by `DATABASE_URL`:
     DATABASE_POOL_SIZE   connections a process keeps in a pool: 10 for a web process, whose requests have a thread each;
                     unset for workers, which keep one connection each
     REDIS_URL       redis://host:6379/0; server: required
+    REDIS_TIMEOUT_SECONDS    how long a page waits for Redis before it goes on without it; default 0.5
     CELERY_BROKER_URL    another broker than Redis: amqp://user:password@host:5672//
+    BROKER_TIMEOUT_SECONDS   how long `doctor` and /readyz wait for the broker; default 0.7
     STATIC_ROOT     folder that `collectstatic` writes hashed files to; absent: files are served from the checkout
     LOG_FORMAT      "json" or "line"; default json in server mode
     LOG_LEVEL       of our own messages; default INFO in server mode, WARNING embedded
@@ -51,6 +53,7 @@ from prefmh_web.settings.values import (
     Networks,
     Pairs,
     Rates,
+    Seconds,
     address_of_a_site,
     demand_scheme,
 )
@@ -79,7 +82,10 @@ class Engines(_Group):
     database_url: Annotated[str, demand_scheme(("postgresql", "postgres"))] | None = None
     database_pool_size: Count = 0
     redis_url: Annotated[str, demand_scheme(_REDIS)] | None = None
+    redis_timeout_seconds: Seconds = 0.5
     celery_broker_url: Annotated[str, demand_scheme(_BROKERS)] | None = None
+    # Together with the start of Python, `doctor` tells of a broker that is out in less than two seconds.
+    broker_timeout_seconds: Seconds = 0.7
 
     @property
     def is_embedded(self) -> bool:

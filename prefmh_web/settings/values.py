@@ -1,6 +1,7 @@
 """The types of variables in the environment: each reads one text, and says what it should look like."""
 
 import ipaddress
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,6 +44,16 @@ def _count(given: Any) -> Any:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"must be a whole number, not {given!r}")
     return int(text)
+
+
+def _seconds(given: Any) -> Any:
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"must be a number of seconds above 0, not {given!r}")
+    return seconds
 
 
 def _names(given: Any) -> Any:
@@ -111,3 +122,5 @@ Rates = Annotated[Mapping[str, str], BeforeValidator(_rates)]
 """Rates by name, such as join=5000/minute."""
 Folders = Annotated[Mapping[str, Path], BeforeValidator(_folders)]
 """Folders by name: name=folder,name2=folder2."""
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+"""A number above zero; it may have decimals."""

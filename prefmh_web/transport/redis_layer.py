@@ -69,7 +69,7 @@ class RedisLayer:
 
     async def group_send(self, group: str, message: dict) -> None:
         """Give a message to the group's channels, here and in the other processes. Never waits for longer than
-        `shared_redis.PATIENCE_S`.
+        `REDIS_TIMEOUT_SECONDS`.
         """
         self._hand_out(group, message)
         if not shared_redis.is_out():

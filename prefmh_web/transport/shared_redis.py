@@ -1,7 +1,8 @@
 """The Redis that all processes share, as this process sees it: for nudges and for counting, never for the record.
 
 A Redis that is frozen refuses nothing and answers nothing. Nobody who votes waits for that: a call gives up within
-`PATIENCE_S`, and from then on `is_out()` is true and nobody calls, until a thread has found that it answers again.
+`REDIS_TIMEOUT_SECONDS`, and from then on `is_out()` is true and nobody calls, until a thread has found that it answers
+again.
 """
 
 import logging
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_S = 0.5
 _ASK_AGAIN_S = 1.0
 
 _lock = threading.Lock()
@@ -32,8 +32,8 @@ def patience() -> dict[str, Any]:
     from redis.retry import Retry
 
     return {
-        "socket_timeout": PATIENCE_S,
-        "socket_connect_timeout": PATIENCE_S,
+        "socket_timeout": settings.REDIS_TIMEOUT_SECONDS,
+        "socket_connect_timeout": settings.REDIS_TIMEOUT_SECONDS,
         "retry": Retry(NoBackoff(), 0),
     }
 

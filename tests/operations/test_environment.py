@@ -78,6 +78,12 @@ def test_a_pool_keeps_the_connections_or_django_does(read):
         (environment.Engines, {"REDIS_URL": "localhost:6379"}, "REDIS_URL must start with.*redis://"),
         (environment.Engines, {"CELERY_BROKER_URL": "sqs://"}, "CELERY_BROKER_URL must start with"),
         (environment.Engines, {"DATABASE_POOL_SIZE": "many"}, "DATABASE_POOL_SIZE must be a whole number"),
+        (
+            environment.Engines,
+            {"REDIS_TIMEOUT_SECONDS": "0"},
+            "REDIS_TIMEOUT_SECONDS must be a number of seconds above 0",
+        ),
+        (environment.Engines, {"BROKER_TIMEOUT_SECONDS": "long"}, "BROKER_TIMEOUT_SECONDS must be a number of seconds"),
         (environment.Site, {"SECRET_KEY": ""}, "SECRET_KEY must be set.*token_urlsafe"),
         (environment.Site, {"SECRET_KEY": "short"}, "SECRET_KEY must be set to at least 50"),
         (environment.Site, {"SITE_URL": ""}, "SITE_URL must be the address"),

@@ -39,6 +39,8 @@ def without_ours(environ: Mapping[str, str]) -> dict[str, str]:
         "DATABASE_POOL_SIZE",
         "REDIS_URL",
         "CELERY_BROKER_URL",
+        "REDIS_TIMEOUT_SECONDS",
+        "BROKER_TIMEOUT_SECONDS",
         "SITE_URL",
         "SECRET_KEY",
         "STATIC_ROOT",
@@ -59,6 +61,8 @@ def main(arguments: list[str]) -> int:
         servers = environment(postgres.create("prefmh"), redis.url)
         # As web processes have it: the server on a thread has others for its requests, and they keep no connection.
         servers |= {"DATABASE_POOL_SIZE": "20"}
+        # Server, worker and tests share one interpreter and a busy machine: whatever is alive may be slow to answer.
+        servers |= {"REDIS_TIMEOUT_SECONDS": "10", "BROKER_TIMEOUT_SECONDS": "10"}
         command = [sys.executable, "-m", "pytest", "-p", "tests.support.own_redis", *arguments]
         return subprocess.call(command, env={**os.environ, **servers})
 
