@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswerWords:
     """One kind of evidence. How a page shows it of a chain and of a step: `templates/decisions/<evidence>`.
 
     Args:
@@ -25,8 +25,8 @@ class Answers:
 ANSWERS = {
     answers.evidence: answers
     for answers in (
-        Answers("votes", "vote", "needed more than one reply, because a reply could not be read"),
-        Answers(
+        AnswerWords("votes", "vote", "needed more than one reply, because a reply could not be read"),
+        AnswerWords(
             "ratings",
             "rating",
             "needed more than one reply, or may have, because a reply in the same batch could not be read",

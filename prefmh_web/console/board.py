@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
-from prefmh_web.console.answers import ANSWERS, Answers
+from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
 
@@ -36,7 +36,7 @@ class Board:
         return None if self.campaign.readable_recipe.generates else self.campaign.catalog
 
     @property
-    def answers(self) -> Answers:
+    def answers(self) -> AnswerWords:
         """What decides the steps, in words."""
         return ANSWERS[self.campaign.readable_recipe.rule.evidence]
 

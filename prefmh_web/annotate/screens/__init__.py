@@ -60,13 +60,13 @@ def screen_after(response: Response, annotator: Annotator) -> ShownScreen:
         return screen_for(annotator.pk)
 
     try:
-        shown = together(respond_and_look)
+        shown, has_passed_over = together(respond_and_look)
     except IntegrityError:
         # Another page of the same person was as quick. Alone, both find what there is; a response may be repeated.
         response.respond(annotator)
         return screen_for(annotator.pk)
-    # Whatever somebody else held at that moment was passed over: one more look, which waits for it.
-    return screen_for(annotator.pk) if shown.standing == "waiting" else shown
+    # One more look, which waits for what somebody else held at that moment.
+    return screen_for(annotator.pk) if has_passed_over else shown
 
 
 def response_in(fields: Mapping[str, object]) -> Response:

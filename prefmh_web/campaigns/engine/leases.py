@@ -27,7 +27,7 @@ from prefmh_web.campaigns.engine import open_comparisons, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import lease_of, locked, locked_by_lease, locked_pair
 from prefmh_web.campaigns.engine.rows import insert
-from prefmh_web.campaigns.engine.transactions import is_joined, retried_after_conflicts
+from prefmh_web.campaigns.engine.transactions import is_joined, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.started import StartedJudge
 from prefmh_web.transport import nudges
@@ -187,7 +187,8 @@ def _first_lease(wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotato
     for seen, judge in wanted:
         if lease := _lease(seen, judge, annotator, busy):
             return lease
-    if is_joined():
+    if busy and is_joined():
+        pass_over()
         return None
     # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
     leases = (_lease(seen, judge, annotator, None) for seen, judge in busy)

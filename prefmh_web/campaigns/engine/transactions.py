@@ -2,12 +2,14 @@
 
 begin                      a transaction, or a part of the one that `together` has begun
 together                   several of the engine's calls as one transaction, which waits for nobody
+pass_over                  note what was not waited for
 retried_after_conflicts    once more when the database has ended one of two transactions so that the other may go on
 """
 
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -19,7 +21,16 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 ATTEMPTS = 3
-_is_joined: ContextVar[bool] = ContextVar("is_joined", default=False)
+
+
+@dataclass
+class _Shared:
+    """A transaction of several calls."""
+
+    has_passed_over: bool = False
+
+
+_shared: ContextVar[_Shared | None] = ContextVar("shared", default=None)
 
 
 def begin() -> transaction.Atomic:
@@ -29,11 +40,20 @@ def begin() -> transaction.Atomic:
 
 def is_joined() -> bool:
     """True inside `together`: locks are held from what came before, so nothing may be waited for."""
-    return _is_joined.get()
+    return _shared.get() is not None
 
 
-def together(work: Callable[[], _R]) -> _R:
-    """Call `work` in one transaction, three times at most after conflicts, and return what it returns.
+def pass_over() -> None:
+    """Note, inside `together`, that there was something to find, and somebody else holds it at this moment."""
+    if shared := _shared.get():
+        shared.has_passed_over = True
+
+
+def together(work: Callable[[], _R]) -> tuple[_R, bool]:
+    """Call `work` in one transaction, three times at most after conflicts.
+
+    Returns:
+        What `work` returns, and whether it has passed something over.
 
     Raises:
         django.db.IntegrityError: somebody else was quicker, and nothing that `work` did is stored.
@@ -62,13 +82,14 @@ def retried_after_conflicts(work: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 @retried_after_conflicts
-def _together(work: Callable[[], _R]) -> _R:
+def _together(work: Callable[[], _R]) -> tuple[_R, bool]:
+    shared = _Shared()
     with transaction.atomic():
-        token = _is_joined.set(True)
+        token = _shared.set(shared)
         try:
-            return work()
+            return work(), shared.has_passed_over
         finally:
-            _is_joined.reset(token)
+            _shared.reset(token)
 
 
 def _is_conflict(error: OperationalError) -> bool:
