@@ -46,7 +46,11 @@ class Proposal(Generic[State]):
 
 
 class Kernel(Protocol[State]):
-    """A proposal law q(x'|x) that knows its own base ratio against p0."""
+    """A proposal law q(x'|x) that knows its own base ratio against p0.
+
+    A kernel may have a method `propose_batch`, which draws for many chains at once, and a property `is_cheap`: see
+    `Plan.is_cheap`.
+    """
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Draw x' ~ q(.|state) and return it with log p0(x') q(x|x') / (p0(x) q(x'|x))."""
@@ -69,6 +73,14 @@ class Plan(Generic[State]):
     space: StartingSpace[State]
     kernel: Kernel[State]
     budgets: tuple[int, ...]
+
+    @property
+    def is_cheap(self) -> bool:
+        """True when `ask` takes less than a millisecond from every state, so that a caller may hold a lock meanwhile.
+
+        The kernel says so; one that does not say is dear.
+        """
+        return bool(getattr(self.kernel, "is_cheap", False))
 
 
 @dataclass(frozen=True)

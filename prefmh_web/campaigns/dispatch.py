@@ -51,8 +51,6 @@ def step_decided(comparison: Comparison) -> None:
     if comparison.decided_at is not None:
         seconds = (comparison.decided_at - comparison.opened_at).total_seconds()
         _log("step decided", comparison, verdict=str(comparison.verdict), seconds=round(seconds, 3))
-    if comparison.step < comparison.chain.length:
-        propose(comparison.chain)
 
 
 def campaign_finished(campaign: Campaign) -> None:

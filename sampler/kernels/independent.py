@@ -33,6 +33,11 @@ class Independent(Generic[State]):
     def __init__(self, space: Refreshing[State]) -> None:
         self._space = space
 
+    @property
+    def is_cheap(self) -> bool:
+        """True where the space's fresh draws are; see `Plan.is_cheap`."""
+        return bool(getattr(self._space, "is_cheap", False))
+
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Draw x' ~ p0. It may be `state` itself."""
         return Proposal(self._space.refresh(rng, state), 0.0)

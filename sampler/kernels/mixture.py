@@ -67,6 +67,11 @@ class Mixture(Generic[State]):
         self._cumulative = np.cumsum(weights)
         self._components = tuple(components)
 
+    @property
+    def is_cheap(self) -> bool:
+        """True where every component is; see `Plan.is_cheap`."""
+        return all(getattr(component, "is_cheap", False) for component in self._components)
+
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Choose a component, then draw from it."""
         return self._choose(rng).propose(rng, state)

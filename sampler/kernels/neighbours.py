@@ -37,6 +37,9 @@ class Neighbours:
         ValueError: the catalog has no neighbour graph, or an item in it has no neighbour.
     """
 
+    is_cheap = True
+    """A draw looks at one row of the graph; see `Plan.is_cheap`."""
+
     def __init__(self, catalog: Catalog) -> None:
         if not catalog.neighbours or not all(catalog.neighbours):
             raise ValueError("neighbours must give every item of the catalog at least one neighbour")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,8 @@ class Catalog:
             unknown item, links an item to itself, or is not symmetric.
     """
 
+    is_cheap: ClassVar[bool] = True
+    """A draw is a binary search; see `Plan.is_cheap`."""
     weights: npt.NDArray[np.float64]
     neighbours: tuple[tuple[int, ...], ...] = ()
     log_p0: npt.NDArray[np.float64] = field(init=False, repr=False)

@@ -29,7 +29,7 @@ from prefmh_web.campaigns.engine.reading import lease_of, locked, locked_by_leas
 from prefmh_web.campaigns.engine.rows import insert
 from prefmh_web.campaigns.engine.transactions import is_joined, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Lease, Side, Vote
-from prefmh_web.campaigns.started import StartedJudge
+from prefmh_web.campaigns.started import StartedJudge, cheap
 from prefmh_web.transport import nudges
 
 # How long a comparison waits for a person whose page has gone: a short loss of signal takes less.
@@ -78,6 +78,8 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
     """
+    # What it decides may open the chain's next comparison; what that takes is read before anything is locked.
+    cheap.prepare(annotator.campaign)
     with locked_by_lease(key, annotator) as comparison:
         lease, rests = lease_of(comparison, key)
         if lease.ending == Lease.Ending.SKIPPED:

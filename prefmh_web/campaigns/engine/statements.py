@@ -6,7 +6,8 @@
     ONE_OPEN, NEXT_OPEN                how open comparisons stand: their counted votes, leases, and models' turns
     WANTED                             whether a campaign has room for anybody
     PERSON                             an annotator with their campaign, for what their page shows
-    END_LEASE, VOTE_ON_EXPIRED, MARK_ASKABLE, DECIDE, ADVANCE    what a vote changes
+    END_LEASE, VOTE_ON_EXPIRED, MARK_ASKABLE, DECIDE    what a vote changes
+    ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
 
 Both databases run them. SQLite locks no rows: there every transaction begins as a writer, so `locks` is left away. A
 lock that was waited for shows its own row as it is now, and all others as they were before: what else a decision rests
@@ -170,5 +171,6 @@ MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE 
 DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s")
 ADVANCE = Statement(
     "UPDATE campaigns_chain SET head_id = %s, step = %s, moves = moves + %s, accepted = accepted + %s, "
-    "votes = votes + %s WHERE id = %s AND step = %s"
+    "votes = votes + %s WHERE id = %s AND step = %s "
+    "RETURNING (SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)"
 )

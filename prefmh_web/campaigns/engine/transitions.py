@@ -1,6 +1,7 @@
 """The one door through which comparisons, votes, ratings and chain heads are written.
 
-    open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing
+    open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing. Of a
+                        cheap kernel, the comparison after a decided one is opened in the transaction that decides
     cast_vote           stores a person's vote on a locked comparison, ends its lease, and decides the step if it can
     cast_votes          stores the votes of a model, which have no lease, and decides the step if it can
     end_lease           ends a lease without a vote
@@ -29,6 +30,10 @@ from prefmh_web.campaigns.engine import open_comparisons, statements
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.rows import insert
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
+from prefmh_web.campaigns.started import cheap
+
+# Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
+_MOST_AT_ONCE = 8
 
 
 def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: State) -> Comparison | None:
@@ -47,20 +52,34 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
             return None
         if proposal._state.adding:
             insert(proposal)
-        comparison = Comparison(
-            chain=chain,
-            step=drawn.step,
-            current=chain.head,
-            proposal=chain.head if drawn.is_identity else proposal,
-            log_r0=drawn.log_r0,
-            uniform=drawn.uniform,
-        )
-        insert(comparison)
-        dispatch.step_opened(comparison)
-        _decide_if_settled(comparison, decision_of(chain.campaign).verdict_at_opening(comparison), votes=0)
-        if comparison.verdict is None:
-            dispatch.answers_wanted(comparison)
+        return _open_drawn(chain, drawn, chain.head_id if drawn.is_identity else proposal.pk, _MOST_AT_ONCE)
+
+
+def _open_drawn(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int, most_at_once: int) -> Comparison:
+    comparison = Comparison(
+        chain=chain,
+        step=drawn.step,
+        current_id=chain.head_id,
+        proposal_id=proposal_id,
+        log_r0=drawn.log_r0,
+        uniform=drawn.uniform,
+    )
+    insert(comparison)
+    dispatch.step_opened(comparison)
+    verdict = decision_of(chain.campaign).verdict_at_opening(comparison)
+    _decide_if_settled(comparison, verdict, votes=0, most_at_once=most_at_once)
+    if comparison.verdict is None:
+        dispatch.answers_wanted(comparison)
     return comparison
+
+
+def _open_next(chain: Chain, most_at_once: int) -> None:
+    """Open the next comparison of a chain that has just moved, if its kernel is cheap; else a task does."""
+    drawn = cheap.next_one(chain) if most_at_once else None
+    if drawn is None:
+        dispatch.propose(chain)
+    else:
+        _open_drawn(chain, drawn.comparison, drawn.proposal_id, most_at_once - 1)
 
 
 def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
@@ -168,7 +187,9 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     dispatch.ratings_stored(comparison)
 
 
-def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: int) -> None:
+def _decide_if_settled(
+    comparison: Comparison, verdict: sampler.Verdict, votes: int, most_at_once: int = _MOST_AT_ONCE
+) -> None:
     if verdict is sampler.Verdict.UNDECIDED:
         return
     chain = comparison.chain
@@ -178,13 +199,17 @@ def _decide_if_settled(comparison: Comparison, verdict: sampler.Verdict, votes: 
     head = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
     moves = int(not comparison.is_identity)
     accepted = int(verdict is sampler.Verdict.ACCEPT) * moves
-    moved = statements.ADVANCE.change(head, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1)
-    if not moved:
+    moved = statements.ADVANCE.row(head, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1)
+    if moved is None:
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
+    chain.head_id, chain.step = head, comparison.step
     dispatch.step_decided(comparison)
+    [status] = moved
     if comparison.step == chain.length:
         finish_if_done(chain.campaign)
+    elif status == Campaign.Status.RUNNING:
+        _open_next(chain, most_at_once)
 
 
 def finish_if_done(campaign: Campaign) -> None:

@@ -27,7 +27,7 @@ from prefmh_web.campaigns.model_judges import freezing, frozen_judges
 from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, kind_of
 from prefmh_web.campaigns.model_judges.turn_claims import TurnClaim, kept
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, Turn
-from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.started import cheap, started_campaign
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.transport import nudges
@@ -115,6 +115,8 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
 
 
 def _store(taken: _Taken, answers: Answers, admitted: Admitted) -> None:
+    # Before anything is locked: these answers may open the chain's next comparison.
+    cheap.prepare(taken.asking.comparison.chain.campaign)
     with locked(taken.asking.comparison.pk) as comparison:
         rows = _rows_of(taken.asking.judge, answers.identities)
         taken.kind.store(taken.asking, comparison, answers, rows)

@@ -2,6 +2,7 @@
 
 campaign    judges, budgets, rule: immutable, kept as long as the process lives
 plans       the sampler's plan: seed, space, kernel, budgets
+cheap       the next comparison of a chain whose kernel is cheap, from memory
 objects     an object as a row, as the sampler's state, and as what presenters show
 """
 
