@@ -37,15 +37,19 @@ class Visit:
 
 def visit_of(annotator_id: int) -> Visit:
     """Return what there is to know, after leasing a pair to the annotator if there is one for them."""
-    annotator, votes_cast, holds_a_lease = reading.person(annotator_id)
-    campaign, started = annotator.campaign, started_campaign(annotator.campaign)
+    return visit_by(reading.person(annotator_id))
+
+
+def visit_by(annotator: Annotator) -> Visit:
+    """Return the same for an annotator whom the engine has just read with their campaign."""
+    campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast or 0
     if not started.is_readable:
-        return Visit(campaign, annotator, None, votes_cast, _steps_decided(campaign), steps=0, is_readable=False)
+        return Visit(campaign, annotator, None, votes, _steps_decided(campaign), steps=0, is_readable=False)
     return Visit(
         campaign=campaign,
         annotator=annotator,
-        lease=leases.take(annotator, may_hold_one=holds_a_lease),
-        votes=votes_cast,
+        lease=leases.take(annotator),
+        votes=votes,
         steps_decided=_steps_decided(campaign),
         steps=started.recipe.chains * started.recipe.steps,
     )

@@ -35,7 +35,8 @@ _CALLERS_OF_CAST_VOTE = {"campaigns/engine/leases.py", "campaigns/model_judges/t
 _MOST_README_WORDS = 650
 # What stood before the packages were rearranged: test functions, statements a vote by the judge's N, kept exports.
 _TESTS_BEFORE = 1062
-_STATEMENTS_BEFORE = {3: 11, 1: 12}
+# With those that begin with WITH: a vote makes three.
+_STATEMENTS_BEFORE = {3: 14, 1: 15}
 _KEPT_EXPORTS = 16
 
 

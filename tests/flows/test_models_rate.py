@@ -10,6 +10,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
@@ -246,6 +247,29 @@ def test_the_reason_why_a_turn_rests_stays_while_another_chain_rates_its_object(
     Turn.objects.create(comparison=waiting, judge=judge, asked=0, until=timezone.now(), reason="E: down")
     turns.take_turn(waiting.pk, judge.pk)
     assert Turn.objects.get(comparison=waiting).reason == "E: down"
+
+
+def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(waiting):
+    judge, brought = waiting.chain.campaign.judges.first(), []
+
+    def bring_ratings_first(execute, sql, *arguments):
+        # The turn of another chain ends just before it is looked for.
+        if (
+            'FROM "campaigns_turn"' in sql
+            and '"campaigns_turn"."state_id"' in sql.partition("WHERE")[2]
+            and not brought
+        ):
+            brought.extend(
+                Rating(state_id=waiting.current_id, judge=judge, slot=slot, value=5, asks=1)
+                for slot in range(judge.budget)
+            )
+            Rating.objects.bulk_create(brought)
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(bring_ratings_first):
+        claimed = turns._claim(waiting.pk, judge.pk)
+    assert brought
+    assert claimed.asking.state.pk == waiting.proposal_id
 
 
 def rate(taken) -> None:

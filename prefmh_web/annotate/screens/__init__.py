@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from prefmh_web.annotate.screens.idle import Idle
 from prefmh_web.annotate.screens.pair import Pair
 from prefmh_web.annotate.screens.screen import Response, ResponseError, Screen
-from prefmh_web.annotate.visit import Visit, visit_of
+from prefmh_web.annotate.visit import Visit, visit_by, visit_of
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.models import Annotator
 
@@ -43,7 +43,10 @@ class ShownScreen:
 
 def screen_for(annotator_id: int) -> ShownScreen:
     """Return what to show, leasing a question to the annotator if there is one for them."""
-    visit = visit_of(annotator_id)
+    return _shown(visit_of(annotator_id))
+
+
+def _shown(visit: Visit) -> ShownScreen:
     return ShownScreen(visit, next(screen for screen in SCREENS if screen.is_due(visit)))
 
 
@@ -57,7 +60,7 @@ def screen_after(response: Response, annotator: Annotator) -> ShownScreen:
 
     def respond_and_look() -> ShownScreen:
         response.respond(annotator)
-        return screen_for(annotator.pk)
+        return _shown(visit_by(annotator))
 
     try:
         shown, has_passed_over = together(respond_and_look)

@@ -13,6 +13,7 @@ too late. Locks are taken in one order: the comparison, then its leases. Who loo
 that others hold at that moment, and waits for one of them only when there is nothing else.
 """
 
+import logging
 import uuid
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
@@ -23,14 +24,16 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import open_comparisons, transitions
+from prefmh_web.campaigns.engine import open_comparisons, statements, transitions
+from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.reading import lease_of, locked, locked_by_lease, locked_pair
-from prefmh_web.campaigns.engine.rows import insert
+from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
 from prefmh_web.campaigns.engine.transactions import is_joined, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.started import StartedJudge, cheap
 from prefmh_web.transport import nudges
+
+logger = logging.getLogger(__name__)
 
 # How long a comparison waits for a person whose page has gone: a short loss of signal takes less.
 ORPHAN_GRACE = timedelta(seconds=15)
@@ -39,18 +42,15 @@ FAREWELL_GRACE = timedelta(seconds=3)
 
 
 @retried_after_conflicts
-def take(annotator: Annotator, may_hold_one: bool = True) -> Lease | None:
+def take(annotator: Annotator) -> Lease | None:
     """Return the annotator's live lease, or lease them a comparison; None when there is none for them now.
 
     Together with other calls in one transaction, comparisons that others hold at this moment are not waited for.
 
-    Args:
-        may_hold_one: False when they held none a moment ago.
-
     Raises:
         django.db.IntegrityError: together with other calls, when a second page of theirs takes a lease in this moment.
     """
-    lease = live_lease_of(annotator) if may_hold_one else None
+    lease = live_lease_of(annotator) if annotator.holds_a_lease else None
     if lease or not annotator.campaign.is_running or annotator.resting or annotator.removed_at:
         return lease
     try:
@@ -80,16 +80,17 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
     """
     # What it decides may open the chain's next comparison; what that takes is read before anything is locked.
     cheap.prepare(annotator.campaign)
-    with locked_by_lease(key, annotator) as comparison:
-        lease, rests = lease_of(comparison, key)
+    with locked_lease(key, annotator) as lease:
+        if annotator.removed_at:
+            raise Comparison.DoesNotExist
         if lease.ending == Lease.Ending.SKIPPED:
             return None
         ballot = Ballot(key, lease.judge_id, Side(lease.proposal_side), chosen_side, elapsed_ms, annotator.pk)
-        vote = transitions.cast_vote(comparison, ballot, lease)
+        vote = transitions.cast_vote(lease.comparison, ballot, lease)
         if not vote.counted:
             # A counted vote nudges; this one has only given its place back.
             dispatch.place_returned(annotator.campaign_id)
-    if rests or not lease.is_live:
+    if annotator.resting:
         wake(annotator)
     return vote
 
@@ -101,8 +102,8 @@ def skip(key: uuid.UUID, annotator: Annotator) -> None:
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
-    with locked_by_lease(key, annotator) as comparison:
-        transitions.end_lease(comparison, key, Lease.Ending.SKIPPED)
+    with locked_lease(key, annotator) as lease:
+        transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED)
         dispatch.place_returned(annotator.campaign_id)
 
 
@@ -166,16 +167,19 @@ def _expire(lease: Lease, now: datetime) -> None:
 
 
 def look_again_where_nobody_is_asked() -> None:
-    """Note the room of comparisons that are passed over although nobody has a lease on them.
-
-    There are none, unless a process of an older release has ended a lease without a word.
+    """Find comparisons that an older release has opened, and note the room of those that are passed over although
+    nobody has a lease on them: there are none, unless a process of an older release has ended a lease without a word.
     """
+    if statements.LIST_OPEN.change():
+        logger.info("comparisons of an older version are handed out from now on")
     live_ones = Lease.objects.filter(comparison=OuterRef("pk"), ended_at__isnull=True)
     forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False)
     for pk in list(forgotten.values_list("pk", flat=True)):
         with locked(pk) as comparison:
             if opened := open_comparisons.on(pk, comparison.chain.campaign):
-                transitions.note_room(comparison, opened)
+                changes = Changes()
+                transitions.note_room(comparison, opened, changes)
+                changes.make()
             dispatch.place_returned(comparison.chain.campaign_id)
 
 
@@ -218,14 +222,18 @@ def _lease(
             return None
         # Looked at again: another page of this person may have answered meanwhile.
         is_for_them = opened.has_room(judge) and not opened.is_barred(annotator.pk, judge)
-        lease = _given(opened, comparison, judge, annotator) if is_for_them else None
+        changes = Changes()
+        lease = _given(opened, comparison, judge, annotator, changes) if is_for_them else None
         if lease:
             opened.note("live", judge.pk, annotator.pk)
-        transitions.note_room(comparison, opened)
+        transitions.note_room(comparison, opened, changes)
+        changes.make()
         return lease
 
 
-def _given(opened: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator) -> Lease:
+def _given(
+    opened: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator, changes: Changes
+) -> Lease:
     now = timezone.now()
     deadline = now + timedelta(seconds=annotator.campaign.lease_seconds)
     if opened.has_expired(annotator, judge):
@@ -246,7 +254,7 @@ def _given(opened: OpenComparison, comparison: Comparison, judge: StartedJudge, 
         issued_at=now,
         expires_at=deadline,
     )
-    insert(lease)
+    changes.insert(lease)
     return lease
 
 

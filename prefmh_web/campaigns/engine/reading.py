@@ -1,8 +1,9 @@
 """What the path of a vote reads whole: a comparison under its lock, and the person who votes.
 
-locked, locked_by_lease    one comparison with its chain and campaign, its row locked until the transaction ends
-locked_pair                one comparison with its two objects
-person                     an annotator with their campaign
+locked           one comparison with its chain and campaign, its row locked until the transaction ends
+locked_lease     a lease with its comparison and its annotator, all three locked
+locked_pair      one comparison with its two objects
+person           an annotator with their campaign
 """
 
 from __future__ import annotations
@@ -39,29 +40,27 @@ def locked(pk: int) -> Iterator[Comparison]:
 
 
 @contextmanager
-def locked_by_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Comparison]:
-    """The same of the comparison that an annotator was leased.
+def locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
+    """Open a transaction and yield a lease of an annotator with its comparison as `locked` does, all rows locked.
+
+    Args:
+        annotator: is brought up to date, together with their campaign.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with begin():
-        yield _with_its_chain(statements.COMPARISON_OF_LEASE.row(key, annotator.pk))
-
-
-def lease_of(comparison: Comparison, key: uuid.UUID) -> tuple[Lease, bool]:
-    """Return a lease on a comparison that is locked, and whether its annotator rests. Until the lock was there, the
-    lease may have ended.
-
-    Raises:
-        Comparison.DoesNotExist: the annotator has lost access.
-    """
-    row = statements.LEASE.row(key)
-    if row is None:
-        raise Comparison.DoesNotExist
-    lease, rests = read_all((OF_LEASE,), row)
-    lease.comparison = comparison
-    return lease, bool(rests)
+        row = statements.COMPARISON_OF_LEASE.row(key, annotator.pk)
+        if row is None:
+            raise Comparison.DoesNotExist
+        of_comparison = len(OF_COMPARISON) + len(OF_CHAIN) + len(OF_CAMPAIGN)
+        lease, now, votes_cast, holds_another = read_all((OF_LEASE, OF_ANNOTATOR), row[of_comparison:])
+        lease.comparison, lease.annotator = _with_its_chain(row[:of_comparison]), annotator
+        vars(annotator).update(vars(now))
+        annotator.campaign, annotator.votes_cast = lease.comparison.chain.campaign, votes_cast
+        # Once this one has ended, which every caller sees to.
+        annotator.holds_a_lease = bool(holds_another)
+        yield lease
 
 
 @contextmanager
@@ -90,7 +89,7 @@ def _with_its_chain(row: Sequence[Any] | None) -> Comparison:
     return comparison
 
 
-def person(annotator_id: int) -> tuple[Annotator, int, bool]:
+def person(annotator_id: int) -> Annotator:
     """Return an annotator with their campaign, the number of their votes, and whether a lease is theirs, in one
     statement.
 
@@ -100,6 +99,7 @@ def person(annotator_id: int) -> tuple[Annotator, int, bool]:
     row = statements.PERSON.row(annotator_id)
     if row is None:
         raise Annotator.DoesNotExist
+    annotator: Annotator
     annotator, campaign, votes_cast, holds_a_lease = read_all((OF_ANNOTATOR, OF_CAMPAIGN), row)
-    annotator.campaign = campaign
-    return annotator, votes_cast, bool(holds_a_lease)
+    annotator.campaign, annotator.votes_cast, annotator.holds_a_lease = campaign, votes_cast, bool(holds_a_lease)
+    return annotator

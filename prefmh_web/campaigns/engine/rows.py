@@ -59,13 +59,22 @@ def insert(instance: models.Model) -> None:
     Raises:
         django.db.IntegrityError: a constraint of the table does not hold.
     """
-    model = type(instance)
-    fields = _stored_fields(model)
-    values = [field.get_db_prep_save(field.pre_save(instance, True), connection) for field in fields]
     with connection.cursor() as cursor:
-        cursor.execute(_insertion(model), values)
+        cursor.execute(*insertion(instance))
         [key] = cursor.fetchone()
-    if model._meta.auto_field is not None:
+    note_stored(instance, key)
+
+
+def insertion(instance: models.Model) -> tuple[str, list[Any]]:
+    """Return the statement that stores a new instance and returns its key, and the values in it."""
+    model = type(instance)
+    values = [field.get_db_prep_save(field.pre_save(instance, True), connection) for field in _stored_fields(model)]
+    return _insertion(model), values
+
+
+def note_stored(instance: models.Model, key: Any) -> None:
+    """Let a new instance know that it is stored, under this key."""
+    if instance._meta.auto_field is not None:
         instance.pk = key
     instance._state.adding, instance._state.db = False, connection.alias
 

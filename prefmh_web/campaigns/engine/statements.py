@@ -1,12 +1,13 @@
 """The statements on the path of a vote, by name, each with the rows that it locks and the index that finds them.
 
-    COMPARISON, COMPARISON_OF_LEASE    lock a comparison; its chain and campaign beside it
+    COMPARISON                         locks a comparison; its chain and campaign beside it
+    COMPARISON_OF_LEASE                locks a lease with its comparison and its person; chain and campaign beside them
     PAIR                               locks a comparison unless somebody else holds it; its two objects beside it
-    LEASE                              one lease, unless its person was shown out, and whether they rest
     ONE_OPEN, NEXT_OPEN                how open comparisons stand: their counted votes, leases, and models' turns
     WANTED                             whether a campaign has room for anybody
     PERSON                             an annotator with their campaign, for what their page shows
-    END_LEASE, VOTE_ON_EXPIRED, MARK_ASKABLE, DECIDE    what a vote changes
+    END_LEASE, COUNT_VOTE, MARK_ASKABLE, DECIDE    what a vote changes, each by the key of its row
+    LIST_OPEN                          makes comparisons that an older version has opened known to NEXT_OPEN
     ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
 
 Both databases run them. SQLite locks no rows: there every transaction begins as a writer, so `locks` is left away. A
@@ -25,6 +26,7 @@ from prefmh_web.campaigns.engine.rows import Columns, adapted
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, State
 
 _OF_THE_COMPARISON = " FOR NO KEY UPDATE OF c"
+_OF_THE_LEASE_TOO = " FOR NO KEY UPDATE OF c, l, a"
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,30 @@ OF_CURRENT, OF_PROPOSAL = Columns(State, "x", without=_UNSEEN), Columns(State, "
 OF_LEASE = Columns(Lease, "l")
 OF_ANNOTATOR = Columns(Annotator, "a")
 
-_WITH_CHAIN_AND_CAMPAIGN = f"""
-    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}
-    FROM campaigns_comparison c
+_CHAIN_AND_CAMPAIGN = """
     JOIN campaigns_chain h ON h.id = c.chain_id JOIN campaigns_campaign m ON m.id = h.campaign_id
-    WHERE c.id =
 """
 # Found by the primary keys.
-COMPARISON = Statement(f"{_WITH_CHAIN_AND_CAMPAIGN} %s", _OF_THE_COMPARISON)
-# Found by the lease's key.
-COMPARISON_OF_LEASE = Statement(
-    f"{_WITH_CHAIN_AND_CAMPAIGN} (SELECT comparison_id FROM annotate_lease WHERE key = %s AND annotator_id = %s)",
+COMPARISON = Statement(
+    f"""
+    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}
+    FROM campaigns_comparison c {_CHAIN_AND_CAMPAIGN} WHERE c.id = %s
+    """,
     _OF_THE_COMPARISON,
+)
+_VOTES_CAST = "COALESCE(a.votes_cast, (SELECT COUNT(*) FROM campaigns_vote v WHERE v.annotator_id = a.id))"
+# Found by the lease's key; the person's other leases by lease_one_live_per_annotator. What is locked is shown as it is
+# once the lock is there, the chain and the campaign as they were when the statement began.
+COMPARISON_OF_LEASE = Statement(
+    f"""
+    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}, {OF_LEASE.sql}, {OF_ANNOTATOR.sql}, {_VOTES_CAST},
+        EXISTS (SELECT 1 FROM annotate_lease o WHERE o.annotator_id = a.id AND o.ended_at IS NULL AND o.key <> l.key)
+    FROM annotate_lease l
+    JOIN campaigns_comparison c ON c.id = l.comparison_id {_CHAIN_AND_CAMPAIGN}
+    JOIN campaigns_annotator a ON a.id = l.annotator_id
+    WHERE l.key = %s AND l.annotator_id = %s
+    """,
+    _OF_THE_LEASE_TOO,
 )
 _PAIR = f"""
     SELECT {OF_COMPARISON.sql}, {OF_CURRENT.sql}, {OF_PROPOSAL.sql}
@@ -90,14 +104,10 @@ _PAIR = f"""
 """
 PAIR = Statement(_PAIR, f"{_OF_THE_COMPARISON} SKIP LOCKED")
 PAIR_ONCE_FREE = Statement(_PAIR, _OF_THE_COMPARISON)
-LEASE = Statement(
-    f"SELECT {OF_LEASE.sql}, a.resting FROM annotate_lease l JOIN campaigns_annotator a ON a.id = l.annotator_id "
-    "WHERE l.key = %s AND a.removed_at IS NULL"
-)
+# Found by the primary keys.
 PERSON = Statement(
     f"""
-    SELECT {OF_ANNOTATOR.sql}, {OF_CAMPAIGN.sql},
-        (SELECT COUNT(*) FROM campaigns_vote v WHERE v.annotator_id = a.id),
+    SELECT {OF_ANNOTATOR.sql}, {OF_CAMPAIGN.sql}, {_VOTES_CAST},
         EXISTS (SELECT 1 FROM annotate_lease l WHERE l.annotator_id = a.id AND l.ended_at IS NULL)
     FROM campaigns_annotator a JOIN campaigns_campaign m ON m.id = a.campaign_id WHERE a.id = %s
     """
@@ -112,10 +122,16 @@ class Standing:
     with_turns: Statement
 
 
-_OPEN = """
+_ONE = """
     SELECT c.id, c.step, h.place, c.log_r0, c.uniform
     FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
-    WHERE c.verdict IS NULL AND
+    WHERE c.verdict IS NULL AND c.id = %s
+"""
+_NEXT = """
+    SELECT c.id, c.step, c.place, c.log_r0, c.uniform
+    FROM campaigns_campaign m JOIN campaigns_comparison c ON c.campaign_id = m.id
+    WHERE m.status = 'running' AND c.verdict IS NULL AND c.is_askable AND m.id = %s AND (c.step, c.place) > (%s, %s)
+    ORDER BY c.step, c.place LIMIT %s
 """
 # A row for each open comparison, one for each of its counted votes and of its leases, and one for each model's turn,
 # with the votes that it may still bring.
@@ -143,34 +159,42 @@ _IN_ORDER = " ORDER BY 2, 3"
 
 
 def _standing(which: str) -> Standing:
-    people = f"WITH open AS ({_OPEN} {which}) {_WHAT_HAPPENED}"
+    people = f"WITH open AS ({which}) {_WHAT_HAPPENED}"
     return Standing(Statement(people + _IN_ORDER), Statement(people + _TURNS + _IN_ORDER))
 
 
-ONE_OPEN = _standing("c.id = %s")
-# The index comparison_askable holds those that are open and askable. The step and place of the last one seen, and how
-# many to read.
-NEXT_OPEN = _standing(
-    "c.is_askable AND h.campaign_id = %s AND (c.step, h.place) > (%s, %s) ORDER BY c.step, h.place LIMIT %s"
-)
+# Found by its primary key.
+ONE_OPEN = _standing(_ONE)
+# The index comparison_next holds those that are open and askable in this order, so that what it costs does not grow
+# with the chains. Its values: the campaign, the step and place of the last one seen, and how many to read.
+NEXT_OPEN = _standing(_NEXT)
+# By the same index.
 WANTED = Statement(
     """
     SELECT m.status, m.status = 'running' AND EXISTS (
-        SELECT 1 FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
-        WHERE c.verdict IS NULL AND c.is_askable AND h.campaign_id = m.id
+        SELECT 1 FROM campaigns_comparison c WHERE c.verdict IS NULL AND c.is_askable AND c.campaign_id = m.id
     ) FROM campaigns_campaign m WHERE m.id = %s
     """
 )
 
-# Guarded updates: of a vote, a skip and an expiry at the same moment the first wins.
-END_LEASE = Statement("UPDATE annotate_lease SET ended_at = %s, ending = %s WHERE key = %s AND ended_at IS NULL")
-VOTE_ON_EXPIRED = Statement(
-    "UPDATE annotate_lease SET ended_at = %s, ending = %s WHERE key = %s AND ending = 'expired'"
+# A vote may follow an expiry, of this very moment perhaps.
+END_LEASE = Statement(
+    "UPDATE annotate_lease SET ended_at = %s, ending = %s "
+    "WHERE key = %s AND (ended_at IS NULL OR ending = 'expired') RETURNING ending"
 )
-MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE id = %s")
-DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s")
+# People of older versions have no count until they vote again. The vote to be counted must not be there yet.
+COUNT_VOTE = Statement(
+    f"UPDATE campaigns_annotator AS a SET votes_cast = {_VOTES_CAST} + 1 WHERE id = %s RETURNING votes_cast"
+)
+MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE id = %s RETURNING is_askable")
+DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s RETURNING verdict")
 ADVANCE = Statement(
     "UPDATE campaigns_chain SET head_id = %s, step = %s, moves = moves + %s, accepted = accepted + %s, "
     "votes = votes + %s WHERE id = %s AND step = %s "
     "RETURNING (SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)"
+)
+# Found by comparison_one_open_per_chain.
+LIST_OPEN = Statement(
+    "UPDATE campaigns_comparison AS c SET campaign_id = h.campaign_id, place = h.place FROM campaigns_chain h "
+    "WHERE h.id = c.chain_id AND c.verdict IS NULL AND c.campaign_id IS NULL"
 )

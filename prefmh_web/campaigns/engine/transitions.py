@@ -5,7 +5,7 @@
     cast_vote           stores a person's vote on a locked comparison, ends its lease, and decides the step if it can
     cast_votes          stores the votes of a model, which have no lease, and decides the step if it can
     end_lease           ends a lease without a vote
-    note_room           writes down whether some person may be asked about a comparison
+    note_room           notes whether some person may be asked about a comparison
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
 
 Who waits for whom: a writer locks the comparison or the chain, then leases, then, at a campaign's very end, the
@@ -27,6 +27,7 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.decisions import decision_of, ratings, votes
 from prefmh_web.campaigns.engine import open_comparisons, statements
+from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.rows import insert
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
@@ -58,6 +59,8 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
 def _open_drawn(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int, most_at_once: int) -> Comparison:
     comparison = Comparison(
         chain=chain,
+        campaign=chain.campaign,
+        place=chain.place,
         step=drawn.step,
         current_id=chain.head_id,
         proposal_id=proposal_id,
@@ -66,8 +69,9 @@ def _open_drawn(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int, 
     )
     insert(comparison)
     dispatch.step_opened(comparison)
-    verdict = decision_of(chain.campaign).verdict_at_opening(comparison)
-    _decide_if_settled(comparison, verdict, votes=0, most_at_once=most_at_once)
+    changes = Changes()
+    _settle(comparison, decision_of(chain.campaign).verdict_at_opening(comparison), 0, changes)
+    _make(comparison, changes, most_at_once)
     if comparison.verdict is None:
         dispatch.answers_wanted(comparison)
     return comparison
@@ -95,10 +99,17 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
         return Vote.objects.get(key=ballot.key)
     opened = _open(comparison)
     may_count = opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
-    vote = _store(comparison, opened, ballot, may_count)
+    changes = Changes()
+    changes.change(statements.COUNT_VOTE, lease.annotator_id)
+    changes.change(statements.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
+    vote = _store(comparison, opened, ballot, may_count, changes)
+    if comparison.verdict is None and opened is not None:
+        if lease.is_live:
+            opened.note_ended(lease.judge_id)
+        note_room(comparison, opened, changes)
+    lease.annotator.votes_cast, *_ = _make(comparison, changes)
     if comparison.verdict is None and vote.counted:
         dispatch.judge(comparison)
-    _end_with_vote(comparison, opened, lease)
     return vote
 
 
@@ -110,36 +121,28 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
     opened = _open(comparison)
     for ballot in ballots:
         if ballot.key not in stored:
-            _store(comparison, opened, ballot, may_count=True)
+            changes = Changes()
+            _store(comparison, opened, ballot, True, changes)
+            _make(comparison, changes)
 
 
 def _open(comparison: Comparison) -> OpenComparison | None:
     return open_comparisons.on(comparison.pk, comparison.chain.campaign) if comparison.verdict is None else None
 
 
-def _store(comparison: Comparison, opened: OpenComparison | None, ballot: Ballot, may_count: bool) -> Vote:
+def _store(
+    comparison: Comparison, opened: OpenComparison | None, ballot: Ballot, may_count: bool, changes: Changes
+) -> Vote:
     counting = opened if comparison.verdict is None and may_count else None
     if counting is not None and not counting.can_count(ballot):
         counting = None
     vote = Vote(comparison=comparison, number=None if counting is None else counting.counted + 1, **vars(ballot))
-    insert(vote)
+    changes.insert(vote)
     dispatch.vote_stored(comparison, vote)
     if counting is not None:
         counting.note("for" if vote.for_proposal else "against", ballot.judge_id, ballot.annotator_id)
-        _decide_if_settled(comparison, votes.verdict(comparison, counting.tally), votes=counting.counted)
+        _settle(comparison, votes.verdict(comparison, counting.tally), counting.counted, changes)
     return vote
-
-
-def _end_with_vote(comparison: Comparison, opened: OpenComparison | None, lease: Lease) -> None:
-    voted = (timezone.now(), Lease.Ending.VOTED, lease.pk)
-    has_ended = statements.END_LEASE.change(*voted)
-    if not has_ended:
-        # A vote may follow an expiry, of this very moment perhaps.
-        statements.VOTE_ON_EXPIRED.change(*voted)
-    if opened is not None and comparison.verdict is None:
-        if has_ended:
-            opened.note_ended(lease.judge_id)
-        note_room(comparison, opened)
 
 
 def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **only_if: object) -> bool:
@@ -155,23 +158,24 @@ def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **on
     live = Lease.objects.filter(pk=key, ended_at__isnull=True, **only_if)
     has_ended = bool(live.update(ended_at=timezone.now(), ending=ending))
     if opened := _open(comparison):
-        note_room(comparison, opened)
+        changes = Changes()
+        note_room(comparison, opened, changes)
+        changes.make()
     return has_ended
 
 
-def note_room(comparison: Comparison, opened: OpenComparison) -> None:
-    """Write down, of a locked comparison, whether it has room for somebody: those that have none nobody looks at.
+def note_room(comparison: Comparison, opened: OpenComparison, changes: Changes) -> None:
+    """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
+    looks at.
 
     Not where models judge too: there room comes with time, when a turn is lost.
     """
-    if not opened.campaign.uses_models:
-        _note_askable(comparison, opened.has_room_for_somebody())
-
-
-def _note_askable(comparison: Comparison, is_askable: bool) -> None:
+    if opened.campaign.uses_models:
+        return
+    is_askable = opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:
         comparison.is_askable = is_askable
-        statements.MARK_ASKABLE.change(is_askable, comparison.pk)
+        changes.change(statements.MARK_ASKABLE, is_askable, comparison.pk)
 
 
 def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
@@ -183,33 +187,44 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     in_order = sorted(given, key=lambda rating: (rating.state_id, rating.judge_id, rating.slot))
     Rating.objects.bulk_create(in_order, ignore_conflicts=True)
     if comparison.verdict is None:
-        _decide_if_settled(comparison, ratings.verdict(comparison), votes=0)
+        changes = Changes()
+        _settle(comparison, ratings.verdict(comparison), 0, changes)
+        _make(comparison, changes)
     dispatch.ratings_stored(comparison)
 
 
-def _decide_if_settled(
-    comparison: Comparison, verdict: sampler.Verdict, votes: int, most_at_once: int = _MOST_AT_ONCE
-) -> None:
+def _settle(comparison: Comparison, verdict: sampler.Verdict, votes: int, changes: Changes) -> None:
+    """Add to what is to be changed that a verdict, if it is one, decides a locked comparison and moves its chain."""
     if verdict is sampler.Verdict.UNDECIDED:
         return
     chain = comparison.chain
     comparison.verdict = Comparison.Verdict(verdict.value)
     comparison.decided_at = timezone.now()
-    statements.DECIDE.change(comparison.verdict, comparison.decided_at, comparison.pk)
-    head = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
+    changes.change(statements.DECIDE, comparison.verdict, comparison.decided_at, comparison.pk)
+    chain.head_id = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
     moves = int(not comparison.is_identity)
     accepted = int(verdict is sampler.Verdict.ACCEPT) * moves
-    moved = statements.ADVANCE.row(head, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1)
-    if moved is None:
+    changes.change(
+        statements.ADVANCE, chain.head_id, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1
+    )
+
+
+def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT_ONCE) -> list[Any]:
+    """Make changes to a locked comparison; if they decide it, its chain goes on. Return what they return."""
+    made = changes.make()
+    if statements.ADVANCE not in changes:
+        return made
+    chain, status = comparison.chain, made[-1]
+    if status is None:
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
-    chain.head_id, chain.step = head, comparison.step
+    chain.step = comparison.step
     dispatch.step_decided(comparison)
-    [status] = moved
-    if comparison.step == chain.length:
+    if chain.step == chain.length:
         finish_if_done(chain.campaign)
     elif status == Campaign.Status.RUNNING:
         _open_next(chain, most_at_once)
+    return made
 
 
 def finish_if_done(campaign: Campaign) -> None:

@@ -66,6 +66,10 @@ class Annotator(models.Model):
     online_until = models.DateTimeField(null=True)
     # Set when a lease ran out unanswered: no more pairs until the person shows that they are there.
     resting = models.BooleanField(default=False)
+    # How many votes they have cast; null for nobody has counted yet.
+    votes_cast = models.IntegerField(null=True)
+    # Not stored: whether a pair is theirs, as the engine saw it when it read this row.
+    holds_a_lease = True
 
     def __str__(self) -> str:
         return f"annotator {self.pk}"

@@ -69,6 +69,12 @@ class Comparison(models.Model):
         REJECT = sampler.Verdict.REJECT.value
 
     chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
+    # The chain's campaign and place once more, for the index `comparison_next`; null of those that were decided by an
+    # older version. What holds for the chain's campaign holds for this one: the database need not look.
+    campaign = models.ForeignKey(
+        Campaign, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    place = models.IntegerField(null=True)
     step = models.PositiveIntegerField()
     current = models.ForeignKey(State, models.PROTECT, related_name="+")
     proposal = models.ForeignKey(State, models.PROTECT, related_name="+")
@@ -93,8 +99,11 @@ class Comparison(models.Model):
         )
         indexes = (
             models.Index(fields=("decided_at",)),
+            # Whoever looks for a pair finds the chain furthest behind first.
             models.Index(
-                fields=("chain", "step"), condition=Q(verdict__isnull=True, is_askable=True), name="comparison_askable"
+                fields=("campaign", "step", "place"),
+                condition=Q(verdict__isnull=True, is_askable=True),
+                name="comparison_next",
             ),
         )
 

@@ -23,7 +23,7 @@ from tests.support.stack import invitation_path, make_campaign, make_recipe, wai
 class Statements(CaptureQueriesContext):
     """Counts the statements that ask or change something."""
 
-    KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+    KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
     def __len__(self) -> int:
         return sum(query["sql"].lstrip().startswith(self.KINDS) for query in self.captured_queries)
@@ -53,7 +53,8 @@ def test_the_voters_pages(client, campaign):
     assert cost(lambda: client.get(link)) == 1
     assert cost(lambda: client.post(link)) == 5
     assert cost(lambda: client.get(link)) == 3
-    assert cost(lambda: client.get(f"{link}vote/")) == 9
+    # PostgreSQL makes the changes of a lease in one statement.
+    assert cost(lambda: client.get(f"{link}vote/")) == (11 if connection.vendor == "sqlite" else 10)
     # The pair is there already.
     assert cost(lambda: client.get(f"{link}vote/")) == 7
 
@@ -74,8 +75,11 @@ def test_a_list_of_twenty_costs_what_a_list_of_one_does(client, researcher, camp
     assert cost(lambda: client.get("/")) == one
 
 
-# By the judge's N: a vote that leaves its step open, and one that decides it. `finish_lines` reads it.
-PER_VOTE = {3: {9, 10}, 1: {11}}
+# By the judge's N: a vote that leaves its step open, and one that decides it and opens the next one. `finish_lines`
+# reads the first. A process's first vote reads the catalog too, and a statement more notes when the last room is given
+# away. Beside these, BEGIN and COMMIT; and one of each is for the progress bar, asked for once a second only.
+PER_VOTE = {3: {12}, 1: {14, 15}}
+ON_POSTGRESQL = {3: {8, 9}, 1: {9, 10}}
 
 
 class Page:
@@ -116,12 +120,9 @@ class Page:
         return (await self._socket.receive_output(10))["text"]
 
 
-# One vote of N = 3 is chosen so that it settles nothing; N = 1 always does. A statement more notes when the last room
-# is given away.
-@pytest.mark.parametrize(
-    ("budget", "settles", "opens", "per_vote"), [(3, False, {9, 10}, PER_VOTE[3]), (1, True, {10}, PER_VOTE[1])]
-)
-def test_the_voters_messages(client, researcher, idle_tasks, budget, settles, opens, per_vote):
+# One vote of N = 3 is chosen so that it settles nothing; N = 1 always does.
+@pytest.mark.parametrize(("budget", "settles"), [(3, False), (1, True)])
+def test_the_voters_messages(client, researcher, idle_tasks, budget, settles):
     recipe = make_recipe(judges=[{"question": "Which?", "budget": budget}], chains=8)
     campaign = make_campaign(researcher, recipe=recipe)
     client.post(invitation_path(campaign))
@@ -140,9 +141,10 @@ def test_the_voters_messages(client, researcher, idle_tasks, budget, settles, op
     idle_tasks()
     assert {_settled(key) for key in keys} == {settles}
     opening, *votes, skipping = page.costs
-    assert opening in opens
-    assert set(votes) <= per_vote
-    assert skipping == 8
+    on_sqlite = connection.vendor == "sqlite"
+    assert opening == (11 if budget == 3 or not on_sqlite else 12)
+    assert set(votes) <= (PER_VOTE if on_sqlite else ON_POSTGRESQL)[budget]
+    assert skipping == (10 if on_sqlite else 9)
 
 
 def _choice(key: str) -> str:

@@ -36,10 +36,14 @@ class Ratings:
         Where nothing is missing, another chain at the same objects may have brought the last rating.
         """
         for state in (comparison.current, comparison.proposal):
-            stored = set(Rating.objects.filter(state=state, judge=judge).values_list("slot", flat=True))
-            if left := [slot for slot in range(judge.budget) if slot not in stored]:
+            if not _slots_left(state, judge):
+                continue
+            if _is_being_rated(state, judge):
                 # Its ratings serve this chain too; whoever stores them gives the hint.
-                return None if _is_being_rated(state, judge) else Asking(comparison, judge, left, state)
+                return None
+            # Looked at again: a turn that was over before we looked for it has brought its ratings meanwhile.
+            if left := _slots_left(state, judge):
+                return Asking(comparison, judge, left, state)
         transitions.store_ratings(comparison, ())
         return Asking(comparison, judge, ())
 
@@ -94,6 +98,11 @@ def _rated_in(asking: Asking) -> State:
     if asking.state is None:
         raise TypeError("a turn of ratings must say which object is rated")
     return asking.state
+
+
+def _slots_left(state: State, judge: Judge) -> list[int]:
+    stored = set(Rating.objects.filter(state=state, judge=judge).values_list("slot", flat=True))
+    return [slot for slot in range(judge.budget) if slot not in stored]
 
 
 def _is_being_rated(state: State, judge: Judge) -> bool:
