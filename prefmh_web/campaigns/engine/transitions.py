@@ -8,9 +8,9 @@
     note_room           notes whether some person may be asked about a comparison
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
 
-Who waits for whom: a writer locks the comparison or the chain, then leases, then, at a campaign's very end, the
-campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here begins as a writer,
-so the locks are one.
+Who waits for whom: a writer locks the comparison or the chain, then leases, then the annotator, then, at a campaign's
+very end, the campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here
+begins as a writer, so the locks are one.
 """
 
 from __future__ import annotations

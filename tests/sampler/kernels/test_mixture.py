@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sampler import Independent, Mixture, Neighbours, Proposal
+from sampler import Independent, Mixture, Neighbours, Plan, Proposal
 from sampler.streams import Purpose, stream
 from tests.support.catalogs import LOPSIDED
 
@@ -52,3 +52,18 @@ def test_a_component_that_stands_twice_draws_each_row_once():
 
 def test_an_empty_batch_has_no_proposals():
     assert Mixture((1.0,), (Independent(LOPSIDED),)).propose_batch([], []) == []
+
+
+class Dear:
+    """A kernel that says nothing of what it costs."""
+
+    def propose(self, rng: np.random.Generator, state: int) -> Proposal[int]:
+        return Proposal(state, 0.0)
+
+
+def test_a_mixture_is_cheap_if_each_of_its_components_is():
+    cheap = (Independent(LOPSIDED), Neighbours(LOPSIDED))
+    assert all(kernel.is_cheap for kernel in (*cheap, Mixture((0.5, 0.5), cheap)))
+    assert not Mixture((0.5, 0.5), (cheap[0], Dear())).is_cheap
+    assert not Plan(1, LOPSIDED, Dear(), (1,)).is_cheap
+    assert Plan(1, LOPSIDED, cheap[1], (1,)).is_cheap

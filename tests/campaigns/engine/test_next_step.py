@@ -1,0 +1,145 @@
+"""The step after a decided one: there in the same transaction where the kernel is cheap, by a task elsewhere."""
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import leases, statements
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
+from prefmh_web.campaigns.started import plan_of
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.stack import make_campaign, make_recipe
+
+ONE_VOTE = [{"question": "Which is darker?", "budget": 1}]
+
+
+@pytest.fixture
+def campaign(researcher, idle_tasks) -> Campaign:
+    return make_campaign(researcher, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=40))
+
+
+@pytest.fixture
+def person(campaign) -> Annotator:
+    return Annotator.objects.create(campaign=campaign)
+
+
+def vote(person: Annotator, side: Side = Side.LEFT) -> Vote:
+    return leases.answer(leases.take(person).key, person, side, None)
+
+
+def open_steps(campaign: Campaign) -> list[int]:
+    return list(Comparison.objects.filter(chain__campaign=campaign, verdict=None).values_list("step", flat=True))
+
+
+def test_the_next_pair_of_a_list_is_there_when_the_vote_is(campaign, person):
+    [before] = open_steps(campaign)
+    with transaction.atomic():
+        vote(person)
+        # No task runs before the commit.
+        [after] = open_steps(campaign)
+    assert after > before
+
+
+def test_a_whole_chain_is_voted_to_its_end_and_its_export_replays(campaign, person, idle_tasks, tmp_path):
+    while lease := leases.take(person):
+        leases.answer(lease.key, person, Side.RIGHT if lease.comparison.step % 3 else Side.LEFT, None)
+        # Of steps that nobody need vote on, many may come one after the other.
+        idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+def test_of_steps_that_need_no_vote_a_task_takes_over_after_some(researcher, idle_tasks):
+    # Of two objects, every other proposal is the current one.
+    recipe = make_recipe(
+        judges=ONE_VOTE, chains=1, steps=400, space={"kind": "catalog", "objects": "texts"},
+        kernel={"kind": "independent"},
+    )  # fmt: skip
+    file = "text,weight\nHeavy,1000\nLight,1\n"
+    campaign = make_campaign(researcher, recipe=recipe, file=file)
+    chain = Chain.objects.get(campaign=campaign)
+    assert chain.step > 20 or open_steps(campaign)
+    while chain.step < chain.length and not open_steps(campaign):
+        tasks.propose(chain.pk)
+        chain.refresh_from_db()
+    assert_record_is_whole(campaign)
+
+
+def test_a_paused_campaign_opens_no_step_and_goes_on_when_resumed(campaign, person, idle_tasks):
+    lease = leases.take(person)
+    lifecycle.pause(campaign)
+    leases.answer(lease.key, person, Side.LEFT, None)
+    idle_tasks()
+    assert open_steps(campaign) == []
+    campaign.refresh_from_db()
+    lifecycle.resume(campaign)
+    idle_tasks()
+    assert len(open_steps(campaign)) == 1
+
+
+def test_a_kernel_that_fails_costs_nobody_their_vote(campaign, person, idle_tasks, monkeypatch, caplog):
+    lease = leases.take(person)
+    kernel = plan_of(campaign).kernel
+
+    def fail(rng, state):
+        raise ArithmeticError("out of range")
+
+    monkeypatch.setattr(kernel, "propose", fail)
+    stored = leases.answer(lease.key, person, Side.LEFT, None)
+    assert stored.counted
+    assert "no proposal" in caplog.text
+    assert open_steps(campaign) == []
+    monkeypatch.undo()
+    tasks.sweep()
+    idle_tasks()
+    assert len(open_steps(campaign)) == 1
+
+
+def test_votes_of_people_of_an_older_version_are_counted_when_they_vote_again(campaign, person, idle_tasks):
+    for _ in range(3):
+        vote(person)
+        idle_tasks()
+    Annotator.objects.update(votes_cast=None)
+    vote(person)
+    person.refresh_from_db()
+    assert person.votes_cast == 4
+    late = leases.answer(Vote.objects.earliest("pk").key, person, Side.RIGHT, None)
+    assert late.chosen_side == Side.LEFT
+    person.refresh_from_db()
+    assert person.votes_cast == 4
+
+
+def test_pairs_that_an_older_version_opened_are_handed_out_after_a_sweep(campaign, person):
+    Comparison.objects.update(campaign=None, place=None)
+    assert leases.take(person) is None
+    leases.look_again_where_nobody_is_asked()
+    assert leases.take(person).comparison.place == 0
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/server_stack.py")
+def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campaign):
+    [one] = Comparison.objects.filter(verdict=None)
+    chains = Chain.objects.bulk_create(
+        Chain(campaign=campaign, place=place, start=one.current, head=one.current, length=40)
+        for place in range(1, 3_000)
+    )
+    Comparison.objects.bulk_create(
+        Comparison(
+            chain=chain, campaign=campaign, place=chain.place, step=1, current=one.current, proposal=one.proposal,
+            log_r0=0, uniform=0.5,
+        )
+        for chain in chains
+    )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE campaigns_comparison")
+    with CaptureQueriesContext(connection) as queries:
+        statements.NEXT_OPEN.of_people.rows(campaign.pk, -1, -1, 8, one.opened_at)
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "comparison_next" in plan
+    assert "Sort Key: c.step" not in plan
