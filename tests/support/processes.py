@@ -340,14 +340,27 @@ def _make(recipes: list[dict], start: bool) -> list[tuple[int, str]]:
     from django.contrib.auth import get_user_model
 
     from prefmh_web.accounts.roles import make_researcher
-    from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
+    from tests.support.stack import invitation_path, make_draft, make_recipe
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
     make_researcher(owner)
     if not start:
         return [(make_draft(owner, recipe=make_recipe(**changes)).pk, "") for changes in recipes]
-    made = [make_campaign(owner, recipe=make_recipe(**changes)) for changes in recipes]
+    made = [_started(owner, make_recipe(**changes)) for changes in recipes]
     return [(campaign.pk, invitation_path(campaign)) for campaign in made]
+
+
+def _started(owner, recipe: dict):
+    import sampler
+    from prefmh_web.campaigns import lifecycle
+    from prefmh_web.campaigns.lifecycle import drafts
+    from tests.support.stack import make_campaign
+
+    if recipe["space"]["kind"] == "catalog":
+        return make_campaign(owner, recipe=recipe)
+    campaign = drafts.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    lifecycle.start(campaign)
+    return campaign
 
 
 def _check(folder: Path, campaigns: list[int]) -> None:

@@ -89,9 +89,8 @@ COMPARISON_OF_LEASE = Statement(
     f"""
     SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}, {OF_LEASE.sql}, {OF_ANNOTATOR.sql}, {_VOTES_CAST},
         EXISTS (SELECT 1 FROM annotate_lease o WHERE o.annotator_id = a.id AND o.ended_at IS NULL AND o.key <> l.key)
-    FROM annotate_lease l
-    JOIN campaigns_comparison c ON c.id = l.comparison_id {_CHAIN_AND_CAMPAIGN}
-    JOIN campaigns_annotator a ON a.id = l.annotator_id
+    FROM campaigns_comparison c {_CHAIN_AND_CAMPAIGN}
+    JOIN annotate_lease l ON l.comparison_id = c.id JOIN campaigns_annotator a ON a.id = l.annotator_id
     WHERE l.key = %s AND l.annotator_id = %s
     """,
     _OF_THE_LEASE_TOO,
@@ -128,10 +127,11 @@ _ONE = """
     WHERE c.verdict IS NULL AND c.id = %s
 """
 _NEXT = """
-    SELECT c.id, c.step, c.place, c.log_r0, c.uniform
-    FROM campaigns_campaign m JOIN campaigns_comparison c ON c.campaign_id = m.id
-    WHERE m.status = 'running' AND c.verdict IS NULL AND c.is_askable AND m.id = %s AND (c.step, c.place) > (%s, %s)
-    ORDER BY c.step, c.place LIMIT %s
+    SELECT c.id, c.step, c.chain_place AS place, c.log_r0, c.uniform
+    FROM campaigns_campaign m JOIN campaigns_comparison c ON c.chain_campaign_id = m.id
+    WHERE m.status = 'running' AND c.verdict IS NULL AND c.is_askable AND m.id = %s
+        AND (c.step, c.chain_place) > (%s, %s)
+    ORDER BY c.step, c.chain_place LIMIT %s
 """
 # A row for each open comparison, one for each of its counted votes and of its leases, and one for each model's turn,
 # with the votes that it may still bring.
@@ -172,7 +172,7 @@ NEXT_OPEN = _standing(_NEXT)
 WANTED = Statement(
     """
     SELECT m.status, m.status = 'running' AND EXISTS (
-        SELECT 1 FROM campaigns_comparison c WHERE c.verdict IS NULL AND c.is_askable AND c.campaign_id = m.id
+        SELECT 1 FROM campaigns_comparison c WHERE c.verdict IS NULL AND c.is_askable AND c.chain_campaign_id = m.id
     ) FROM campaigns_campaign m WHERE m.id = %s
     """
 )
@@ -195,6 +195,6 @@ ADVANCE = Statement(
 )
 # Found by comparison_one_open_per_chain.
 LIST_OPEN = Statement(
-    "UPDATE campaigns_comparison AS c SET campaign_id = h.campaign_id, place = h.place FROM campaigns_chain h "
-    "WHERE h.id = c.chain_id AND c.verdict IS NULL AND c.campaign_id IS NULL"
+    "UPDATE campaigns_comparison AS c SET chain_campaign_id = h.campaign_id, chain_place = h.place "
+    "FROM campaigns_chain h WHERE h.id = c.chain_id AND c.verdict IS NULL AND c.chain_campaign_id IS NULL"
 )

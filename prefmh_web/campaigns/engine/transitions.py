@@ -59,8 +59,8 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
 def _open_drawn(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int, most_at_once: int) -> Comparison:
     comparison = Comparison(
         chain=chain,
-        campaign=chain.campaign,
-        place=chain.place,
+        chain_campaign=chain.campaign,
+        chain_place=chain.place,
         step=drawn.step,
         current_id=chain.head_id,
         proposal_id=proposal_id,

@@ -4,6 +4,16 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 
+def list_open_comparisons(apps, schema_editor):
+    """Fill the new columns of open comparisons, one a chain. Nobody looks for those that are decided."""
+    comparison, chain = apps.get_model("campaigns", "Comparison"), apps.get_model("campaigns", "Chain")
+    its_chain = chain.objects.filter(pk=models.OuterRef("chain"))
+    comparison.objects.filter(verdict__isnull=True).update(
+        chain_campaign=models.Subquery(its_chain.values("campaign")),
+        chain_place=models.Subquery(its_chain.values("place")),
+    )
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -22,16 +32,17 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='comparison',
-            name='campaign',
+            name='chain_campaign',
             field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name="+", to="campaigns.campaign"),
         ),
         migrations.AddField(
             model_name='comparison',
-            name='place',
+            name='chain_place',
             field=models.IntegerField(null=True),
         ),
+        migrations.RunPython(list_open_comparisons, migrations.RunPython.noop),
         migrations.AddIndex(
             model_name='comparison',
-            index=models.Index(condition=models.Q(('is_askable', True), ('verdict__isnull', True)), fields=['campaign', 'step', 'place'], name='comparison_next'),
+            index=models.Index(condition=models.Q(('is_askable', True), ('verdict__isnull', True)), fields=['chain_campaign', 'step', 'chain_place'], name='comparison_next'),
         ),
     ]

@@ -71,10 +71,10 @@ class Comparison(models.Model):
     chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
     # The chain's campaign and place once more, for the index `comparison_next`; null of those that were decided by an
     # older version. What holds for the chain's campaign holds for this one: the database need not look.
-    campaign = models.ForeignKey(
+    chain_campaign = models.ForeignKey(
         Campaign, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
     )
-    place = models.IntegerField(null=True)
+    chain_place = models.IntegerField(null=True)
     step = models.PositiveIntegerField()
     current = models.ForeignKey(State, models.PROTECT, related_name="+")
     proposal = models.ForeignKey(State, models.PROTECT, related_name="+")
@@ -101,7 +101,7 @@ class Comparison(models.Model):
             models.Index(fields=("decided_at",)),
             # Whoever looks for a pair finds the chain furthest behind first.
             models.Index(
-                fields=("campaign", "step", "place"),
+                fields=("chain_campaign", "step", "chain_place"),
                 condition=Q(verdict__isnull=True, is_askable=True),
                 name="comparison_next",
             ),

@@ -114,10 +114,10 @@ def test_votes_of_people_of_an_older_version_are_counted_when_they_vote_again(ca
 
 
 def test_pairs_that_an_older_version_opened_are_handed_out_after_a_sweep(campaign, person):
-    Comparison.objects.update(campaign=None, place=None)
+    Comparison.objects.update(chain_campaign=None, chain_place=None)
     assert leases.take(person) is None
     leases.look_again_where_nobody_is_asked()
-    assert leases.take(person).comparison.place == 0
+    assert leases.take(person).comparison.chain_place == 0
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/server_stack.py")
@@ -129,8 +129,8 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campa
     )
     Comparison.objects.bulk_create(
         Comparison(
-            chain=chain, campaign=campaign, place=chain.place, step=1, current=one.current, proposal=one.proposal,
-            log_r0=0, uniform=0.5,
+            chain=chain, chain_campaign=campaign, chain_place=chain.place, step=1, current=one.current,
+            proposal=one.proposal, log_r0=0, uniform=0.5,
         )
         for chain in chains
     )  # fmt: skip
