@@ -110,3 +110,12 @@ def test_a_message_names_both_sides(changed, message):
     for container in (list, tuple):
         with pytest.raises(ValueError, match=f"^{message}$"):
             call(**written_as(container, good | changed))
+
+
+def test_a_message_names_the_argument_that_does_not_fit_and_what_it_must_fit():
+    with pytest.raises(ValueError, match=r"^votes_for has 1 judges, budgets has 2$"):
+        acceptance_probability(0.0, [1], [2, 3])
+    with pytest.raises(ValueError, match=r"^votes_for must not exceed budgets$"):
+        acceptance_probability(0.0, [1, 4], [2, 3])
+    with pytest.raises(ValueError, match=r"^budgets must be one vector of length m, not of shape \(1, 2\)$"):
+        marginal_acceptance(0.0, [0.5, 0.5], [[2, 3]])

@@ -257,6 +257,21 @@ def a_sample_of_no_state(record: Record) -> list[str]:
     ]
 
 
+def a_second_sample(record: Record) -> list[str]:
+    last = record.samples[-1]
+    record.samples.append(dict(last))
+    return [f"{where(last)}: a second sample: the export has {last['state']}, expected one sample per step"]
+
+
+def a_vote_too_many(record: Record) -> list[str]:
+    step = next(step for step in record.steps if step["verdict"] and step["votes_cast"] != "0")
+    last = [row for row in record.votes if where(row) == where(step) and row["number"]][-1]
+    number = int(last["number"]) + 1
+    record.votes.append(last | {"number": str(number), "annotator": "99", "slot": "", "identity": "", "preference": ""})
+    settled = f"{step['verdict']} was settled before it"
+    return [f"{where(step)}: vote {number}: the export has counted, expected not counted: {settled}"]
+
+
 def a_step_of_no_chain(record: Record) -> list[str]:
     record.steps.append(record.steps[-1] | {"chain": "5"})
     return ["chain 5, step 4: the step: the export has one, expected none: there are 2 chains"]
@@ -298,6 +313,8 @@ CASES: list[tuple[str, Change]] = [
     ("people-and-model", another_sample),
     ("people-and-model", a_sample_that_is_missing),
     ("people-and-model", a_sample_of_no_state),
+    ("people-and-model", a_second_sample),
+    ("people-and-model", a_vote_too_many),
     ("people-and-model", a_step_of_no_chain),
     ("model-texts", another_ratio_of_a_text),
     ("model-texts", another_uniform),
@@ -338,6 +355,26 @@ def test_what_cannot_be_in_a_record_of_ratings_is_refused(change: Callable[[Reco
     change(record)
     with pytest.raises(RecordError, match=reason):
         told(record)
+
+
+def test_a_step_that_is_open_although_its_last_rating_is_there_is_no_difference() -> None:
+    # Another chain may bring it while the record is written.
+    record = record_of("ratings-separate")
+    [last] = [step for step in record.steps if where(step) == f"chain 0, step {record.recipe['steps']}"]
+    assert last["current"] != last["proposal"]
+    last |= {"verdict": "", "decided_at": "", "current_ratings": "", "proposal_ratings": ""}
+    record.samples[:] = [sample for sample in record.samples if where(sample) != where(last)]
+    assert told(record) == []
+
+
+def test_a_start_that_was_not_drawn_and_a_code_that_cannot_be_read_are_told_where_they_are() -> None:
+    record = record_of("texts")
+    record.states[0]["code"] = record.states[1]["code"]
+    first = found_in(record)[0]
+    assert (first.chain, first.step) == (0, 0)
+    record.states[0]["code"] = "no text"
+    first = found_in(record)[0]
+    assert (first.chain, first.step, first.recorded) == (0, 0, "“no text”")
 
 
 def test_what_is_about_a_judge_is_about_no_step() -> None:

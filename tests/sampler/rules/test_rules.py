@@ -63,6 +63,8 @@ def test_the_oracle_multiplies_the_odds():
     assert Oracle().acceptance(math.log(5), [0.6]) == 1.0
     assert Oracle().acceptance(-math.inf, [1.0]) == 0.0
     assert Oracle().acceptance(0.0, [0.0, 1.0]) == 0.0
+    # Of several pairs at once, only the impossible one is rejected.
+    assert list(Oracle().acceptance(0.0, [[0.0, 0.5], [0.5, 0.5]])) == [0.0, 1.0]
     assert Oracle().acceptance(-1e4, [1.0]) == 1.0
 
 
@@ -153,6 +155,7 @@ def test_quest_is_a_gibbs_law_of_the_logit():
     assert Quest.reward(0.8) == close(math.log(4))
     assert Quest.reward([0.0, 1.0]) == close([math.log(1 / 999), math.log(999)])
     assert Quest.log_r0(12, 18) == close(math.log(12 / 18))
+    assert Quest.log_r0(1, 1) == 0.0
     # (12 / 18) exp(log(4 / 9) / 0.5), with rewards log 9 and log 4
     value = Quest(0.5).acceptance(Quest.log_r0(12, 18), Quest.reward(0.9), Quest.reward(0.8))
     assert value == close(12 / 18 * (4 / 9) ** 2)
