@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from sampler import Proposal, Purpose, stream
 from sampler.kernels.suffix import Suffix, SuffixRecipe
 from sampler.spaces.texts.grammar import Grammar
-from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
+from sampler.spaces.texts.space import TextsRecipe, Writing, WrittenTexts
 from tests.support.kernels import check_balance, check_long_run, check_rows, matrix_of
 
 CUTS = ("limit", "length")
@@ -198,3 +199,22 @@ def test_one_generator_for_each_state():
     texts = space("even")
     with pytest.raises(ValueError, match="zip"):
         Suffix(texts).propose_batch([], [texts.start(stream(1, 0, 0, Purpose.START), 0)])
+
+
+class Noting:
+    """Texts of at most four tokens; it notes from which beginnings it is asked to write."""
+
+    def __init__(self) -> None:
+        self.model, self.beginnings = SimpleNamespace(limit=4), []
+
+    def write(self, rngs, prompts, beginnings) -> list[Writing]:
+        self.beginnings.extend(beginnings)
+        return [Writing(prompt, (*beginning, 9), "new") for prompt, beginning in zip(prompts, beginnings, strict=True)]
+
+
+def test_nothing_is_written_behind_the_end_of_a_text():
+    space, state = Noting(), Writing(PROMPT, (1, 2), "old")
+    rngs = [Scripted(number) for number in (0.25, 0.5, 0.75)]
+    proposals = Suffix(space, "limit").propose_batch(rngs, [state] * 3)
+    assert space.beginnings == [(1,)]
+    assert [proposal.state.text for proposal in proposals] == ["new", "old", "old"]
