@@ -43,14 +43,14 @@ class Drawn:
 
 def prepare(campaign: Campaign) -> None:
     """Read what `next_one` needs, if this process has not done so yet."""
-    if _has_catalog(campaign):
+    if _can_be_cheap(campaign):
         plan_of(campaign)
         _rows_of(campaign)
 
 
 def next_one(chain: Chain) -> Drawn | None:
     """Return the next comparison of a chain; None if its kernel is dear, or fails. Then it is a task's to draw."""
-    if not _has_catalog(chain.campaign):
+    if not _can_be_cheap(chain.campaign):
         return None
     plan, rows = plan_of(chain.campaign), _rows_of(chain.campaign)
     if not plan.is_cheap:
@@ -64,7 +64,8 @@ def next_one(chain: Chain) -> Drawn | None:
     return Drawn(drawn, rows.keys[drawn.proposal])
 
 
-def _has_catalog(campaign: Campaign) -> bool:
+def _can_be_cheap(campaign: Campaign) -> bool:
+    # Objects that chains make are encoded and stored, by a task.
     started = started_campaign(campaign)
     return started.is_readable and not started.recipe.generates
 
