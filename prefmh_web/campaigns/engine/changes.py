@@ -1,71 +1,116 @@
 """Changes that belong together, made as one statement.
 
 PostgreSQL makes several changes in one statement, each a part of a WITH, which costs little more than one of them
-alone. All parts see the record as it was before the statement, and their order is not fixed: none may need what another
-does, nor touch its row. On SQLite, which has no such statement and no network in between, they are made one by one, in
-the order in which they were added.
+alone. All parts see the record as it was before the statement, and none may touch another's row. Their order is not
+fixed: a part that needs others names them. On SQLite, which has no such statement and no network in between, they are
+made one by one, in the order in which they were added.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.db import connection, models
 
 from prefmh_web.campaigns.engine.rows import adapted, insertion, note_stored
-from prefmh_web.campaigns.engine.statements import Statement
+from prefmh_web.campaigns.engine.statements import Condition, Statement
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One part: its words, its values, and the instance that it stores, if it stores one.
+
+    Args:
+        after: the places of the parts without which it is not made, and what the last of them must return.
+    """
+
+    words: str
+    values: list[Any]
+    instance: models.Model | None = None
+    after: tuple[tuple[int, ...], str] | None = None
 
 
 class Changes:
-    """Changes of one row each, to be made at once."""
+    """Changes of one row each, to be made at once. Each returns one value of its row, or None if it changes none."""
 
     def __init__(self) -> None:
-        self._words: list[str] = []
-        self._values: list[list[Any]] = []
-        self._inserted: dict[int, models.Model] = {}
-
-    def insert(self, instance: models.Model) -> None:
-        """Add the storing of a new instance; see `rows.insert`."""
-        words, values = insertion(instance)
-        self._inserted[len(self._words)] = instance
-        self._words.append(words)
-        self._values.append(values)
-
-    def change(self, statement: Statement, *values: object) -> None:
-        """Add a statement that returns one value of the row that it changes."""
-        self._words.append(statement.sql)
-        self._values.append([adapted(value) for value in values])
+        self._changes: list[_Change] = []
+        self._found: list[Any] = []
 
     def __contains__(self, statement: Statement) -> bool:
-        return statement.sql in self._words
+        return any(change.words == statement.sql for change in self._changes)
 
-    def make(self) -> list[Any]:
-        """Make them; return what each returns of its row, None where it has changed none.
+    def insert(self, instance: models.Model, only_if: Condition | None = None) -> None:
+        """Add the storing of a new instance; see `rows.insert`. Where the condition does not hold, it has no key then.
+
+        What else is added under the same condition must come before.
+        """
+        words, values = insertion(instance, "" if only_if is None else f" WHERE {only_if.sql}")
+        self._changes.append(_Change(words, values if only_if is None else values + only_if.values, instance))
+
+    def insert_after(self, instance: models.Model, *statements: Statement, found: str) -> None:
+        """Add the storing of a new instance if these statements change their rows, and the last returns `found`."""
+        places = tuple(self._place(statement) for statement in statements)
+        if connection.vendor == "postgresql":
+            names = ", ".join(f"change_{place}" for place in places)
+            words, values = insertion(instance, f" FROM {names} WHERE change_{places[-1]}.found = %s")
+            self._changes.append(_Change(words, [*values, found], instance))
+        else:
+            self._changes.append(_Change(*insertion(instance), instance, (places, found)))
+
+    def change(self, statement: Statement, *values: object, only_if: Condition | None = None) -> None:
+        """Add a statement that returns one value of the row that it changes."""
+        words, all_values = statement.sql, [adapted(value) for value in values]
+        if only_if is not None:
+            words = words.replace(" RETURNING", f" AND {only_if.sql} RETURNING")
+            all_values += only_if.values
+        self._changes.append(_Change(words, all_values))
+
+    def make(self) -> None:
+        """Make them.
 
         Raises:
             django.db.IntegrityError: a constraint does not hold.
         """
-        if not self._words:
-            return []
-        found = self._at_once() if connection.vendor == "postgresql" else self._one_by_one()
-        for place, instance in self._inserted.items():
-            note_stored(instance, found[place])
-        return found
+        if not self._changes:
+            return
+        self._found = self._at_once() if connection.vendor == "postgresql" else self._one_by_one()
+        for change, found in zip(self._changes, self._found, strict=True):
+            if change.instance is not None and found is not None:
+                note_stored(change.instance, found)
+
+    def found(self, statement: Statement) -> Any:
+        """Return what a statement has returned of its row, None if it has changed none."""
+        return self._found[self._place(statement)]
+
+    def _place(self, statement: Statement) -> int:
+        return next(place for place, change in enumerate(self._changes) if change.words == statement.sql)
 
     def _at_once(self) -> list[Any]:
+        words = _as_one(tuple(change.words for change in self._changes))
         with connection.cursor() as cursor:
-            cursor.execute(_as_one(tuple(self._words)), [value for values in self._values for value in values])
+            cursor.execute(words, [value for change in self._changes for value in change.values])
             return list(cursor.fetchone())
 
     def _one_by_one(self) -> list[Any]:
-        found = []
+        found: list[Any] = []
         with connection.cursor() as cursor:
-            for words, values in zip(self._words, self._values, strict=True):
-                cursor.execute(words, values)
-                row = cursor.fetchone()
+            for change in self._changes:
+                row = None
+                if _is_due(change, found):
+                    cursor.execute(change.words, change.values)
+                    row = cursor.fetchone()
                 found.append(None if row is None else row[0])
         return found
+
+
+def _is_due(change: _Change, found: list[Any]) -> bool:
+    if change.after is None:
+        return True
+    places, wanted = change.after
+    return all(found[place] is not None for place in places) and found[places[-1]] == wanted
 
 
 @lru_cache(maxsize=64)

@@ -217,6 +217,8 @@ def _lease(
             if busy is not None:
                 busy.append((seen, judge))
             return None
+        if lease := _lease_as_seen(seen, comparison, judge, annotator):
+            return lease
         opened = open_comparisons.on(seen.pk, annotator.campaign)
         if opened is None:
             return None
@@ -231,31 +233,54 @@ def _lease(
         return lease
 
 
+def _lease_as_seen(
+    seen: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator
+) -> Lease | None:
+    """Lease a comparison that is locked by now, if nothing has happened on it since it was seen to have room: mostly
+    nothing has, and it need not be read again.
+    """
+    unchanged = seen.is_unchanged()
+    if unchanged is None or comparison.verdict or seen.has_expired(annotator, judge):
+        return None
+    lease = _new_lease(seen, comparison, judge, annotator)
+    changes = Changes()
+    seen.note("live", judge.pk, annotator.pk)
+    transitions.note_room(comparison, seen, changes, only_if=unchanged)
+    changes.insert(lease, only_if=unchanged)
+    changes.make()
+    return None if lease._state.adding else lease
+
+
 def _given(
     opened: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator, changes: Changes
 ) -> Lease:
-    now = timezone.now()
-    deadline = now + timedelta(seconds=annotator.campaign.lease_seconds)
     if opened.has_expired(annotator, judge):
         # The same pair again under the same key: a vote still on its way from before finds its place.
         expired = Lease.objects.filter(
             comparison=comparison, judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED
         )[0]
-        expired.issued_at, expired.expires_at, expired.is_orphan = now, deadline, False
+        now = timezone.now()
+        expired.issued_at, expired.expires_at = now, now + timedelta(seconds=annotator.campaign.lease_seconds)
+        expired.is_orphan = False
         expired.ended_at = expired.ending = None
         expired.comparison = comparison
         expired.save()
         return expired
-    lease = Lease(
+    lease = _new_lease(opened, comparison, judge, annotator)
+    changes.insert(lease)
+    return lease
+
+
+def _new_lease(opened: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator) -> Lease:
+    now = timezone.now()
+    return Lease(
         comparison=comparison,
         judge_id=judge.pk,
         annotator=annotator,
         proposal_side=_draw_side(opened, judge),
         issued_at=now,
-        expires_at=deadline,
+        expires_at=now + timedelta(seconds=annotator.campaign.lease_seconds),
     )
-    changes.insert(lease)
-    return lease
 
 
 def _draw_side(opened: OpenComparison, judge: StartedJudge) -> Side:

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.engine import statements
+from prefmh_web.campaigns.engine.statements import Condition
 from prefmh_web.campaigns.models import Annotator, Campaign, ReplyIdentity, Side
 from prefmh_web.campaigns.started import StartedCampaign, StartedJudge, started_campaign
 
@@ -110,6 +111,14 @@ class OpenComparison:
     def counted(self) -> int:
         """How many votes count."""
         return len(self._counted)
+
+    def is_unchanged(self) -> Condition | None:
+        """Return the condition under which all that is known here still holds; None where counts do not tell that:
+        with several judges, or models among them.
+        """
+        if len(self.campaign.judges) > 1 or self.campaign.uses_models:
+            return None
+        return statements.is_as_seen(self.pk, self.leases, self._live.total(), self.counted)
 
     def asked(self, judge: StartedJudge) -> int:
         """Return how many votes a judge has counted or promised."""

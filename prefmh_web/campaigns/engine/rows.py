@@ -65,11 +65,16 @@ def insert(instance: models.Model) -> None:
     note_stored(instance, key)
 
 
-def insertion(instance: models.Model) -> tuple[str, list[Any]]:
-    """Return the statement that stores a new instance and returns its key, and the values in it."""
+def insertion(instance: models.Model, source: str = "") -> tuple[str, list[Any]]:
+    """Return the statement that stores a new instance and returns its key, and the values in it.
+
+    Args:
+        source: what follows the values, as in a SELECT: from what rows, or under which condition, it is stored. Values
+            of its own come last.
+    """
     model = type(instance)
     values = [field.get_db_prep_save(field.pre_save(instance, True), connection) for field in _stored_fields(model)]
-    return _insertion(model), values
+    return _insertion(model, source, connection.vendor), values
 
 
 def note_stored(instance: models.Model, key: Any) -> None:
@@ -108,9 +113,13 @@ def _stored_fields(model: type[models.Model]) -> tuple[Any, ...]:
     return tuple(field for field in model._meta.concrete_fields if field is not model._meta.auto_field)
 
 
-@lru_cache(maxsize=16)
-def _insertion(model: type[models.Model]) -> str:
+@lru_cache(maxsize=64)
+def _insertion(model: type[models.Model], source: str, vendor: str) -> str:
     fields = _stored_fields(model)
     columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
+    if source and vendor == "postgresql":
+        # In a SELECT, PostgreSQL takes a value whose type it is not told for a text.
+        places = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
+    values = f"SELECT {places}{source}" if source else f"VALUES ({places})"
     table, key = model._meta.db_table, model._meta.pk.column
-    return f'INSERT INTO "{table}" ({columns}) VALUES ({places}) RETURNING "{key}"'
+    return f'INSERT INTO "{table}" ({columns}) {values} RETURNING "{key}"'

@@ -61,6 +61,14 @@ class Statement:
         return self.sql + self.locks if connection.features.has_select_for_update else self.sql
 
 
+@dataclass(frozen=True)
+class Condition:
+    """What must hold for a change to be made, and the values in it."""
+
+    sql: str
+    values: list[Any]
+
+
 # Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each.
 _UNSEEN = ("code", "neighbours")
 OF_COMPARISON = Columns(Comparison, "c")
@@ -156,6 +164,18 @@ _TURNS = """
     FROM open o JOIN campaigns_turn t ON t.comparison_id = o.id
 """
 _IN_ORDER = " ORDER BY 2, 3"
+
+
+def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Condition:
+    """Return the condition that a comparison has so many leases, so many of them live, and so many counted votes. Each
+    is found by the index of its foreign key.
+    """
+    leased = "(SELECT COUNT(*) FROM annotate_lease s WHERE s.comparison_id = %s"
+    return Condition(
+        f"{leased}) = %s AND {leased} AND s.ended_at IS NULL) = %s AND "
+        "(SELECT COUNT(*) FROM campaigns_vote s WHERE s.comparison_id = %s AND s.number IS NOT NULL) = %s",
+        [comparison_id, leases, comparison_id, live, comparison_id, counted],
+    )
 
 
 def _standing(which: str) -> Standing:

@@ -30,6 +30,7 @@ from prefmh_web.campaigns.engine import open_comparisons, statements
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.rows import insert
+from prefmh_web.campaigns.engine.statements import Condition
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
 from prefmh_web.campaigns.started import cheap
 
@@ -53,11 +54,13 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
             return None
         if proposal._state.adding:
             insert(proposal)
-        return _open_drawn(chain, drawn, chain.head_id if drawn.is_identity else proposal.pk, _MOST_AT_ONCE)
+        comparison = _new_comparison(chain, drawn, chain.head_id if drawn.is_identity else proposal.pk)
+        _open(comparison)
+        return comparison
 
 
-def _open_drawn(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int, most_at_once: int) -> Comparison:
-    comparison = Comparison(
+def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int) -> Comparison:
+    return Comparison(
         chain=chain,
         chain_campaign=chain.campaign,
         chain_place=chain.place,
@@ -67,23 +70,21 @@ def _open_drawn(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int, 
         log_r0=drawn.log_r0,
         uniform=drawn.uniform,
     )
+
+
+def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
+    """Store the next comparison of a locked chain, and decide it if no answer can change its outcome."""
     insert(comparison)
     dispatch.step_opened(comparison)
     changes = Changes()
-    _settle(comparison, decision_of(chain.campaign).verdict_at_opening(comparison), 0, changes)
+    _settle(comparison, _verdict_at_opening(comparison), 0, changes)
     _make(comparison, changes, most_at_once)
     if comparison.verdict is None:
         dispatch.answers_wanted(comparison)
-    return comparison
 
 
-def _open_next(chain: Chain, most_at_once: int) -> None:
-    """Open the next comparison of a chain that has just moved, if its kernel is cheap; else a task does."""
-    drawn = cheap.next_one(chain) if most_at_once else None
-    if drawn is None:
-        dispatch.propose(chain)
-    else:
-        _open_drawn(chain, drawn.comparison, drawn.proposal_id, most_at_once - 1)
+def _verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
+    return decision_of(comparison.chain.campaign).verdict_at_opening(comparison)
 
 
 def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
@@ -97,7 +98,7 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     # A lease ends with its vote, so one that has not been voted on has none.
     if lease.ending == Lease.Ending.VOTED:
         return Vote.objects.get(key=ballot.key)
-    opened = _open(comparison)
+    opened = _standing(comparison)
     may_count = opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
     changes = Changes()
     changes.change(statements.COUNT_VOTE, lease.annotator_id)
@@ -107,7 +108,8 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
         if lease.is_live:
             opened.note_ended(lease.judge_id)
         note_room(comparison, opened, changes)
-    lease.annotator.votes_cast, *_ = _make(comparison, changes)
+    _make(comparison, changes)
+    lease.annotator.votes_cast = changes.found(statements.COUNT_VOTE)
     if comparison.verdict is None and vote.counted:
         dispatch.judge(comparison)
     return vote
@@ -118,7 +120,7 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
     are.
     """
     stored = set(Vote.objects.filter(key__in=[ballot.key for ballot in ballots]).values_list("key", flat=True))
-    opened = _open(comparison)
+    opened = _standing(comparison)
     for ballot in ballots:
         if ballot.key not in stored:
             changes = Changes()
@@ -126,7 +128,7 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
             _make(comparison, changes)
 
 
-def _open(comparison: Comparison) -> OpenComparison | None:
+def _standing(comparison: Comparison) -> OpenComparison | None:
     return open_comparisons.on(comparison.pk, comparison.chain.campaign) if comparison.verdict is None else None
 
 
@@ -157,25 +159,29 @@ def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **on
     # A guarded update: of a vote, a skip and an expiry at the same moment the first wins.
     live = Lease.objects.filter(pk=key, ended_at__isnull=True, **only_if)
     has_ended = bool(live.update(ended_at=timezone.now(), ending=ending))
-    if opened := _open(comparison):
+    if opened := _standing(comparison):
         changes = Changes()
         note_room(comparison, opened, changes)
         changes.make()
     return has_ended
 
 
-def note_room(comparison: Comparison, opened: OpenComparison, changes: Changes) -> None:
+def note_room(
+    comparison: Comparison, opened: OpenComparison, changes: Changes, only_if: Condition | None = None
+) -> None:
     """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
     looks at.
 
     Not where models judge too: there room comes with time, when a turn is lost.
+
+    Args:
+        only_if: what must hold for that.
     """
     if opened.campaign.uses_models:
         return
     is_askable = opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:
-        comparison.is_askable = is_askable
-        changes.change(statements.MARK_ASKABLE, is_askable, comparison.pk)
+        changes.change(statements.MARK_ASKABLE, is_askable, comparison.pk, only_if=only_if)
 
 
 def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
@@ -207,24 +213,40 @@ def _settle(comparison: Comparison, verdict: sampler.Verdict, votes: int, change
     changes.change(
         statements.ADVANCE, chain.head_id, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1
     )
+    chain.step = comparison.step
 
 
-def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT_ONCE) -> list[Any]:
-    """Make changes to a locked comparison; if they decide it, its chain goes on. Return what they return."""
-    made = changes.make()
+def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT_ONCE) -> None:
+    """Make changes to a locked comparison. If they decide it, its chain goes on: at once if its kernel is cheap."""
     if statements.ADVANCE not in changes:
-        return made
-    chain, status = comparison.chain, made[-1]
+        changes.make()
+        return
+    chain = comparison.chain
+    drawn = cheap.next_one(chain) if most_at_once and chain.step < chain.length else None
+    following = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
+    if following is not None and _verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
+        changes.insert_after(following, statements.DECIDE, statements.ADVANCE, found=Campaign.Status.RUNNING.value)
+    changes.make()
+    status = changes.found(statements.ADVANCE)
     if status is None:
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
-    chain.step = comparison.step
     dispatch.step_decided(comparison)
     if chain.step == chain.length:
         finish_if_done(chain.campaign)
     elif status == Campaign.Status.RUNNING:
-        _open_next(chain, most_at_once)
-    return made
+        _go_on(chain, following, most_at_once - 1)
+
+
+def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> None:
+    """Let a chain that has moved go on with the comparison that follows; None for a task to draw it."""
+    if following is None:
+        dispatch.propose(chain)
+    elif following._state.adding:
+        _open(following, most_at_once)
+    else:
+        dispatch.step_opened(following)
+        dispatch.answers_wanted(following)
 
 
 def finish_if_done(campaign: Campaign) -> None:

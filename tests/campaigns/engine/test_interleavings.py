@@ -91,6 +91,13 @@ def campaign(researcher) -> Campaign:
     return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
 
 
+@pytest.fixture
+def with_one_judge(researcher) -> Campaign:
+    """A campaign whose leases are given by what was seen before the lock, if that still holds."""
+    judges = [{"question": "Which is darker?", "budget": 4}]
+    return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
+
+
 def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, set]]:
     """Let things happen at once, again and again; yield what was raised, which votes were cast, and which leases were
     ended by somebody else meanwhile.
@@ -154,9 +161,21 @@ def test_nothing_is_lost_doubled_or_in_vain_in_any_order(campaign):
     assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=campaign).count() > ROUNDS
 
 
+def test_nor_where_what_was_seen_before_a_lock_decides(with_one_judge):
+    assert_nothing_goes_wrong(with_one_judge, 1, 2)
+    assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_one_judge).count() > ROUNDS
+
+
+def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypatch):
+    anything = statements.Condition("TRUE", [])
+    monkeypatch.setattr(open_comparisons.OpenComparison, "is_unchanged", lambda _: anything)
+    with pytest.raises(AssertionError):
+        assert_nothing_goes_wrong(with_one_judge, *range(1, 31))
+
+
 @pytest.mark.parametrize("name", ["COMPARISON_OF_LEASE", "PAIR"])
 def test_without_a_lock_it_shows(campaign, monkeypatch, name):
     unlocked = dataclasses.replace(getattr(statements, name), locks="")
     monkeypatch.setattr(statements, name, unlocked)
     with pytest.raises(AssertionError):
-        assert_nothing_goes_wrong(campaign, 1, 2, 3)
+        assert_nothing_goes_wrong(campaign, *range(1, 31))

@@ -78,8 +78,8 @@ def test_a_list_of_twenty_costs_what_a_list_of_one_does(client, researcher, camp
 # By the judge's N: a vote that leaves its step open, and one that decides it and opens the next one. `finish_lines`
 # reads the first. A process's first vote reads the catalog too, and a statement more notes when the last room is given
 # away. Beside these, BEGIN and COMMIT; and one of each is for the progress bar, asked for once a second only.
-PER_VOTE = {3: {12}, 1: {14, 15}}
-ON_POSTGRESQL = {3: {8, 9}, 1: {9, 10}}
+PER_VOTE = {3: {11}, 1: {13, 14}}
+ON_POSTGRESQL = {3: {7, 8}, 1: {7, 8}}
 
 
 class Page:
@@ -142,9 +142,9 @@ def test_the_voters_messages(client, researcher, idle_tasks, budget, settles):
     assert {_settled(key) for key in keys} == {settles}
     opening, *votes, skipping = page.costs
     on_sqlite = connection.vendor == "sqlite"
-    assert opening == (11 if budget == 3 or not on_sqlite else 12)
+    assert opening == (10 if budget == 3 or not on_sqlite else 11)
     assert set(votes) <= (PER_VOTE if on_sqlite else ON_POSTGRESQL)[budget]
-    assert skipping == (10 if on_sqlite else 9)
+    assert skipping == (9 if on_sqlite else 8)
 
 
 def _choice(key: str) -> str:
