@@ -9,8 +9,8 @@
     expire     ends the leases whose time is over; look_again_where_nobody_is_asked finds room that nobody has noted
 
 A comparison never has more leases out than votes it can still use (`OpenComparison.has_room`), so nobody's vote comes
-too late. Locks are taken in one order: the comparison, then its leases. Who looks for a comparison passes over those
-that others hold at that moment, and waits for one of them only when there is nothing else.
+too late. Locks are taken in one order: the comparison, its leases, the annotator. Who looks for a comparison passes
+over those that others hold at that moment, and waits for one of them only when there is nothing else.
 """
 
 import logging

@@ -57,8 +57,7 @@ def next_one(chain: Chain) -> Drawn | None:
         return None
     try:
         drawn = sampler.ask(plan, sampler.Position(chain.place, chain.step, rows.places[chain.head_id]))
-    except Exception:
-        # A defect of the kernel costs the chain its next pair, and nobody the vote that is being stored.
+    except Exception:  # a defect of the kernel costs the chain its next pair, and nobody the vote that is being stored
         logger.exception("%s: no proposal", chain)
         return None
     return Drawn(drawn, rows.keys[drawn.proposal])
