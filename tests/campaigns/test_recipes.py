@@ -15,8 +15,8 @@ from prefmh_web.campaigns import lifecycle, migrations, tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Turn
 from prefmh_web.endpoints.models import Endpoint
 
-# `endpoint` and `script` are fixtures, which pytest finds by their names here.
-from tests.flows.test_models_rate import ONE, TWO, NoisyRater, endpoint, finish, make, rated_recipe, script  # noqa: F401
+# `rating_endpoint` and `rating_script` are the fixtures `endpoint` and `script`.
+from tests.support.ratings import ONE, TWO, NoisyRater, finish, make, rated_recipe, rating_endpoint, rating_script  # noqa: F401
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.scripted_server import status
 from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished
@@ -92,7 +92,7 @@ def test_a_campaign_of_votes_goes_on_as_version_2_and_its_whole_record_replays(
 
 
 @pytest.mark.parametrize(("form", "questions"), [("difference", ONE), ("power", ONE)])
-def test_ratings_that_mean_the_same_become_version_2(researcher, endpoint, idle_tasks, tmp_path, form, questions):  # noqa: F811
+def test_ratings_that_mean_the_same_become_version_2(researcher, endpoint, idle_tasks, tmp_path, form, questions):
     campaign = make(researcher, idle_tasks, form, questions)
     make_old(campaign)
     migrate()
@@ -102,8 +102,8 @@ def test_ratings_that_mean_the_same_become_version_2(researcher, endpoint, idle_
 @pytest.mark.parametrize(("form", "questions", "lowest"), [("separate", TWO, 1), ("joint", ONE, 1), ("joint", ONE, 0)])
 def test_ratings_on_the_old_scale_are_finished_by_the_rule_they_began_with(
     researcher,
-    endpoint,  # noqa: F811
-    script,  # noqa: F811
+    endpoint,
+    script,
     idle_tasks,
     tmp_path,
     client,

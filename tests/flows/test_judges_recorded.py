@@ -24,7 +24,7 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import KnownJudge, Script, chat_reply, is_vote, scripted_server, votes_asked
+from tests.support.scripted_server import KnownJudge, Script, chat_reply, is_vote, scripted_server, status, votes_asked
 from tests.support.stack import TEXTS, make_draft, make_recipe
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
@@ -264,7 +264,7 @@ def test_a_campaign_of_an_older_version_goes_on_and_says_since_when_it_is_frozen
 def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, script, idle_tasks):
     recipe = sampler.parse_recipe(make_recipe(judges=[by_model()], chains=2, steps=4)).model_dump(mode="json")
     campaign = make_draft(researcher, recipe=recipe)
-    script.faults.extend([lambda handler: handler.connection.close()] * 100)
+    script.faults.extend([status(500)] * 100)
     script.strikes = is_vote
     lifecycle.start(campaign)
     idle_tasks()
@@ -281,7 +281,7 @@ def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, 
 
 
 def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
-    script.faults.extend([lambda handler: handler.connection.close()] * 100)
+    script.faults.extend([status(500)] * 100)
     script.strikes = is_vote
     campaign = started(researcher, idle_tasks)
     Endpoint.objects.update(model="other", open_until=None, failures=0)
@@ -317,7 +317,7 @@ def test_a_slow_endpoint_is_asked_once_for_each_vote(
         return PLAIN(body)
 
     script.answer = answer
-    recipe = make_recipe(judges=[by_model(budget=60)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
+    recipe = make_recipe(judges=[by_model(budget=40)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
     campaign = make_draft(researcher, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
     over = threading.Event()
     sweeping = threading.Thread(target=sweep_until, args=(over,))
@@ -347,7 +347,7 @@ def sweep_until(over: threading.Event) -> None:
 def test_a_turn_of_a_worker_that_died_is_taken_again_after_its_deadline(
     researcher, endpoint, script, idle_tasks, monkeypatch
 ):
-    script.faults.extend([lambda handler: handler.connection.close()] * 100)
+    script.faults.extend([status(500)] * 100)
     script.strikes = is_vote
     campaign = started(researcher, idle_tasks)
     script.faults.clear()

@@ -19,7 +19,10 @@ def test_a_restored_backup_holds_the_whole_record(installation, tmp_path):
     subprocess.run(command, check=True)
 
     environment = {**os.environ, **installation.environment, "DATABASE_URL": restored}
-    for arguments in (["manage.py", "migrate", "--check"], ["-m", "tests.support.processes", "check", str(tmp_path)]):
+    for arguments in (
+        ["manage.py", "migrate", "--check"],
+        ["-m", "tests.support.in_an_installation", "check", str(tmp_path)],
+    ):
         numbers = [str(campaign)] if "check" in arguments else []
         done = subprocess.run(
             [sys.executable, *arguments, *numbers],

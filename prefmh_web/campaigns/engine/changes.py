@@ -20,14 +20,17 @@ from prefmh_web.campaigns.engine.statements import Condition, Statement
 
 @dataclass(frozen=True)
 class _Change:
-    """One part: its words, its values, and the instance that it stores, if it stores one.
+    """One part: its words and its values.
 
     Args:
+        statement: what it runs, if it changes a row.
+        instance: what it stores, if it stores a new one.
         after: the places of the parts without which it is not made, and what the last of them must return.
     """
 
     words: str
     values: list[Any]
+    statement: Statement | None = None
     instance: models.Model | None = None
     after: tuple[tuple[int, ...], str] | None = None
 
@@ -40,7 +43,7 @@ class Changes:
         self._found: list[Any] = []
 
     def __contains__(self, statement: Statement) -> bool:
-        return any(change.words == statement.sql for change in self._changes)
+        return any(change.statement is statement for change in self._changes)
 
     def insert(self, instance: models.Model, only_if: Condition | None = None) -> None:
         """Add the storing of a new instance; see `rows.insert`. Where the condition does not hold, it has no key then.
@@ -48,7 +51,9 @@ class Changes:
         What else is added under the same condition must come before.
         """
         words, values = insertion(instance, "" if only_if is None else f" WHERE {only_if.sql}")
-        self._changes.append(_Change(words, values if only_if is None else values + only_if.values, instance))
+        if only_if is not None:
+            values = values + only_if.values
+        self._changes.append(_Change(words, values, instance=instance))
 
     def insert_after(self, instance: models.Model, *statements: Statement, found: str) -> None:
         """Add the storing of a new instance if these statements change their rows, and the last returns `found`."""
@@ -56,17 +61,16 @@ class Changes:
         if connection.vendor == "postgresql":
             names = ", ".join(f"change_{place}" for place in places)
             words, values = insertion(instance, f" FROM {names} WHERE change_{places[-1]}.found = %s")
-            self._changes.append(_Change(words, [*values, found], instance))
+            self._changes.append(_Change(words, [*values, found], instance=instance))
         else:
-            self._changes.append(_Change(*insertion(instance), instance, (places, found)))
+            self._changes.append(_Change(*insertion(instance), instance=instance, after=(places, found)))
 
     def change(self, statement: Statement, *values: object, only_if: Condition | None = None) -> None:
         """Add a statement that returns one value of the row that it changes."""
-        words, all_values = statement.sql, [adapted(value) for value in values]
+        all_values = [adapted(value) for value in values]
         if only_if is not None:
-            words = words.replace(" RETURNING", f" AND {only_if.sql} RETURNING")
             all_values += only_if.values
-        self._changes.append(_Change(words, all_values))
+        self._changes.append(_Change(statement.words(only_if), all_values, statement))
 
     def make(self) -> None:
         """Make them.
@@ -86,7 +90,7 @@ class Changes:
         return self._found[self._place(statement)]
 
     def _place(self, statement: Statement) -> int:
-        return next(place for place, change in enumerate(self._changes) if change.words == statement.sql)
+        return next(place for place, change in enumerate(self._changes) if change.statement is statement)
 
     def _at_once(self) -> list[Any]:
         words = _as_one(tuple(change.words for change in self._changes))

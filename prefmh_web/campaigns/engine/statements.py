@@ -30,20 +30,30 @@ _OF_THE_LEASE_TOO = " FOR NO KEY UPDATE OF c, l, a"
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What must hold for a change to be made, and the values in it."""
+
+    sql: str
+    values: list[Any]
+
+
+@dataclass(frozen=True)
 class Statement:
     """SQL with a place for each value.
 
     Args:
         locks: what is appended where the database locks rows.
+        returning: the column that a change returns of its row.
     """
 
     sql: str
     locks: str = ""
+    returning: str = ""
 
     def rows(self, *values: object) -> list[tuple[Any, ...]]:
         """Return what it finds."""
         with connection.cursor() as cursor:
-            cursor.execute(self._words(), [adapted(value) for value in values])
+            cursor.execute(self.words(), [adapted(value) for value in values])
             found: list[tuple[Any, ...]] = cursor.fetchall()
             return found
 
@@ -54,19 +64,15 @@ class Statement:
     def change(self, *values: object) -> int:
         """Return how many rows it has changed."""
         with connection.cursor() as cursor:
-            cursor.execute(self._words(), [adapted(value) for value in values])
+            cursor.execute(self.words(), [adapted(value) for value in values])
             return int(cursor.rowcount)
 
-    def _words(self) -> str:
-        return self.sql + self.locks if connection.features.has_select_for_update else self.sql
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What must hold for a change to be made, and the values in it."""
-
-    sql: str
-    values: list[Any]
+    def words(self, only_if: Condition | None = None) -> str:
+        """Return its SQL for this database; with a condition, whose values come last, for rows of which that holds."""
+        where = "" if only_if is None else f" AND {only_if.sql}"
+        returning = f" RETURNING {self.returning}" if self.returning else ""
+        locks = self.locks if connection.features.has_select_for_update else ""
+        return f"{self.sql}{where}{returning}{locks}"
 
 
 # Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each.
@@ -199,19 +205,19 @@ WANTED = Statement(
 
 # A vote may follow an expiry, of this very moment perhaps.
 END_LEASE = Statement(
-    "UPDATE annotate_lease SET ended_at = %s, ending = %s "
-    "WHERE key = %s AND (ended_at IS NULL OR ending = 'expired') RETURNING ending"
+    "UPDATE annotate_lease SET ended_at = %s, ending = %s WHERE key = %s AND (ended_at IS NULL OR ending = 'expired')",
+    returning="ending",
 )
 # People of older versions have no count until they vote again. The vote to be counted must not be there yet.
 COUNT_VOTE = Statement(
-    f"UPDATE campaigns_annotator AS a SET votes_cast = {_VOTES_CAST} + 1 WHERE id = %s RETURNING votes_cast"
+    f"UPDATE campaigns_annotator AS a SET votes_cast = {_VOTES_CAST} + 1 WHERE id = %s", returning="votes_cast"
 )
-MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE id = %s RETURNING is_askable")
-DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s RETURNING verdict")
+MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE id = %s", returning="is_askable")
+DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s", returning="verdict")
 ADVANCE = Statement(
     "UPDATE campaigns_chain SET head_id = %s, step = %s, moves = moves + %s, accepted = accepted + %s, "
-    "votes = votes + %s WHERE id = %s AND step = %s "
-    "RETURNING (SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)"
+    "votes = votes + %s WHERE id = %s AND step = %s",
+    returning="(SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)",
 )
 # Found by comparison_one_open_per_chain.
 LIST_OPEN = Statement(

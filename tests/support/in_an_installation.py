@@ -1,0 +1,81 @@
+"""What an `Installation` has done by a process of its own: campaigns made, started and checked, somebody signed in."""
+
+import json
+import sys
+from pathlib import Path
+
+
+def _make(recipes: list[dict], start: bool) -> list[tuple[int, str]]:
+    from django.contrib.auth import get_user_model
+
+    from prefmh_web.accounts.roles import make_researcher
+    from tests.support.stack import invitation_path, make_draft, make_recipe
+
+    owner, _ = get_user_model().objects.get_or_create(username="ada")
+    make_researcher(owner)
+    if not start:
+        return [(make_draft(owner, recipe=make_recipe(**changes)).pk, "") for changes in recipes]
+    made = [_started(owner, make_recipe(**changes)) for changes in recipes]
+    return [(campaign.pk, invitation_path(campaign)) for campaign in made]
+
+
+def _started(owner, recipe: dict):
+    import sampler
+    from prefmh_web.campaigns import lifecycle
+    from prefmh_web.campaigns.lifecycle import drafts
+    from tests.support.stack import make_campaign
+
+    if recipe["space"]["kind"] == "catalog":
+        return make_campaign(owner, recipe=recipe)
+    campaign = drafts.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    lifecycle.start(campaign)
+    return campaign
+
+
+def _check(folder: Path, campaigns: list[int]) -> None:
+    from django.db import connection, transaction
+
+    from prefmh_web.campaigns.models import Campaign
+    from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+
+    for number in campaigns:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # People go on voting: all that is looked at is of one moment.
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            campaign = Campaign.objects.get(pk=number)
+            assert_record_is_whole(campaign)
+        assert_replay_passes(export_to(campaign, folder))
+
+
+def _start(campaign: int) -> None:
+    from prefmh_web.campaigns import lifecycle
+    from prefmh_web.campaigns.models import Campaign
+
+    lifecycle.start(Campaign.objects.get(pk=campaign))
+
+
+def _sign_in_path() -> str:
+    from django.contrib.auth import get_user_model
+
+    from prefmh_web.accounts.links import sign_in_path
+
+    return sign_in_path(get_user_model().objects.get(username="ada"))
+
+
+def _main(wanted: str, *arguments: str) -> None:
+    """Do, in a process of the installation, what a method of `Installation` asks for."""
+    import django
+
+    django.setup()
+    if wanted == "make":
+        print(json.dumps(_make(json.loads(arguments[0]), "start" in arguments)))
+    elif wanted == "start":
+        _start(int(arguments[0]))
+    elif wanted == "sign-in":
+        print(_sign_in_path())
+    else:
+        _check(Path(arguments[0]), [int(number) for number in arguments[1:]])
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
