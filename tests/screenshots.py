@@ -15,6 +15,9 @@ FOLDER = ROOT / "static" / "screenshots"
 PORT = 8791
 # Long enough for the simulated people to have made some history.
 HISTORY_S = 60
+MOST_SKIPS = 5
+# Of the smaller molecule of a pair in a picture.
+FEWEST_STROKES = 12
 
 
 def main() -> None:
@@ -57,6 +60,7 @@ def take(browser: Browser, log: str) -> None:
         page.goto(link)
         page.get_by_role("button", name="Start").click()
         page.wait_for_selector(".sides")
+        skip_what_shows_little(page)
         save(page, name)
         page.context.close()
     page = browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
@@ -64,6 +68,18 @@ def take(browser: Browser, log: str) -> None:
     page.get_by_role("link", name="Molecules").click()
     page.wait_for_selector("#board")
     save(page, "campaign-live")
+
+
+def skip_what_shows_little(page: Page) -> None:
+    """Skip pairs of molecules of which one has only a few atoms, while there are others."""
+    for _ in range(MOST_SKIPS):
+        sources = page.eval_on_selector_all(".sides img", "images => images.map(image => image.currentSrc)")
+        drawn = [page.request.get(source).text() for source in sources if "molecule" in source]
+        if all(svg.count("<path") >= FEWEST_STROKES for svg in drawn):
+            return
+        lease = page.locator("[name=lease]").first.input_value()
+        page.keyboard.press("s")
+        page.wait_for_function("key => document.querySelector('[name=lease]').value !== key", arg=lease)
 
 
 def save(page: Page, name: str) -> None:
