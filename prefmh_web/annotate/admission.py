@@ -1,17 +1,14 @@
 """Which annotator a session is, in each campaign it has joined; joining, and being shown out."""
 
 import re
-from datetime import timedelta
+from collections.abc import Mapping
+from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
-from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Invitation
-from prefmh_web.transport import nudges, sessions
 
-# A page renews its presence a little more than twice in this time.
-PRESENCE = timedelta(seconds=75)
 _KEY = "annotator_in_{}"
 _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
 
@@ -73,21 +70,9 @@ def join(session: SessionBase, invitation: Invitation) -> Annotator:
     return annotator
 
 
-def is_known(session_key: str | None, annotator: Annotator) -> bool:
-    """True while the session, as stored now, is this annotator."""
-    return sessions.stored(session_key).get(_KEY.format(annotator.campaign_id)) == annotator.pk
-
-
-def set_present(annotator: Annotator, is_present: bool) -> bool:
-    """Note that a page of this person is open, for a while; or that it has closed.
-
-    Returns:
-        False when their access has been withdrawn; nothing is noted then.
-    """
-    until = timezone.now() + PRESENCE if is_present else None
-    admitted = Annotator.objects.filter(pk=annotator.pk, removed_at__isnull=True).update(online_until=until)
-    nudges.nudge(nudges.watchers(annotator.campaign_id))
-    return bool(admitted)
+def is_annotator(session: Mapping[str, Any], annotator: Annotator) -> bool:
+    """True when a session, by its contents, is this annotator."""
+    return session.get(_KEY.format(annotator.campaign_id)) == annotator.pk
 
 
 def _joined(session: SessionBase, campaign_id: int) -> Annotator | None:

@@ -3,12 +3,12 @@
 import asyncio
 import json
 import logging
-from contextlib import suppress
 from datetime import timedelta
 
 from channels.db import database_sync_to_async
 
-from prefmh_web.annotate import admission, waiting
+from prefmh_web.annotate import admission, presence, waiting
+from prefmh_web.annotate.presence import Standing
 from prefmh_web.annotate.screens import Response, ResponseError, ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison
@@ -24,8 +24,6 @@ FAREWELLS = frozenset({1000, 1001})
 _LONGEST_MESSAGE = 10_000
 HEARTBEAT_S = 30
 _A_MOMENT_S = 0.1
-# A skipped pair returns to its person after a while, and no nudge tells when.
-_LOOK_AT_LEAST_EVERY_S = 10
 
 
 class VotingConsumer(LiveConsumer):
@@ -105,12 +103,9 @@ class VotingConsumer(LiveConsumer):
 
     async def _look_when_woken(self) -> None:
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), _LOOK_AT_LEAST_EVERY_S)
-            is_woken = self._woken.is_set()
+            await self._woken.wait()
             self._woken.clear()
-            if is_woken or self.is_waiting:
-                await self._show()
+            await self._show()
 
     async def _show(self, response: Response | None = None) -> None:
         """Do what a response asks, if there is one, and send what there is to see then. Every response is answered."""
@@ -155,25 +150,22 @@ class VotingConsumer(LiveConsumer):
     @database_sync_to_async
     def _arrive(self) -> bool:
         leases.adopt(self.annotator)
-        return admission.set_present(self.annotator, True)
+        return presence.set_present(self.annotator, True)
 
     @database_sync_to_async
     def _depart(self, grace: timedelta) -> None:
-        admission.set_present(self.annotator, False)
+        presence.set_present(self.annotator, False)
         leases.orphan(self.annotator, grace)
 
     async def _stay_present(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            if not await database_sync_to_async(admission.set_present)(self.annotator, True):
+            standing = await presence.renewed(self.annotator, self.scope["session"].session_key)
+            if standing is Standing.REMOVED:
                 await self._turn_away(NOT_ALLOWED)
-            elif not await self._is_known():
+            elif standing is Standing.UNKNOWN:
                 # Signed out, or signed in under a new cookie: on connecting again the page's own cookie decides.
                 await self._turn_away(TRY_AGAIN)
-
-    @database_sync_to_async
-    def _is_known(self) -> bool:
-        return admission.is_known(self.scope["session"].session_key, self.annotator)
 
 
 # The loop itself keeps no hold of what it runs.

@@ -6,6 +6,7 @@ there is room for; those who come too late find nothing, and wait on.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,8 @@ from prefmh_web.transport import nudges
 
 # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
 _LOOK_AT_MOST_EVERY_S = 0.1
+# A skipped pair returns to its person after a while, and no nudge tells when.
+_LOOK_AT_LEAST_EVERY_S = 10
 
 
 class Page(Protocol):
@@ -70,7 +73,8 @@ class WaitingRoom:
 
     async def _serve(self) -> None:
         while True:
-            await self._nudged.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._nudged.wait(), _LOOK_AT_LEAST_EVERY_S)
             self._nudged.clear()
             pages = list(self._pages)
             takers = await database_sync_to_async(_takers)(pages)

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from prefmh_web.annotate import consumer
+from prefmh_web.annotate import waiting
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
@@ -175,7 +175,7 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
 
 def test_a_lone_skipper_gets_the_question_again(researcher, live_site, idle_tasks, monkeypatch):
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(seconds=1))
-    monkeypatch.setattr(consumer, "_LOOK_AT_LEAST_EVERY_S", 2)
+    monkeypatch.setattr(waiting, "_LOOK_AT_LEAST_EVERY_S", 2)
     judges = [{"question": "Which?", "budget": 1}]
     campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
     cookies = cookies_after_joining(live_site.url + invitation_path(campaign))
