@@ -56,9 +56,13 @@ _VOTES = """
 """
 
 
-def make_record(votes: int, budget: int) -> Campaign:
-    """Return a new campaign of one question with `votes` votes, `budget` of them to a step."""
-    campaign = _make_campaign(-(-votes // budget), budget)
+def make_record(votes: int, budget: int, more_steps: int = 0) -> Campaign:
+    """Return a new campaign of one question with `votes` votes, `budget` of them to a step.
+
+    Args:
+        more_steps: of each chain, still to come; with none the campaign is finished.
+    """
+    campaign = _make_campaign(-(-votes // budget), budget, more_steps)
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # A million foreign keys are right as they are made; to check them takes most of the time.
@@ -71,8 +75,8 @@ def make_record(votes: int, budget: int) -> Campaign:
     return campaign
 
 
-def _make_campaign(steps: int, budget: int) -> Campaign:
-    length = -(-steps // CHAINS)
+def _make_campaign(steps: int, budget: int, more_steps: int) -> Campaign:
+    length = -(-steps // CHAINS) + more_steps
     recipe = {
         "version": 2,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
@@ -86,7 +90,12 @@ def _make_campaign(steps: int, budget: int) -> Campaign:
     now = datetime.now(UTC)
     owner = get_user_model().objects.create_user(f"ada-{Campaign.objects.count()}")
     campaign = Campaign.objects.create(
-        owner=owner, name="Large", recipe=recipe, status="finished", started_at=now, finished_at=now
+        owner=owner,
+        name="Large",
+        recipe=recipe,
+        status="running" if more_steps else "finished",
+        started_at=now,
+        finished_at=None if more_steps else now,
     )
     Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", budget=budget)
     states = State.objects.bulk_create(_state(campaign, place) for place in range(OBJECTS))

@@ -1,6 +1,6 @@
 """Makes the campaigns that people vote in, and the people: a script for the Python of an installation.
 
-    python - '[{"people": 150, "chains": 150, "texts": 1000, "judges": [...]}]' <tests/benchmarks/load_campaign.py
+    python - '[{"people": 150, "chains": 150, "texts": 1000, "judges": [...], "lease_seconds": 120}]' <load_campaign.py
 
 It reads standard input because the installation may be another revision's, whose checkout has its own `tests`, or none
 of this name. It imports that revision's functions only, and prints JSON: for each campaign its number, the path of its
@@ -21,14 +21,15 @@ def first_there(names: tuple[str, ...]):
     return importlib.import_module(next(name for name in names if importlib.util.find_spec(name)))
 
 
-def make(owner, people: int, chains: int, texts: int, judges: list[dict]) -> dict:
+def make(owner, people: int, chains: int, texts: int, judges: list[dict], lease_seconds: int) -> dict:
     """Start a campaign and let people join it."""
     from prefmh_web.campaigns import lifecycle
     from tests.support.stack import make_draft, make_recipe
 
     lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
     recipe = make_recipe(steps=5000, chains=chains, judges=judges)
-    campaign = make_draft(owner, file="text\n" + "".join(lines), recipe=recipe)
+    file = "text\n" + "".join(lines)
+    campaign = make_draft(owner, file=file, recipe=recipe, lease_seconds=lease_seconds)
     lifecycle.start(campaign)
     invitation = campaign.invitations.get()
     keys = [session_of_somebody_new(invitation) for _ in range(people)]

@@ -69,6 +69,8 @@ class Crowd:
         for place, seat in enumerate(self._seats):
             self._tasks.append(asyncio.create_task(self._stay(seat, random.Random(self._seed + place))))
             await asyncio.sleep(1 / _CONNECTIONS_PER_S)
+        if not self._seats:
+            return self
         opened = asyncio.create_task(self._all_open.wait())
         done, _ = await asyncio.wait([opened, *self._tasks], timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if opened not in done:

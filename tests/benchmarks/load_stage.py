@@ -27,6 +27,7 @@ class Wanted:
     chains: int
     texts: int
     judges: list[dict]
+    lease_seconds: int = 120
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,11 @@ class Stage(Installation):
         open_ones = "SELECT count(*) FROM campaigns_comparison WHERE verdict IS NULL"
         # The first is the busy one; where pairs are few, steps without a question may already have been decided.
         wait_for(lambda: self.query(open_ones)[0][0] >= wanted[0].chains, "all chains ask", seconds=_ALL_ASK_S)
-        return [Made(each["number"], self._seats(each["path"], each["keys"])) for each in json.loads(answer)]
+        return [self.seated(each) for each in json.loads(answer)]
+
+    def seated(self, made: dict) -> Made:
+        """Return a campaign that a script has made, by what it printed, with its people's seats."""
+        return Made(made["number"], self._seats(made["path"], made["keys"]))
 
     def _seats(self, path: str, keys: list[str]) -> list[Seat]:
         return [

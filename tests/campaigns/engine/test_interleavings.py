@@ -1,4 +1,4 @@
-"""Votes, skips, expiries, removals and pauses at once, with a scheduler that lets one statement pass after another.
+"""Votes, skips, expiries, removals, pauses and turns of models at once: a scheduler lets one statement pass at a time.
 
 Each actor stops before every statement until it is its turn. One that waits for a lock in the database is left alone,
 and the others go on. Whatever the order: no vote is lost, doubled or in vain, and every step is as its votes say.
@@ -7,6 +7,7 @@ and the others go on. Whatever the order: no vote is lost, doubled or in vain, a
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,14 +15,20 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+import sampler
 from prefmh_web.annotate.screens import screen_after
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases, open_comparisons, statements
 from prefmh_web.campaigns.lifecycle import access, pause, resume
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.transport import publishing
 from tests.support.record import assert_record_is_whole
-from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+from tests.support.scripted_server import KnownJudge, scripted_server
+from tests.support.stack import TEXTS, make_campaign, make_recipe, wait_until_idle
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
 
@@ -29,6 +36,7 @@ PEOPLE, ROUNDS = 6, 12
 # Who has not come to the next statement by then waits for a lock.
 A_STATEMENT_S = 0.03
 PATIENCE_S = 60
+JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
 DOINGS = ("vote", "skip", "expire", "remove")
 
 
@@ -98,6 +106,29 @@ def with_one_judge(researcher) -> Campaign:
     return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
 
 
+@pytest.fixture
+def with_a_model(researcher, settings, monkeypatch) -> Iterator[Campaign]:
+    """A campaign in which a model judges beside people. No hint of its turns arrives: the scheduler takes them."""
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    scores = {line.rsplit(",", 1)[0]: place / 4 for place, line in enumerate(TEXTS.splitlines()[1:])}
+    with scripted_server(KnownJudge(scores)) as script:
+        Endpoint.objects.create(
+            owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM, timeout_s=20
+        )
+        source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": "sampled"}
+        judges = [
+            {"question": "Which is darker?", "budget": 3},
+            {"question": "Which is better?", "budget": 2, "source": source},
+        ]
+        recipe = sampler.parse_recipe(make_recipe(judges=judges, chains=3, steps=500)).model_dump(mode="json")
+        campaign = make_campaign(researcher, recipe=recipe)
+        publish = publishing.publish
+        monkeypatch.setattr(publishing, "publish", lambda hint: hint.task == JUDGE_TASK or publish(hint))
+        yield campaign
+        wait_until_idle()
+
+
 def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, set]]:
     """Let things happen at once, again and again; yield what was raised, which votes were cast, and which leases were
     ended by somebody else meanwhile.
@@ -119,6 +150,9 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
             late = min(voted)
             ended.add(late)
             works += _works("expire", None, Lease.objects.get(key=late), Side.LEFT)
+        # Some hints come twice.
+        for turn in list(turns.waiting()):
+            works += [partial(turns.take_turn, *turn)] * int(rng.integers(1, 3))
         if rng.random() < 0.3:
             works.append(lambda: pause(Campaign.objects.get(pk=campaign.pk)))
         errors = interleave(rng, works)
@@ -144,10 +178,13 @@ def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, 
     assert voted == set(Vote.objects.filter(key__in=voted).values_list("key", flat=True))
     in_vain = Vote.objects.filter(number__isnull=True).exclude(key__in=ended)
     assert not in_vain.filter(key__in=voted).exists()
+    assert not in_vain.filter(annotator=None).exists()
+    started = started_campaign(campaign)
     for comparison in Comparison.objects.filter(verdict__isnull=True, chain__campaign=campaign):
         opened = open_comparisons.on(comparison.pk, campaign)
-        assert all(opened.asked(judge) <= judge.budget for judge in started_campaign(campaign).judges)
-        assert comparison.is_askable == opened.has_room_for_somebody()
+        assert all(opened.asked(judge) <= judge.budget for judge in started.judges)
+        # Where models judge too, room comes and goes with their turns, and is not noted.
+        assert comparison.is_askable == (started.uses_models or opened.has_room_for_somebody())
 
 
 def assert_nothing_goes_wrong(campaign: Campaign, *seeds: int) -> None:
@@ -166,6 +203,18 @@ def test_nor_where_what_was_seen_before_a_lock_decides(with_one_judge):
     assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_one_judge).count() > ROUNDS
 
 
+def test_nor_where_a_model_judges_beside_people(with_a_model):
+    assert_nothing_goes_wrong(with_a_model, 1, 2)
+    assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_a_model).count() > ROUNDS
+    assert Vote.objects.filter(annotator=None).count() > ROUNDS
+
+
+def test_without_the_lock_of_models_turns_it_shows(with_a_model, monkeypatch):
+    monkeypatch.setattr(statements, "COMPARISON", dataclasses.replace(statements.COMPARISON, locks=""))
+    with pytest.raises(AssertionError):
+        assert_nothing_goes_wrong(with_a_model, *range(1, 31))
+
+
 def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypatch):
     anything = statements.Condition("TRUE", [])
     monkeypatch.setattr(open_comparisons.OpenComparison, "is_unchanged", lambda _: anything)
@@ -173,9 +222,18 @@ def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypa
         assert_nothing_goes_wrong(with_one_judge, *range(1, 31))
 
 
-@pytest.mark.parametrize("name", ["COMPARISON_OF_LEASE", "PAIR"])
-def test_without_a_lock_it_shows(campaign, monkeypatch, name):
-    unlocked = dataclasses.replace(getattr(statements, name), locks="")
-    monkeypatch.setattr(statements, name, unlocked)
+# What each statement still locks: nothing, or all but the comparison, or all but the lease. The person is tested
+# in test_transactions.
+@pytest.mark.parametrize(
+    ("name", "locks"),
+    [
+        ("PAIR", ""),
+        ("COMPARISON_OF_LEASE", ""),
+        ("COMPARISON_OF_LEASE", " FOR NO KEY UPDATE OF l, a"),
+        ("COMPARISON_OF_LEASE", " FOR NO KEY UPDATE OF c, a"),
+    ],
+)
+def test_without_a_lock_it_shows(campaign, monkeypatch, name, locks):
+    monkeypatch.setattr(statements, name, dataclasses.replace(getattr(statements, name), locks=locks))
     with pytest.raises(AssertionError):
         assert_nothing_goes_wrong(campaign, *range(1, 31))

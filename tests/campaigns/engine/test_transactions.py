@@ -1,18 +1,20 @@
 """What happens when two transactions want the same rows: one passes by, gives way, or is tried again."""
 
+import dataclasses
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.engine.transactions import ATTEMPTS, retried_after_conflicts
-from prefmh_web.campaigns.models import Annotator, Comparison, Lease
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
 from tests.support.stack import make_campaign, make_recipe
 
 row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
@@ -123,6 +125,40 @@ def test_the_only_comparison_is_waited_for(researcher, idle_tasks):
         assert not Lease.objects.exists()
     thread.join(20)
     assert found[0].comparison_id == only.pk
+
+
+def vote_while_they_are_removed(person: Annotator) -> None:
+    """Let a vote wait for its comparison until its person has been removed."""
+    lease = leases.take(person)
+
+    def vote() -> None:
+        try:
+            with suppress(Comparison.DoesNotExist):
+                leases.answer(lease.key, person, Side.LEFT, 900)
+        finally:
+            connection.close()
+
+    with holding(lease.comparison):
+        thread = threading.Thread(target=vote)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        Annotator.objects.filter(pk=person.pk).update(removed_at=timezone.now())
+    thread.join(20)
+
+
+@row_locks
+def test_a_vote_that_had_to_wait_sees_that_its_person_was_removed(campaign):
+    vote_while_they_are_removed(Annotator.objects.create(campaign=campaign))
+    assert not Vote.objects.exists()
+
+
+@row_locks
+def test_without_the_lock_of_the_person_it_does_not(campaign, monkeypatch):
+    of_two = dataclasses.replace(statements.COMPARISON_OF_LEASE, locks=" FOR NO KEY UPDATE OF c, l")
+    monkeypatch.setattr(statements, "COMPARISON_OF_LEASE", of_two)
+    vote_while_they_are_removed(Annotator.objects.create(campaign=campaign))
+    assert Vote.objects.exists()
 
 
 @contextmanager
