@@ -24,7 +24,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._joined: set[str] = set()
-        self._background: list[asyncio.Task] = []
+        self._background: set[asyncio.Task] = set()
 
     async def join(self, *groups: str) -> None:
         """Receive the nudges of these groups."""
@@ -53,18 +53,21 @@ class LiveConsumer(AsyncWebsocketConsumer):
         """Run `work` until it ends, is cancelled, or the socket ends."""
         task = asyncio.create_task(work)
         task.add_done_callback(self._on_end)
-        self._background.append(task)
+        self._background.add(task)
         return task
 
     async def leave(self) -> None:
         """Leave all groups and stop all background work."""
-        for task in self._background:
+        background = list(self._background)
+        for task in background:
             task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await asyncio.gather(*background, return_exceptions=True)
         for group in set(self._joined):
             await self.part(group)
 
     def _on_end(self, task: asyncio.Task) -> None:
+        # A page may wait, and be served, a thousand times.
+        self._background.discard(task)
         error = None if task.cancelled() else task.exception()
         # An OSError is what ASGI servers raise on sending to a page that has gone, and no failure.
         if error and not isinstance(error, OSError):
