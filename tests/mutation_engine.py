@@ -24,10 +24,15 @@ source_paths = ["prefmh_web"]
 only_mutate = ["prefmh_web/campaigns/engine/*"]
 
 [tool.importlinter]"""
-GENERATE = (
-    "from mutmut.__main__ import Config, copy_src_dir, create_mutants; "
-    "Config.ensure_loaded(); copy_src_dir(); create_mutants(1)"
-)
+GENERATE = """
+from pathlib import Path
+import mutmut.__main__ as mutmut
+mutmut.set_mutant_under_test("mutant_generation")
+Path("mutants").mkdir()
+mutmut.copy_src_dir()
+mutmut.setup_source_paths()
+mutmut.create_mutants(1)
+"""
 # The nearest first.
 TESTS = [
     "tests/campaigns/engine", "tests/annotate", "tests/campaigns/lifecycle", "tests/flows/test_ratings_that_meet.py",

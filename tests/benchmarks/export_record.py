@@ -106,7 +106,7 @@ def _make_campaign(steps: int, budget: int, more_steps: int) -> Campaign:
 
 def _state(campaign: Campaign, place: int) -> State:
     text = f"The house number {place}, which stood beside the old road, was dark; nobody had lit a lamp."
-    neighbours = [(place + step) % OBJECTS for step in (1, 2, OBJECTS - 1)]
+    neighbours = [(place + step) % OBJECTS for step in (1, OBJECTS // 2, OBJECTS - 1)]
     return State(campaign=campaign, place=place, content=text, weight=1.0, neighbours=neighbours)
 
 

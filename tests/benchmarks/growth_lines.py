@@ -132,6 +132,7 @@ def _open(stage: Stage) -> float:
 
 
 def _cost(stage: Stage, n: int, before: float, times: int, took: float) -> Cost:
+    assert times, f"nothing happened in {took:.0f} s"
     processor = sum(stage.processor_seconds().values()) - before
     statements = sum(calls for calls, *_ in stage.statements())
     return Cost(n, 1000 * processor / times, statements / times, times / took)

@@ -42,7 +42,7 @@ class Load:
     @property
     def floor_s(self) -> int:
         """How long pgbench runs."""
-        return max(5, self.seconds // 4)
+        return min(30, max(5, self.seconds // 4))
 
 
 def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict:
