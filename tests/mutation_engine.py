@@ -1,9 +1,9 @@
 """Do the tests notice when the engine is wrong? `python -m tests.mutation_engine` draws mutants of it by a seed.
 
-mutmut makes the mutants, as for `tests.mutation`, but cannot run the engine's tests: it forks a process whose threads and
-databases stay behind. Here each mutant is applied to a copy of the checkout in which the tests run afresh, on SQLite
-and, when none of these has noticed anything, on PostgreSQL. Prints the mutants that no test has noticed, with their
-change. Exits with 1 where fewer than nine in ten are caught.
+mutmut makes the mutants, as for `tests.mutation`, but cannot run the engine's tests: it forks a process whose threads
+and databases stay behind. Here each mutant is applied to a copy of the checkout in which the tests run afresh, on
+SQLite and, when none of these has noticed anything, on PostgreSQL. Prints the mutants that no test has noticed, with
+their change. Exits with 1 where fewer than nine in ten are caught.
 """
 
 from __future__ import annotations

@@ -63,10 +63,15 @@ class Fit:
 
 def show(line: Line, costs: list[Cost]) -> dict:
     """Print what was measured along a line; return it."""
-    print(f"\n{line.name}\n{'n':>10}{'ms':>10}{'statements':>12}{'votes/s':>10}")
+    kinds = list(costs[0].ms_by)
+    print(
+        f"\n{line.name}\n{'n':>10}{'ms':>10}{'statements':>12}{'votes/s':>10}"
+        + "".join(f"{kind:>12}" for kind in kinds)
+    )
     for cost in costs:
-        print(f"{cost.n:>10,}{cost.ms:>10.2f}{cost.statements:>12.2f}{cost.per_s:>10.1f}")
-    found = {"points": [asdict(cost) for cost in costs]}
+        by = "".join(f"{cost.ms_by[kind]:>12.2f}" for kind in kinds)
+        print(f"{cost.n:>10,}{cost.ms:>10.2f}{cost.statements:>12.2f}{cost.per_s:>10.1f}{by}")
+    found = {"points": [asdict(cost) | {"ms": cost.ms} for cost in costs]}
     numbers = [cost.n for cost in costs]
     for name in ("ms", "statements"):
         fit = Fit.of(numbers, [getattr(cost, name) for cost in costs])
