@@ -247,8 +247,10 @@ def _postgres(url: str, pool_size: int) -> dict[str, Any]:
         raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.") from None
     if not database["NAME"]:
         raise ImproperlyConfigured("DATABASE_URL must name a database: postgresql://user:password@host:5432/name.")
-    # Voting repeats a few wide statements: prepared, they cost PostgreSQL less than half.
-    database["OPTIONS"] = {"server_side_binding": True, "prepare_threshold": 2, **database.get("OPTIONS", {})}
+    # Voting repeats a few wide statements: prepared, they cost PostgreSQL less than half. Each has one good plan, by
+    # indexes; left to itself, PostgreSQL plans some of them anew for each vote once the tables have grown.
+    usual = {"server_side_binding": True, "prepare_threshold": 2, "options": "-c plan_cache_mode=force_generic_plan"}
+    database["OPTIONS"] = usual | database.get("OPTIONS", {})
     if pool_size:
         # The pool keeps the connections; Django's own keeping would hold one back from it for each thread.
         database["CONN_MAX_AGE"] = 0
