@@ -143,3 +143,16 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campa
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "comparison_next" in plan
     assert "Sort Key: c.step" not in plan
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it plans; see tests/support/server_stack.py")
+def test_no_statement_of_a_vote_is_planned_anew_for_each_vote(campaign, person, idle_tasks):
+    for _ in range(8):
+        lease = leases.take(person)
+        leases.answer(lease.key, person, Side.LEFT, 900)
+        idle_tasks()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sum(generic_plans), sum(custom_plans) FROM pg_prepared_statements")
+        generic, custom = cursor.fetchone()
+    assert generic > 0
+    assert custom == 0
