@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 
+from prefmh_web.annotate.screens.idle import is_held_up
 from prefmh_web.campaigns.engine import open_comparisons
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.transport import nudges
@@ -27,6 +28,8 @@ class Page(Protocol):
 
     annotator: Annotator
     status: str
+    says_held_up: bool | None
+    """Whether it says that the next pair could not be made; None where that is not why it waits."""
 
     async def join(self, *groups: str) -> None: ...
     async def part(self, group: str) -> None: ...
@@ -85,10 +88,14 @@ class WaitingRoom:
 
 
 def _takers(pages: list[Page]) -> set[int]:
+    """Return who has something else to see now: a pair, or another reason why there is none."""
     if not pages:
         return set()
-    waiting = [(page.annotator.pk, page.status) for page in pages]
-    return open_comparisons.takers(pages[0].annotator.campaign, waiting)
+    campaign = pages[0].annotator.campaign
+    takers = open_comparisons.takers(campaign, [(page.annotator.pk, page.status) for page in pages])
+    held_up = is_held_up(campaign)
+    outdated = {page.annotator.pk for page in pages if page.says_held_up not in (None, held_up)}
+    return takers | outdated
 
 
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, WaitingRoom]] = WeakKeyDictionary()

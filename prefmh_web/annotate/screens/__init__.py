@@ -5,6 +5,7 @@ To add one: write a file like `idle.py` and its template, and list it in `SCREEN
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.db import IntegrityError
 from django.template.loader import render_to_string
@@ -31,7 +32,7 @@ class ShownScreen:
         """What the screen says, in one word."""
         return self.screen.standing(self.visit)
 
-    @property
+    @cached_property
     def context(self) -> Mapping[str, object]:
         """What the screen's template shows."""
         return self.screen.context(self.visit)

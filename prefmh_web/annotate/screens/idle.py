@@ -39,7 +39,7 @@ class Idle:
         standing = self.standing(visit)
         return {
             "standing": standing,
-            "is_held_up": standing == "waiting" and _is_held_up(visit.campaign),
+            "is_held_up": standing == "waiting" and is_held_up(visit.campaign),
             "lease_seconds": visit.campaign.lease_seconds,
         }
 
@@ -57,10 +57,11 @@ class Continue:
         leases.wake(annotator)
 
 
-def _is_held_up(campaign: Campaign) -> bool:
+def is_held_up(campaign: Campaign) -> bool:
+    """True when there may be no pair because one could not be made for some time."""
     now = time.monotonic()
-    asked_at, is_held_up = _held_up.get(campaign.pk, (float("-inf"), False))
+    asked_at, is_overdue = _held_up.get(campaign.pk, (float("-inf"), False))
     if now - asked_at > _HELD_UP_S:
-        is_held_up = drawing.is_overdue(campaign)
-        _held_up[campaign.pk] = now, is_held_up
-    return is_held_up
+        is_overdue = drawing.is_overdue(campaign)
+        _held_up[campaign.pk] = now, is_overdue
+    return is_overdue
