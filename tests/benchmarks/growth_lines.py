@@ -16,12 +16,15 @@ from tests.benchmarks.load_crowd import Crowd, Seat
 from tests.benchmarks.load_stage import Made, Stage, Wanted
 
 VOTERS, THINK_S = 8, 0.1
+# Of a campaign; see `sampler.Recipe`.
+MOST_CHAINS = 1000
 _CHAINS, _TEXTS, _WARM_UP_S = 20, 200, 10
 _FOR_EVER_S, _HOUR_S = 1e9, 3600
 _PAGES_A_RUN = 40
 _JUDGES = [{"question": "Which is darker?", "budget": 2}]
 # Every vote is a verdict, and a chain's next pair goes to whoever waits longest.
 _JUDGES_OF_ONE = [{"question": "Which is darker?", "budget": 1}]
+_JUDGES_OF_FIVE = [{"question": "Which is darker?", "budget": 5}]
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def _cost_of_pages(stage: Stage, n: int, load: Callable[[], object]) -> Cost:
 LINES = {
     line.name: line
     for line in (
-        Line("chains", (10, 100, 1000, 5000), _of_chains),
+        Line("chains", (10, 100, MOST_CHAINS), _of_chains),
         Line("votes", (1000, 100_000, 1_000_000), _of_votes),
         Line("waiting", (10, 40, 500, 2000), _of_waiting),
         Line("idle", (50, 1000, 5000), _of_idle),
