@@ -14,9 +14,16 @@ from django.core.management import CommandError, call_command
 from prefmh_web.campaigns import lifecycle, migrations, tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Turn
 from prefmh_web.endpoints.models import Endpoint
-
-# `rating_endpoint` and `rating_script` are the fixtures `endpoint` and `script`.
-from tests.support.ratings import ONE, TWO, NoisyRater, finish, make, rated_recipe, rating_endpoint, rating_script  # noqa: F401
+from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
+    ONE,
+    TWO,
+    NoisyRater,
+    finish,
+    make,
+    rated_recipe,
+    rating_endpoint,
+    rating_script,
+)
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.scripted_server import status
 from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished

@@ -16,9 +16,15 @@ from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.models import Endpoint
-
-# `rating_endpoint` and `rating_script` are the fixtures `endpoint` and `script`.
-from tests.support.ratings import ONE, TWO, finish, make, rated_recipe, rating_endpoint, rating_script  # noqa: F401
+from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
+    ONE,
+    TWO,
+    finish,
+    make,
+    rated_recipe,
+    rating_endpoint,
+    rating_script,
+)
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.scripted_server import (
     chat_reply,

@@ -14,9 +14,11 @@ from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, State, Turn
 from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.endpoints.identity import Admitted
-
-# `rating_endpoint` and `rating_script` are the fixtures `endpoint` and `script`.
-from tests.support.ratings import rated_recipe, rating_endpoint, rating_script  # noqa: F401
+from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
+    rated_recipe,
+    rating_endpoint,
+    rating_script,
+)
 from tests.support.stack import make_draft
 
 
