@@ -8,7 +8,7 @@ What is renewed runs out by itself, so a process that dies leaves nobody present
 
 import asyncio
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from weakref import WeakKeyDictionary
 
@@ -42,10 +42,13 @@ def set_present(annotator: Annotator, is_present: bool) -> bool:
     Returns:
         False when their access has been withdrawn; nothing is noted then.
     """
-    until = timezone.now() + PRESENCE if is_present else None
-    admitted = Annotator.objects.filter(pk=annotator.pk, removed_at__isnull=True).update(online_until=until)
+    is_admitted = _note(annotator.pk, timezone.now() + PRESENCE if is_present else None)
     nudges.nudge(nudges.watchers(annotator.campaign_id))
-    return bool(admitted)
+    return is_admitted
+
+
+def _note(annotator_id: int, until: datetime | None) -> bool:
+    return bool(Annotator.objects.filter(pk=annotator_id, removed_at__isnull=True).update(online_until=until))
 
 
 async def renewed(annotator: Annotator, session_key: str | None) -> Standing:
@@ -82,10 +85,13 @@ _together: WeakKeyDictionary[asyncio.AbstractEventLoop, _Together] = WeakKeyDict
 
 
 def _standings(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int, str | None], Standing]:
-    here = _renew({annotator.pk for annotator in pages.values()})
+    people = {annotator.pk: annotator for annotator in pages.values()}
+    here = _renew(people)
     # Somebody who votes at this moment holds their row; nobody waits for a row while holding others.
-    here |= {pk for (pk, _), annotator in pages.items() if pk not in here and set_present(annotator, True)}
-    nudges.nudge(*{nudges.watchers(annotator.campaign_id) for annotator in pages.values()})
+    for pk in people.keys() - here:
+        if _note(pk, timezone.now() + PRESENCE):
+            here.add(pk)
+    nudges.nudge(*{nudges.watchers(annotator.campaign_id) for annotator in people.values()})
     stored = sessions.contents({key for _, key in pages})
     return {(pk, key): _standing(annotator, pk in here, stored.get(key, {})) for (pk, key), annotator in pages.items()}
 
