@@ -33,8 +33,9 @@ from .judges.presentations import draws_of, presentations_of, shows_proposal_fir
 from .judges.recipe import JudgeRecipe
 from .judges.simulate import simulate
 from .judges.sources import ModelSource, PeopleSource
-from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix
+from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix, WalkKernel
 from .kernels.crank_nicolson import PAPER_MIXTURE
+from .kernels.walk import LONGEST_WALK
 from .objects import (
     MAX_CATALOG_CHARACTERS,
     MAX_CATALOG_ITEMS,
@@ -107,6 +108,7 @@ from .vectorised import (
 
 __all__ = [
     "JUDGE_RULES",
+    "LONGEST_WALK",
     "MAX_CATALOG_CHARACTERS",
     "MAX_CATALOG_ITEMS",
     "OBJECT_KINDS",
@@ -188,6 +190,7 @@ __all__ = [
     "VotePlan",
     "VoteWalker",
     "Walk",
+    "WalkKernel",
     "Walker",
     "acceptance_probability",
     "advance",

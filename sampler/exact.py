@@ -49,6 +49,20 @@ def transitions_of(q: npt.ArrayLike, acceptance: npt.ArrayLike) -> Matrix:
     return matrix
 
 
+def base_chain(log_p0: npt.ArrayLike, q: npt.ArrayLike) -> Matrix:
+    """Return the chain without judges: q accepted with min(1, r0), which is reversible for p0; shape (n, n)."""
+    return transitions_of(q, np.exp(np.minimum(0.0, log_base_ratio(log_p0, q))))
+
+
+def walk_law(log_p0: npt.ArrayLike, q: npt.ArrayLike, length: int) -> Matrix:
+    """Return what a walk of q proposes (`sampler.kernels.walk`): `base_chain` taken `length` times, shape (n, n).
+
+    Its base ratio is 1: give the functions below zeros as `log_r0`, for what they would work out from tiny
+    probabilities is full of rounding.
+    """
+    return np.linalg.matrix_power(base_chain(log_p0, q), length)
+
+
 def transition_matrix(
     log_p0: npt.ArrayLike,
     q: npt.ArrayLike,
@@ -133,6 +147,7 @@ def votes_per_step(
     rule: NVote,
     *,
     early_stopping: bool = True,
+    log_r0: npt.ArrayLike | None = None,
 ) -> float:
     """Return the mean number of votes a step costs in the long run; a proposal equal to the state costs none.
 
@@ -140,14 +155,15 @@ def votes_per_step(
     at once; without, each comparison costs sum_i N_i.
 
     Args:
-        log_p0, q, scores, rule: as in `transition_matrix`.
+        log_p0, q, scores, rule, log_r0: as in `transition_matrix`.
     """
     proposals = np.asarray(q, dtype=np.float64)
     law = target(log_p0, scores)
     asked = law[:, None] * proposals * ~np.eye(len(law), dtype=np.bool_)
     if not early_stopping:
         return float(asked.sum() * sum(rule.budgets))
-    cost = mean_votes(log_base_ratio(log_p0, proposals), preferences(scores), rule.budgets)
+    ratio = log_base_ratio(log_p0, proposals) if log_r0 is None else np.asarray(log_r0, dtype=np.float64)
+    cost = mean_votes(ratio, preferences(scores), rule.budgets)
     return float(np.sum(asked * cost))
 
 
@@ -159,15 +175,16 @@ def votes_per_effective_sample(
     function: npt.ArrayLike,
     *,
     early_stopping: bool = True,
+    log_r0: npt.ArrayLike | None = None,
 ) -> Matrix | np.float64:
     """Return the votes that one independent draw of f is worth: votes per step times autocorrelation time.
 
     Args:
-        log_p0, q, scores, rule: as in `transition_matrix`.
+        log_p0, q, scores, rule, log_r0: as in `transition_matrix`.
         function: f at each state, shape (..., n); the result has shape (...).
     """
-    tau = autocorrelation_time(transition_matrix(log_p0, q, scores, rule), target(log_p0, scores), function)
-    return votes_per_step(log_p0, q, scores, rule, early_stopping=early_stopping) * tau
+    tau = autocorrelation_time(transition_matrix(log_p0, q, scores, rule, log_r0), target(log_p0, scores), function)
+    return votes_per_step(log_p0, q, scores, rule, early_stopping=early_stopping, log_r0=log_r0) * tau
 
 
 def total_variation(first: npt.ArrayLike, second: npt.ArrayLike) -> Matrix | np.float64:

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
 from sampler.judges.recipe import JudgeRecipe
-from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, MixtureRecipe
+from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, Neighbours, WalkRecipe, components_of
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.targets import target_law
 from sampler.spaces import Generated, SpaceRecipe
@@ -84,13 +84,12 @@ class Recipe(BaseModel):
 
     @property
     def components(self) -> tuple[ComponentRecipe, ...]:
-        """The parts of a mixture, or the kernel alone."""
-        kernel = self.kernel
-        return tuple(part.kernel for part in kernel.parts) if isinstance(kernel, MixtureRecipe) else (kernel,)
+        """The parts of a mixture or of a walk, or the kernel alone."""
+        return components_of(self.kernel)
 
     @property
     def moves(self) -> frozenset[str]:
-        """The kinds of the kernel, or of a mixture's parts."""
+        """The kinds of the kernel, or of a mixture's or a walk's parts."""
         return frozenset(part.kind for part in self.components)
 
     @property
@@ -134,6 +133,15 @@ class Recipe(BaseModel):
                 "independent draws, or more neighbours per item"
             )
             raise RecipeError([RecipeProblem("kernel", message)])
+        if isinstance(self.kernel, WalkRecipe) and self.kernel.is_always_even and self._alternates(catalog):
+            message = (
+                "on this catalog every move changes between two halves, so a walk of an even length never leaves its "
+                "half; use an odd length, or a mixture with independent draws"
+            )
+            raise RecipeError([RecipeProblem("kernel.length", message)])
+
+    def _alternates(self, catalog: Catalog) -> bool:
+        return self.moves == {"neighbours"} and Neighbours(catalog).alternates()
 
 
 def parse_recipe(data: Mapping[str, Any]) -> Recipe:
@@ -183,6 +191,8 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
             yield RecipeProblem("kernel", message)
     if "neighbours" in recipe.moves and isinstance(recipe.space, CatalogRecipe) and not recipe.space.neighbours:
         yield RecipeProblem("space.neighbours", "must be 1 or more for a kernel that moves to neighbours")
+    if isinstance(recipe.kernel, WalkRecipe):
+        yield from (RecipeProblem(*problem) for problem in recipe.kernel.misfits(space))
     yield from (RecipeProblem(*problem) for problem in recipe.rule.misfits(recipe.judges))
 
 

@@ -16,8 +16,9 @@ from sampler.kernels.independent import Independent, IndependentRecipe
 from sampler.kernels.mixture import ComponentRecipe, Mixture, MixturePart, MixtureRecipe
 from sampler.kernels.neighbours import Neighbours, NeighboursRecipe
 from sampler.kernels.suffix import Suffix, SuffixRecipe
+from sampler.kernels.walk import WalkKernel, WalkRecipe
 
-KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="kind")]
+KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe | WalkRecipe, Field(discriminator="kind")]
 
 MOVES_IN: dict[str, tuple[str, ...]] = {
     recipe.model_fields["kind"].default: recipe.moves_in for recipe in get_args(ComponentRecipe)
@@ -41,4 +42,12 @@ __all__ = [
     "NeighboursRecipe",
     "Suffix",
     "SuffixRecipe",
+    "WalkKernel",
+    "WalkRecipe",
+    "components_of",
 ]
+
+
+def components_of(kernel: KernelRecipe) -> tuple[ComponentRecipe, ...]:
+    """Return the parts of a mixture or of a walk, or the kernel alone."""
+    return kernel.components if isinstance(kernel, MixtureRecipe | WalkRecipe) else (kernel,)

@@ -72,3 +72,16 @@ class CrankNicolson:
         vector = state.vector
         moved = self._keep * vector + self._beta * standard_normals(rng, len(vector))
         return Proposal(Latent.of(moved, state.grid), 0.0)
+
+    def walk(self, rng: np.random.Generator, state: Latent, steps: int) -> Latent:
+        """Return the state after so many steps, which is one step with β_L; see `beta_of_steps` and `inner_chain`."""
+        return CrankNicolson(beta_of_steps(self._beta, steps)).propose(rng, state).state
+
+
+def beta_of_steps(beta: float, steps: int) -> float:
+    """Return β_L = sqrt(1 - (1 - β²)^L): L steps of size β have the law of one step of this size.
+
+    z after L steps is (1 - β²)^(L/2) z plus normal noise, and N(0, I) is unchanged, so the noise's variance is
+    1 - (1 - β²)^L. (Rounding to the grid after each step is left out; `latent_space` says how little it changes.)
+    """
+    return math.sqrt(-math.expm1(steps * math.log1p(-beta * beta))) if beta < 1 else 1.0

@@ -42,6 +42,10 @@ class Independent(Generic[State]):
         """Draw x' ~ p0. It may be `state` itself."""
         return Proposal(self._space.refresh(rng, state), 0.0)
 
+    def walk(self, rng: np.random.Generator, state: State, steps: int) -> State:
+        """Return the state after so many steps without judges: the last draw. See `inner_chain`."""
+        return self._space.refresh(rng, state)
+
     def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[State]) -> list[Proposal[State]]:
         """Return what `propose` gives for each row, all at once where the space can draw so."""
         many: Callable[..., Sequence[State]] | None = getattr(self._space, "refresh_batch", None)

@@ -7,7 +7,9 @@ combination of kernels each reversible for the target, hence reversible itself; 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate, groupby
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
@@ -17,6 +19,7 @@ from sampler.chain import Kernel, Proposal, State
 from sampler.kernels.crank_nicolson import CrankNicolsonRecipe
 from sampler.kernels.fragments import FragmentsRecipe
 from sampler.kernels.independent import IndependentRecipe
+from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.neighbours import NeighboursRecipe
 from sampler.kernels.suffix import SuffixRecipe
 
@@ -43,10 +46,13 @@ class MixtureRecipe(BaseModel):
     @field_validator("parts")
     @classmethod
     def _weights_sum_to_one(cls, parts: tuple[MixturePart, ...]) -> tuple[MixturePart, ...]:
-        total = math.fsum(part.weight for part in parts)
-        if abs(total - 1) > 1e-9:
-            raise ValueError(f"the parts' weights must sum to 1, not {total:g}")
+        check_weights([part.weight for part in parts], "parts")
         return parts
+
+    @property
+    def components(self) -> tuple[ComponentRecipe, ...]:
+        """The parts' kernels."""
+        return tuple(part.kernel for part in self.parts)
 
     def build(self, space: Any) -> Mixture[Any]:
         """Return the kernel on this space, which every part must move in."""
@@ -64,7 +70,7 @@ class Mixture(Generic[State]):
     def __init__(self, weights: Sequence[float], components: Sequence[Kernel[State]]) -> None:
         if len(weights) != len(components) or not components:
             raise ValueError("weights must give one number for each component")
-        self._cumulative = np.cumsum(weights)
+        self._cumulative = list(accumulate(weights))
         self._components = tuple(components)
 
     @property
@@ -75,6 +81,13 @@ class Mixture(Generic[State]):
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Choose a component, then draw from it."""
         return self._choose(rng).propose(rng, state)
+
+    def walk(self, rng: np.random.Generator, state: State, steps: int) -> State:
+        """Return the state after so many steps without judges, each by a component of its own; see `inner_chain`."""
+        chosen = map(self._place, rng.random(steps).tolist())
+        for place, run in groupby(chosen):
+            state = after_steps(self._components[place], rng, state, sum(1 for _ in run))
+        return state
 
     def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[State]) -> list[Proposal[State]]:
         """Return what `propose` gives for each row, by one call of each component that can draw for many at once."""
@@ -88,8 +101,17 @@ class Mixture(Generic[State]):
         return [proposals[row] for row in range(len(states))]
 
     def _choose(self, rng: np.random.Generator) -> Kernel[State]:
-        chosen = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
-        return self._components[min(chosen, len(self._components) - 1)]
+        return self._components[self._place(rng.random())]
+
+    def _place(self, number: float) -> int:
+        return min(bisect_right(self._cumulative, number), len(self._components) - 1)
+
+
+def check_weights(weights: Sequence[float], of: str) -> None:
+    """Raise ValueError unless the weights of these things sum to 1."""
+    total = math.fsum(weights)
+    if abs(total - 1) > 1e-9:
+        raise ValueError(f"the {of}' weights must sum to 1, not {total:g}")
 
 
 def _batch(

@@ -19,18 +19,27 @@ is symmetric but for 1/n. Hence log r0 = log n - log n', which leans towards sho
 changes them more readily.
 
 Both hold for each cut taken alone too, and neither needs p0 of any text: a model that cannot score will do.
+
+Several moves in one. With cuts over the limit, L moves have the law of one move at the least of the L cuts: what is
+written after an earlier cut is written again from the least one, and each later cut leaves p0 of the rest unchanged. (A
+least cut past the end leaves the text as it is.) A fresh draw is cut 0. Mixed with fresh draws of weight g,
+
+    P(least cut >= c) = ((1 - g) (T - c) / T)^L    for c = 1 .. T-1.
+
+With cuts over the text's own length this is not so: a cut is then drawn by the length that the move before it left.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sampler.chain import Proposal
+from sampler.kernels.independent import IndependentRecipe
 from sampler.spaces.texts.space import Writing, WrittenTexts
 
 CutLaw = Literal["limit", "length"]
@@ -98,6 +107,44 @@ class Suffix:
 
     def _log_r0(self, state: Writing, proposal: Writing) -> float:
         return 0.0 if self._cut == "limit" else log_ratio_of_lengths(state, proposal)
+
+
+class LeastCut(Suffix):
+    """Propose by L suffix moves with cuts over the limit, each a fresh draw with probability g: one write.
+
+    Args:
+        space: the texts and what writes them.
+        length: L, at least 1.
+        fresh: g, 0 to 1.
+    """
+
+    def __init__(self, space: WrittenTexts, length: int, fresh: float = 0.0) -> None:
+        super().__init__(space, "limit")
+        self._length, self._fresh = length, fresh
+
+    def _draw_cut(self, rng: np.random.Generator, state: Writing) -> int:
+        # The least of L uniform numbers, by inversion from one. Each of them below g stands for a fresh draw.
+        least = 1 - (1 - rng.random()) ** (1 / self._length)
+        if least < self._fresh:
+            return 0
+        most = self._space.model.limit
+        return min(int((least - self._fresh) / (1 - self._fresh) * most), most - 1)
+
+
+def least_cut(space: Any, parts: Sequence[tuple[float, BaseModel]], length: int) -> LeastCut | None:
+    """Return L moves of a mixture as one, where each part is a fresh draw or a suffix move with cuts over the limit.
+
+    Args:
+        space: the texts and what writes them.
+        parts: the mixture's weights and recipes.
+        length: L.
+    """
+    fresh = math.fsum(weight for weight, part in parts if isinstance(part, IndependentRecipe))
+    if not isinstance(space, WrittenTexts):
+        return None
+    if all(isinstance(part, IndependentRecipe) or getattr(part, "cut", None) == "limit" for _, part in parts):
+        return LeastCut(space, length, fresh)
+    return None
 
 
 def log_ratio_of_lengths(state: Writing, proposal: Writing) -> float:

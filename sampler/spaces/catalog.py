@@ -6,6 +6,7 @@ that is computed once from the objects and recorded with them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -43,7 +44,7 @@ class Catalog:
     weights: npt.NDArray[np.float64]
     neighbours: tuple[tuple[int, ...], ...] = ()
     log_p0: npt.NDArray[np.float64] = field(init=False, repr=False)
-    _cumulative: npt.NDArray[np.float64] = field(init=False, repr=False)
+    _cumulative: list[float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)
@@ -59,15 +60,14 @@ class Catalog:
             raise ValueError("weights must have a finite sum, and none may be negligible in it")
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "log_p0", np.log(weights / total))
-        object.__setattr__(self, "_cumulative", np.cumsum(weights) / total)
+        object.__setattr__(self, "_cumulative", (np.cumsum(weights) / total).tolist())
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def draw(self, rng: np.random.Generator) -> int:
         """Draw an item from p0, by inversion of its distribution function."""
-        place = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
-        return min(place, len(self) - 1)
+        return min(bisect_right(self._cumulative, rng.random()), len(self) - 1)
 
     def start(self, rng: np.random.Generator, chain: int) -> int:
         """Draw x^(0) from p0, for every chain alike."""

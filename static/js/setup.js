@@ -39,7 +39,9 @@ function putAside() {
   });
   const move = chosen("catalog-move");
   document.getElementById("id_catalog-fresh_share").closest(".field").hidden = move !== "mixture";
-  document.getElementById("id_catalog-neighbours").closest(".field").hidden = move === "independent";
+  for (const name of ["neighbours", "walk"]) {
+    document.getElementById(`id_catalog-${name}`).closest(".field").hidden = move === "independent";
+  }
 }
 
 document.querySelector("form.setup").addEventListener("change", putAside);

@@ -45,8 +45,11 @@ def signed_in(client, researcher):
             {"kind": "fragments", "add": 0.5, "convention": "exact"},
         ),
         (IMAGES, {"kind": "images"}, {"kind": "mixture"}),
+        (TEXTS | {"texts-walk": "16"}, {"kind": "texts"}, {"kind": "walk", "length": 16}),
+        (MOLECULES | {"molecules-walk": "64"}, {"kind": "molecules"}, {"kind": "walk", "length": 64}),
+        (MOLECULES | {"molecules-walk": "1"}, {"kind": "molecules"}, {"kind": "fragments"}),
     ],
-    ids=["texts", "suffixes only", "molecules", "images"],
+    ids=["texts", "suffixes only", "molecules", "images", "texts that walk", "molecules that walk", "one move"],
 )
 def test_a_form_makes_a_draft_that_starts_and_edits_to_the_same(signed_in, idle_tasks, fields, space, kernel):
     answer = signed_in.post(reverse("console:create"), form(**fields))
@@ -84,6 +87,9 @@ def as_sent(forms) -> dict:
         (MOLECULES | {"molecules-start": "not a molecule"}, "not a molecule"),
         (MOLECULES | {"molecules-elements": "C Xx"}, "Xx"),
         (MOLECULES | {"molecules-start": "CCl", "molecules-elements": "C"}, "p0 allows"),
+        (MOLECULES | {"molecules-walk": "9", "molecules-convention": "paper"}, "exact base ratio"),
+        (TEXTS | {"texts-walk": "0"}, "greater than or equal to 1"),
+        (TEXTS | {"texts-walk": "5000"}, "less than or equal to 4096"),
         (IMAGES | {"images-wide_share": "0.5"}, "add up to more than 1"),
         (IMAGES | {"images-small_step": "2"}, "less than or equal to 1"),
         ({"space": "melodies"}, "not one of the available choices"),

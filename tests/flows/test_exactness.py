@@ -1,11 +1,15 @@
 """Simulated voters through the same door as people: the chain visits objects as the target says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import sampler
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison
 from prefmh_web.campaigns.started import plan_of
+from sampler import exact
+from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.catalogs import independent_law, neighbours_law
 from tests.support.exact import target, transition_matrix, visits_p_value
 from tests.support.majority import majority_chain
@@ -16,11 +20,18 @@ RNG_SEED = 11
 SCORES = np.array([np.linspace(-1.2, 1.2, 12), np.cos(np.arange(12.0))])
 
 
+WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5}
+
+
 @pytest.fixture
 def finished_campaign(researcher) -> Campaign:
     """1,200 steps of two judges with N = 2 and 3 on twelve weighted texts, decided by the votes of five people."""
+    return finished(researcher)
+
+
+def finished(researcher, **changes) -> Campaign:
     judges = [{"question": f"Question {n}?", "budget": n} for n in BUDGETS]
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=CHAINS, steps=STEPS))
+    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=CHAINS, steps=STEPS, **changes))
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
     scores = {place: score.__getitem__ for place, score in enumerate(SCORES)}
     vote_until_finished(campaign, people, scores, np.random.default_rng(RNG_SEED))
@@ -40,7 +51,11 @@ def exact_p_value(visits: np.ndarray, catalog: sampler.Catalog) -> float:
     matrices = [
         transition_matrix(catalog.log_p0, law(catalog), SCORES, BUDGETS) for law in (independent_law, neighbours_law)
     ]
-    return visits_p_value(visits, np.mean(matrices, axis=0), target(catalog.log_p0, SCORES))
+    return p_value(visits, catalog, np.mean(matrices, axis=0))
+
+
+def p_value(visits: np.ndarray, catalog: sampler.Catalog, chain: np.ndarray) -> float:
+    return visits_p_value(visits, chain, target(catalog.log_p0, SCORES))
 
 
 def visits_of(campaign: Campaign) -> np.ndarray:
@@ -67,3 +82,37 @@ def test_a_campaign_voted_on_by_people_samples_the_target(finished_campaign):
             wrong[position.state] += 1
     assert wrong.sum() == visits.sum()
     assert exact_p_value(wrong, catalog) < 1e-6
+
+
+def test_a_campaign_that_walks_between_questions_samples_the_target(researcher):
+    """Votes about the ends of walks; and a walk that takes every move, whatever its base ratio, is found out."""
+    campaign = finished(researcher, kernel=WALK)
+    catalog, length = catalog_of(campaign), WALK["length"]
+    no_ratio = np.zeros((12, 12))
+    walked = exact.walk_law(catalog.log_p0, neighbours_law(catalog), length)
+    chain = exact.transition_matrix(catalog.log_p0, walked, SCORES, sampler.NVote(BUDGETS), no_ratio)
+    visits = visits_of(campaign)
+    assert visits.sum() == CHAINS * STEPS
+    assert p_value(visits, catalog, chain) > 1e-3
+
+    plan = replace(plan_of(campaign), kernel=WithoutRatio(sampler.Neighbours(catalog), length))
+    judges = [sampler.BradleyTerry(score.__getitem__) for score in SCORES]
+    wrong = np.zeros(12)
+    for number in range(CHAINS):
+        for position in voted_chain(plan, judges, STEPS, number):
+            wrong[position.state] += 1
+    assert p_value(wrong, catalog, chain) < 1e-6
+
+
+def voted_chain(plan, judges, steps, chain):
+    """Yield a chain's positions under the right rule, all votes asked."""
+    position = sampler.begin(plan, chain)
+    for _ in range(steps):
+        comparison = sampler.ask(plan, position)
+        rng = sampler.stream(plan.seed, chain, comparison.step, sampler.Purpose.JUDGES)
+        tally = sampler.Tally.empty(len(judges))
+        for number, (judge, budget) in enumerate(zip(judges, plan.budgets, strict=True)):
+            for _ in range(budget):
+                tally = tally.add(number, judge.vote(rng, comparison.current, comparison.proposal))
+        position = sampler.advance(position, comparison, sampler.tell(comparison, tally))
+        yield position

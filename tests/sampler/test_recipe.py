@@ -111,7 +111,7 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
 @pytest.mark.parametrize(
     ("kernel", "path", "accepted"),
     [
-        ({"kind": "teleport"}, "kernel.kind", [*COMPONENTS, "mixture"]),
+        ({"kind": "teleport"}, "kernel.kind", [*COMPONENTS, "mixture", "walk"]),
         (mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind", COMPONENTS),
     ],
 )

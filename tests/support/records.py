@@ -76,13 +76,14 @@ def sample_row(position: Position[int]) -> Row:
     return text_row(chain=position.chain, step=position.step, state=position.state, content=CONTENTS[position.state])
 
 
-def make_record(open_votes: int | None = None) -> Record:
+def make_record(open_votes: int | None = None, **changes: Any) -> Record:
     """Run the recipe with simulated judges and write its record.
 
     Args:
         open_votes: when given, the last chain has one more step, still undecided after so many votes.
+        changes: of the recipe.
     """
-    recipe = parse_recipe(RECIPE | {"steps": RECIPE["steps"] + (open_votes is not None)})
+    recipe = parse_recipe(RECIPE | changes | {"steps": RECIPE["steps"] + (open_votes is not None)})
     plan = recipe.build(LOPSIDED)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
     record = Record(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])

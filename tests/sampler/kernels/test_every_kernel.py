@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 
 from sampler import Independent, Mixture, Neighbours, Proposal
+from sampler.exact import walk_law
 from sampler.kernels import MOVES_IN
 from sampler.kernels.suffix import Suffix
+from sampler.kernels.walk import WalkKernel
 from tests.sampler.kernels import test_crank_nicolson as latents
 from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_kernels import DegreesForgotten
+from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law
 from tests.support.kernels import check_balance, check_long_run, check_rows
 from tests.support.molecules import SMALL_SPACES
@@ -58,6 +61,11 @@ def check_mixture(neighbours) -> None:
     check_on_catalog(kernel, neighbours_law(LOPSIDED))
 
 
+def check_walk(make) -> None:
+    q = walk_law(LOPSIDED.log_p0, neighbours_law(LOPSIDED), 3)
+    check_on_catalog(make(Neighbours(LOPSIDED), 3), q)
+
+
 def check_on_texts(kernel, cut) -> None:
     q, claimed = texts.tables("ragged", kernel, cut)
     check_rows(q)
@@ -93,6 +101,7 @@ KERNELS = {
         lambda: check_mixture(Neighbours(LOPSIDED)),
         lambda: check_mixture(DegreesForgotten(LOPSIDED)),
     ),
+    "walk": Checked(lambda: check_walk(WalkKernel), lambda: check_walk(WithoutRatio)),
     "fragments": Checked(lambda: check_on_molecules("exact"), lambda: check_on_molecules("paper")),
     "suffix": Checked(
         lambda: [check_on_texts(Suffix(texts.space("ragged"), cut), cut) for cut in ("limit", "length")],
@@ -105,7 +114,7 @@ KERNELS = {
 
 
 def test_every_kernel_that_a_recipe_can_name_is_here():
-    assert KERNELS.keys() == {*MOVES_IN, "mixture"}
+    assert KERNELS.keys() == {*MOVES_IN, "mixture", "walk"}
 
 
 @pytest.mark.parametrize("kind", KERNELS)

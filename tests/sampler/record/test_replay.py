@@ -12,7 +12,7 @@ import pytest
 
 from sampler import RecipeError, RecordError, read_record, replay
 from tests.support.files import archive, table
-from tests.support.records import make_record
+from tests.support.records import RECIPE, make_record
 
 HONEST = make_record()
 
@@ -65,6 +65,28 @@ def test_a_campaign_stopped_in_the_middle_of_a_step_replays(votes):
     found = replay(*record.tables())
     assert found.differences == ()
     assert found.verdicts == 50
+
+
+SEVERAL = [{"weight": 0.25, "length": 1}, {"weight": 0.75, "length": 16}]
+
+
+def walking(length):
+    return {"kind": "walk", "kernel": RECIPE["kernel"], "length": length}
+
+
+@pytest.mark.parametrize("length", [1, 16, SEVERAL])
+def test_a_record_of_walks_replays(length):
+    record = make_record(kernel=walking(length))
+    found = replay(*record.tables())
+    assert (found.differences, found.verdicts) == ((), 50)
+    assert {step["log_r0"] for step in record.steps} == {"0.0"}
+
+
+@pytest.mark.parametrize("said", [15, 17, SEVERAL, [{"weight": 0.5, "length": 16}, {"weight": 0.5, "length": 17}]])
+def test_a_record_that_names_another_length_does_not(said):
+    record = make_record(kernel=walking(16))
+    record.recipe["kernel"]["length"] = said
+    assert any(difference.what == "proposal" for difference in differences(record))
 
 
 def test_late_votes_that_were_not_counted_are_left_aside(record):

@@ -7,7 +7,16 @@ from django.core.exceptions import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture
+from prefmh_web.console.forms.spaces.space_form import (
+    SpaceForm,
+    fresh_share_of,
+    mixture,
+    move_of,
+    walk_field,
+    walk_line,
+    walk_of,
+    walked,
+)
 
 MAX_UPLOAD_BYTES = 512 * 2**20
 
@@ -28,7 +37,12 @@ class CatalogForm(SpaceForm):
 
     kind = "catalog"
     title = "Your own list: texts, molecules or images from a file"
-    field_of: ClassVar = {"space.objects": "objects", "space.neighbours": "neighbours", "kernel": "move"}
+    field_of: ClassVar = {
+        "space.objects": "objects",
+        "space.neighbours": "neighbours",
+        "kernel.length": "walk",
+        "kernel": "move",
+    }
 
     objects = forms.ChoiceField(
         choices=OBJECTS, widget=forms.RadioSelect, label="What does the file contain?", initial="texts"
@@ -52,6 +66,7 @@ class CatalogForm(SpaceForm):
         label="Neighbours per object",
         help_text="The minimum; neighbours are always mutual.",
     )
+    walk = walk_field()
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -76,17 +91,19 @@ class CatalogForm(SpaceForm):
 
     def kernel(self) -> dict:
         move, fresh = self.cleaned_data["move"], self.cleaned_data["fresh_share"]
-        if move != "mixture":
+        if move == "independent":
             return {"kind": move}
-        return mixture((fresh, {"kind": "independent"}), (1 - fresh, {"kind": "neighbours"}))
+        fresh = fresh if move == "mixture" else 0
+        kernel = mixture((fresh, {"kind": "independent"}), (1 - fresh, {"kind": "neighbours"}))
+        return walked(kernel, self.cleaned_data["walk"])
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
-        fields = {"objects": space.objects, "move": recipe.kernel.kind}
+        fields = {"objects": space.objects, "move": move_of(recipe).kind, "walk": walk_of(recipe)}
         if space.neighbours:
             fields["neighbours"] = space.neighbours
-        if recipe.kernel.kind == "mixture":
+        if move_of(recipe).kind == "mixture":
             fields["fresh_share"] = fresh_share_of(recipe)
         return fields
 
@@ -94,11 +111,12 @@ class CatalogForm(SpaceForm):
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
         recipe = campaign.readable_recipe
         space: Any = recipe.space
-        move = MOVES[recipe.kernel.kind]
-        if recipe.kernel.kind == "mixture":
+        move = MOVES[move_of(recipe).kind]
+        if move_of(recipe).kind == "mixture":
             move += f"; {fresh_share_of(recipe):.0%} fresh draws"
         return [
             ("Objects", f"{campaign.states.count()} {campaign.object_kind.nouns} from {campaign.catalog.filename}"),
             ("Proposals", move),
             ("Neighbours per object", str(space.neighbours or "not used")),
+            walk_line(recipe),
         ]

@@ -8,7 +8,15 @@ from django.db.models import Q
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.choices import offer
-from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture
+from prefmh_web.console.forms.spaces.space_form import (
+    SpaceForm,
+    fresh_share_of,
+    mixture,
+    walk_field,
+    walk_line,
+    walk_of,
+    walked,
+)
 from prefmh_web.console.forms.spaces.texts import CUTS, cut_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.local.models import model_names
@@ -28,6 +36,7 @@ class ModelTextsForm(SpaceForm):
         "space.system": "system",
         "space.limit": "limit",
         "space.temperature": "temperature",
+        "kernel.length": "walk",
         "kernel": "cut",
     }
 
@@ -47,6 +56,7 @@ class ModelTextsForm(SpaceForm):
     temperature = forms.FloatField(min_value=0.1, max_value=5, initial=1.0, help_text="Part of p0.")
     cut = forms.ChoiceField(choices=CUTS, initial="limit", label="The end is written again from")
     fresh_share = forms.FloatField(min_value=0, max_value=1, initial=0.1, label="Share of fresh draws")
+    walk = walk_field()
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -64,14 +74,14 @@ class ModelTextsForm(SpaceForm):
     def kernel(self) -> dict:
         fresh = self.cleaned_data["fresh_share"]
         suffix = {"kind": "suffix", "cut": self.cleaned_data["cut"]}
-        return mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix))
+        return walked(mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix)), self.cleaned_data["walk"])
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
         fields = {name: getattr(space, name) for name in ("model", "system", "limit", "temperature")}
         fields["prompts"] = "\n".join(space.prompts)
-        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe)}
+        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe), "walk": walk_of(recipe)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
@@ -84,4 +94,5 @@ class ModelTextsForm(SpaceForm):
             ("System message", space.system or "none"),
             ("Temperature", f"{space.temperature:g}"),
             ("Proposals", move),
+            walk_line(recipe),
         ]

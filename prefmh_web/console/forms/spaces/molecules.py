@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.spaces.space_form import SpaceForm
+from prefmh_web.console.forms.spaces.space_form import SpaceForm, move_of, walk_field, walk_line, walk_of, walked
 
 MAX_LIST_BYTES = 2**20
 ALERTS = {"PAINS": "PAINS", "BRENK": "Brenk", "NIH": "NIH", "ZINC": "ZINC"}
@@ -28,6 +28,7 @@ class MoleculesForm(SpaceForm):
         "space.alerts": "alerts",
         "space.vocabulary": "fragments",
         "space.size_log_weights": "sizes",
+        "kernel.length": "walk",
         "kernel": "add",
     }
 
@@ -35,6 +36,7 @@ class MoleculesForm(SpaceForm):
     add = forms.FloatField(
         min_value=0.01, max_value=0.99, initial=0.5, label="Share of additions", help_text="The rest are deletions."
     )
+    walk = walk_field()
     alerts = forms.MultipleChoiceField(
         choices=ALERTS,
         required=False,
@@ -99,25 +101,27 @@ class MoleculesForm(SpaceForm):
         }
 
     def kernel(self) -> dict:
-        return {"kind": "fragments", "add": self.cleaned_data["add"], "convention": self.cleaned_data["convention"]}
+        data = self.cleaned_data
+        return walked({"kind": "fragments", "add": data["add"], "convention": data["convention"]}, data["walk"])
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
-        kernel: Any = recipe.kernel
+        kernel = move_of(recipe)
         return {
             "start": space.start,
             "elements": " ".join(space.elements or ()),
             "alerts": list(space.alerts),
             "add": kernel.add,
             "convention": kernel.convention,
+            "walk": walk_of(recipe),
         }
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
         recipe = campaign.readable_recipe
         space: Any = recipe.space
-        kernel: Any = recipe.kernel
+        kernel = move_of(recipe)
         own = space.vocabulary != "default"
         filters = [f"only {' '.join(space.elements)}"] if space.elements else []
         filters += [f"no {ALERTS[name]} alerts" for name in space.alerts]
@@ -127,6 +131,7 @@ class MoleculesForm(SpaceForm):
             ("Distribution of sizes", "your own" if space.size_log_weights else "the one of prefmh"),
             ("Filters", "; ".join(filters) or "none"),
             ("Proposals", f"{kernel.add:.0%} additions, the rest deletions"),
+            walk_line(recipe),
             ("Hastings ratio", CONVENTIONS[kernel.convention]),
         ]
 

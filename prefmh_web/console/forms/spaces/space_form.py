@@ -73,14 +73,53 @@ def mixture(*parts: tuple[float, dict[str, Any]]) -> dict[str, Any]:
     return used[0]["kernel"] if len(used) == 1 else {"kind": "mixture", "parts": used}
 
 
+def walk_field() -> forms.IntegerField:
+    """Return the field for how many moves lie between two questions."""
+    return forms.IntegerField(
+        min_value=1,
+        max_value=sampler.LONGEST_WALK,
+        initial=1,
+        required=False,
+        label="Moves between two questions",
+        help_text="How far apart should two compared objects be? The chain makes so many moves without votes and asks "
+        "about the last object; the result stays exact. With 1, many votes go to pairs that hardly differ; often 16 "
+        "to 64 need far fewer votes. Bolder pairs make careless votes count for more.",
+    )
+
+
+def walked(kernel: dict[str, Any], length: int | None) -> dict[str, Any]:
+    """Return a walk of so many moves of this kernel; the kernel itself for one move, or where nothing is said."""
+    return kernel if length in (None, 1) else {"kind": "walk", "kernel": kernel, "length": length}
+
+
+def walk_of(recipe: sampler.Recipe) -> int:
+    """Return how many moves lie between two questions: of a law of lengths, the largest."""
+    kernel: Any = recipe.kernel
+    return max(each.length for each in kernel.length) if kernel.kind == "walk" else 1
+
+
+def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
+    """Return how far a recipe walks, in the researcher's words."""
+    kernel: Any = recipe.kernel
+    lengths = kernel.length if kernel.kind == "walk" else ()
+    several = "; ".join(f"{each.length} in {each.weight:.0%} of the steps" for each in lengths)
+    return "Moves between two questions", several if len(lengths) > 1 else str(walk_of(recipe))
+
+
+def move_of(recipe: sampler.Recipe) -> Any:
+    """Return the kernel of a recipe; of a walk, the one that walks."""
+    kernel: Any = recipe.kernel
+    return kernel.kernel if kernel.kind == "walk" else kernel
+
+
 def parts_of(recipe: sampler.Recipe) -> list[tuple[float, Any]]:
-    """Return the kernels that a step may use, each with its share of the steps."""
-    kernel = recipe.kernel
+    """Return the kernels that a move may use, each with its share of the moves."""
+    kernel = move_of(recipe)
     if kernel.kind != "mixture":
         return [(1.0, kernel)]
     return [(part.weight, part.kernel) for part in kernel.parts]
 
 
 def fresh_share_of(recipe: sampler.Recipe) -> float:
-    """Return how often a step draws afresh from p0."""
+    """Return how often a move draws afresh from p0."""
     return sum(weight for weight, part in parts_of(recipe) if part.kind == "independent")

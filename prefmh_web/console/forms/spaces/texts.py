@@ -6,7 +6,16 @@ from django import forms
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.spaces.space_form import SpaceForm, fresh_share_of, mixture, parts_of
+from prefmh_web.console.forms.spaces.space_form import (
+    SpaceForm,
+    fresh_share_of,
+    mixture,
+    parts_of,
+    walk_field,
+    walk_line,
+    walk_of,
+    walked,
+)
 
 CUTS = {
     "limit": "a position up to the maximum length",
@@ -19,7 +28,12 @@ class TextsForm(SpaceForm):
 
     kind = "texts"
     title = "Story openings from a grammar"
-    field_of: ClassVar = {"space.scenarios": "scenarios", "space.temperature": "temperature", "kernel": "cut"}
+    field_of: ClassVar = {
+        "space.scenarios": "scenarios",
+        "space.temperature": "temperature",
+        "kernel.length": "walk",
+        "kernel": "cut",
+    }
 
     scenarios = forms.MultipleChoiceField(
         choices=[(number, scenario.prompt) for number, scenario in enumerate(sampler.STORY_SCENARIOS)],
@@ -41,6 +55,7 @@ class TextsForm(SpaceForm):
         label="Share of fresh draws",
         help_text="A fresh draw is a completely new text. In the paper: 0.1.",
     )
+    walk = walk_field()
 
     def space(self) -> dict:
         scenarios = sorted(int(number) for number in self.cleaned_data["scenarios"])
@@ -49,13 +64,13 @@ class TextsForm(SpaceForm):
     def kernel(self) -> dict:
         fresh = self.cleaned_data["fresh_share"]
         suffix = {"kind": "suffix", "cut": self.cleaned_data["cut"]}
-        return mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix))
+        return walked(mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix)), self.cleaned_data["walk"])
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
         fields = {"scenarios": list(space.scenarios), "temperature": space.temperature}
-        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe)}
+        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe), "walk": walk_of(recipe)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
@@ -71,6 +86,7 @@ class TextsForm(SpaceForm):
                 "Proposals",
                 f"rewrite the end from {CUTS[cut_of(recipe)]}; {fresh_share_of(recipe):.0%} fresh texts",
             ),
+            walk_line(recipe),
         ]
 
 

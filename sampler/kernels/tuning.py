@@ -1,0 +1,112 @@
+"""How far to walk, chosen once from a declared warm-up: the length that moves the slowest property most per vote.
+
+In the warm-up each step draws its length from a grid. Per length, over all chains, are counted: steps, counted votes,
+votes for the proposal, and how far each declared property of the object moved, squared, in units of its spread over all
+states of the warm-up. A short walk asks about pairs that hardly differ, and the chain moves little per vote; a long one
+proposes what is refused. In between it moves most (Pasarica and Gelman 2010, "expected squared jumped distance").
+
+Two things keep the choice from what looks good only: it is the property that moves least that counts, because samples
+are worth what the slowest one is worth; and a few great jumps make a mean that is large by chance, so what is compared
+is the mean less two standard errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Length = TypeVar("Length", int, float)
+
+FEWEST_VOTES = 100
+"""With fewer counted votes in the warm-up, the middle of the grid is taken."""
+_STANDARD_ERRORS = 2
+
+
+@dataclass(frozen=True)
+class Trial(Generic[Length]):
+    """What one length of the grid did in the warm-up, over all chains.
+
+    Args:
+        length: L, or β of a kernel for which it stands for a length.
+        steps: how many steps drew it.
+        votes: counted votes of those steps.
+        votes_for: how many of them were for the proposal.
+        jump_per_vote: the squared jump per vote of the property that is slowest by `sure_jump_per_vote`.
+        sure_jump_per_vote: the same less two standard errors: what is compared. The standard error is that of a ratio
+            of sums over steps, linearised.
+    """
+
+    length: Length
+    steps: int
+    votes: int
+    votes_for: int
+    jump_per_vote: float
+    sure_jump_per_vote: float
+
+    @property
+    def share_won(self) -> float | None:
+        """The share of votes for the proposal; None where no vote was needed."""
+        return self.votes_for / self.votes if self.votes else None
+
+
+def trials(
+    grid: Sequence[Length],
+    drawn: npt.ArrayLike,
+    votes: npt.ArrayLike,
+    votes_for: npt.ArrayLike,
+    before: npt.ArrayLike,
+    after: npt.ArrayLike,
+) -> tuple[Trial[Length], ...]:
+    """Return what each length of the grid did.
+
+    Args:
+        grid: the lengths, shortest first.
+        drawn: for each step which of them, as a place in the grid; shape (steps,).
+        votes: counted votes; shape (steps,).
+        votes_for: of them for the proposal; shape (steps,).
+        before: properties of the state before the step; shape (steps, k).
+        after: the same of the state after it. A property that never changes is left out.
+
+    Raises:
+        ValueError: the shapes do not fit together.
+    """
+    places, cast, won = (np.asarray(values, dtype=np.int64) for values in (drawn, votes, votes_for))
+    jumps = _squared_jumps(np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64))
+    if not places.shape == cast.shape == won.shape == jumps.shape[:1]:
+        raise ValueError("drawn, votes, votes_for, before and after must have one row a step")
+    rows = [places == place for place in range(len(grid))]
+    return tuple(_trial(length, cast[at], won[at], jumps[at]) for length, at in zip(grid, rows, strict=True))
+
+
+def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
+    """Return the length whose sure jump per vote is largest, the shortest of equals; with few votes the middle one.
+
+    Args:
+        tried: the shortest length first.
+    """
+    if sum(trial.votes for trial in tried) < FEWEST_VOTES:
+        return tried[len(tried) // 2].length
+    # `max` takes the first of equals.
+    return max(tried, key=lambda trial: trial.sure_jump_per_vote).length
+
+
+def _trial(length: Length, votes: IntArray, votes_for: IntArray, jumps: FloatArray) -> Trial[Length]:
+    cast = int(votes.sum())
+    per_vote = jumps.sum(axis=0) / max(cast, 1)
+    error = np.sqrt(((jumps - per_vote * votes[:, None]) ** 2).sum(axis=0)) / max(cast, 1)
+    sure = per_vote - _STANDARD_ERRORS * error
+    slowest = int(np.argmin(sure)) if len(sure) else None
+    found = (0.0, 0.0) if slowest is None else (float(per_vote[slowest]), float(sure[slowest]))
+    return Trial(length, len(votes), cast, int(votes_for.sum()), *found)
+
+
+def _squared_jumps(before: FloatArray, after: FloatArray) -> FloatArray:
+    spread = np.concatenate([before, after]).std(axis=0)
+    varies = spread > 0
+    return np.asarray(((after[:, varies] - before[:, varies]) / spread[varies]) ** 2)

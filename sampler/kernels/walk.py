@@ -1,0 +1,141 @@
+"""A walk: propose the state after L steps of the kernel's chain without judges. log r0 = 0.
+
+A person's vote is the scarce thing, and a question about one small move tells little. Let K be a kernel with its exact
+base ratio, and K_0 the Metropolis-Hastings chain that proposes with K and accepts with min(1, r0). K_0 is reversible
+for p0, and so is K_0 taken L times: p0(x) K_0^L(x, x') = p0(x') K_0^L(x', x). With q = K_0^L the base ratio is 1, and
+the judges are asked about a pair that lies L steps apart.
+
+This needs
+
+* the same kernel in all L steps, with the same parameters. A random part of a mixture at each step is fine; two kernels
+  in turns are not, because their product is not reversible;
+* exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another law;
+* an L that nothing the chain has seen decides: it stands in the recipe, or is drawn from a law that stands there,
+  before the first step. Each L has base ratio 1 by itself, so their mixture is exact.
+
+A walk may end where it began. Such a step needs no vote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Generic, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+
+from sampler.chain import Kernel, Proposal, State
+from sampler.kernels.inner_chain import after_steps
+from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, check_weights
+from sampler.kernels.suffix import LeastCut, least_cut
+
+LONGEST_WALK = 4096
+# So many steps of a cheap kernel take less than a millisecond: `tests/benchmarks/walks.py`.
+_CHEAP_STEPS = 512
+
+
+class WalkLength(BaseModel):
+    """One length, and the probability that a step walks so far."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    weight: float = Field(gt=0, le=1)
+    length: int = Field(ge=1, le=LONGEST_WALK)
+
+
+class WalkRecipe(BaseModel):
+    """The part of a recipe that says: between two questions walk so many steps of this kernel.
+
+    Args:
+        kernel: one kernel, or a mixture.
+        length: L, or the law of L: at most eight lengths with their probabilities.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["walk"] = "walk"
+    kernel: Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="kind")]
+    length: tuple[WalkLength, ...] = Field(min_length=1, max_length=8)
+
+    @field_validator("length", mode="before")
+    @classmethod
+    def _one_length(cls, length: Any) -> Any:
+        if isinstance(length, list | tuple):
+            return length
+        if type(length) is not int or not 1 <= length <= LONGEST_WALK:
+            raise ValueError(f"must be a whole number from 1 to {LONGEST_WALK}, or a list of weights and lengths")
+        return ({"weight": 1, "length": length},)
+
+    @field_validator("length")
+    @classmethod
+    def _weights_sum_to_one(cls, length: tuple[WalkLength, ...]) -> tuple[WalkLength, ...]:
+        check_weights([each.weight for each in length], "lengths")
+        return length
+
+    @field_serializer("length")
+    def _written(self, length: tuple[WalkLength, ...]) -> int | list[dict[str, Any]]:
+        return length[0].length if len(length) == 1 else [each.model_dump() for each in length]
+
+    @model_validator(mode="after")
+    def _is_exact(self) -> WalkRecipe:
+        if any(getattr(part, "convention", "exact") != "exact" for part in self.components):
+            raise ValueError("a walk needs the kernel's exact base ratio; use the convention 'exact'")
+        return self
+
+    @property
+    def weighted(self) -> tuple[tuple[float, ComponentRecipe], ...]:
+        """The parts of the kernel that walks, with their probabilities."""
+        inner = self.kernel
+        return tuple((p.weight, p.kernel) for p in inner.parts) if isinstance(inner, MixtureRecipe) else ((1.0, inner),)
+
+    @property
+    def components(self) -> tuple[ComponentRecipe, ...]:
+        """The parts of the kernel that walks."""
+        return tuple(part for _, part in self.weighted)
+
+    @property
+    def is_always_even(self) -> bool:
+        """True when no walk has an odd length: then it may never leave one half of a graph."""
+        return all(each.length % 2 == 0 for each in self.length)
+
+    def misfits(self, space: str) -> Iterator[tuple[str, str]]:
+        """Yield the field and what is wrong with it where a walk does not fit a kind of space."""
+        if space == "model-texts" and any(getattr(part, "cut", "limit") != "limit" for part in self.components):
+            message = (
+                "a walk of texts that a model on a server writes needs the cut 'limit': then one request is enough"
+            )
+            yield "kernel.kernel", message
+
+    def build(self, space: Any) -> Kernel[Any]:
+        """Return the kernel on this space, which every part must move in."""
+        walks = [self._walk(space, each.length) for each in self.length]
+        return walks[0] if len(walks) == 1 else Mixture([each.weight for each in self.length], walks)
+
+    def _walk(self, space: Any, length: int) -> LeastCut | WalkKernel[Any]:
+        return least_cut(space, self.weighted, length) or WalkKernel(self.kernel.build(space), length)
+
+
+class WalkKernel(Generic[State]):
+    """Propose the state after L steps of a kernel's chain without judges; log r0 = 0.
+
+    Args:
+        kernel: what each step proposes with; its base ratio must be exact.
+        length: L, at least 1.
+
+    Raises:
+        ValueError: the length is less than 1.
+    """
+
+    def __init__(self, kernel: Kernel[State], length: int) -> None:
+        if length < 1:
+            raise ValueError(f"length must be at least 1, not {length}")
+        self._kernel, self._length = kernel, length
+
+    @property
+    def is_cheap(self) -> bool:
+        """True where so many steps of the kernel are; see `Plan.is_cheap`."""
+        return bool(getattr(self._kernel, "is_cheap", False)) and self._length <= _CHEAP_STEPS
+
+    def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
+        """Walk from `state`. It may be where the walk ends."""
+        return Proposal(after_steps(self._kernel, rng, state, self._length), 0.0)

@@ -1,0 +1,78 @@
+"""The choice of a walk's length from the counts of a warm-up."""
+
+import numpy as np
+import pytest
+
+from sampler.kernels.tuning import FEWEST_VOTES, chosen_length, trials
+
+GRID = (1, 16, 256)
+
+
+def warm_up(jumps, votes_each=200, seed=1, share_moved=(0.5, 0.4, 0.3)):
+    """Return trials of steps with one vote each; length i moves by `jumps[i]` where it moves, in one property."""
+    rng = np.random.default_rng(seed)
+    drawn = np.repeat(np.arange(len(GRID)), votes_each)
+    won = rng.random(len(drawn)) < np.array(share_moved)[drawn]
+    before = rng.standard_normal((len(drawn), 1))
+    moved = np.array(jumps)[drawn] * rng.choice([-1, 1], len(drawn)) * won
+    return trials(GRID, drawn, np.ones(len(drawn), dtype=int), won, before, before + moved[:, None])
+
+
+def test_the_length_that_moves_most_per_vote_is_chosen():
+    assert chosen_length(warm_up((0.1, 1.0, 0.3))) == 16
+    assert chosen_length(warm_up((1.0, 0.3, 0.1))) == 1
+
+
+def test_a_few_great_jumps_do_not_make_a_length():
+    found = warm_up((0.1, 1.0, 12.0), share_moved=(0.5, 0.4, 0.005))
+    assert found[2].jump_per_vote > found[1].jump_per_vote
+    assert chosen_length(found) == 16
+
+
+def test_the_property_that_moves_least_counts():
+    steps = 600
+    drawn, votes = np.arange(steps) % 2, np.ones(steps, dtype=int)
+    sign = np.where(np.arange(steps) // 2 % 2, 1.0, -1.0)
+    # The first length moves one property far and the other hardly; the second both a little.
+    after = np.stack([np.where(drawn == 0, 5.0, 1.0) * sign, np.where(drawn == 0, 0.01, 1.0) * sign], axis=1)
+    assert chosen_length(trials((1, 16), drawn, votes, votes, np.zeros((steps, 2)), after)) == 16
+
+
+def test_units_do_not_matter():
+    rng = np.random.default_rng(2)
+    drawn, votes = rng.integers(3, size=400), np.ones(400, dtype=int)
+    before, after = rng.standard_normal((2, 400, 2))
+    metres = trials(GRID, drawn, votes, votes, before, after)
+    other = trials(GRID, drawn, votes, votes, before * [1000, 1], after * [1000, 1])
+    assert [trial.jump_per_vote for trial in other] == pytest.approx([trial.jump_per_vote for trial in metres])
+
+
+def test_equal_lengths_give_the_shortest():
+    drawn = np.tile([0, 1, 2], 100)
+    after = np.repeat(np.where(np.arange(100) % 2, 1.0, -1.0), 3)[:, None]
+    ones = np.ones(300, dtype=int)
+    assert chosen_length(trials(GRID, drawn, ones, ones, np.zeros((300, 1)), after)) == 1
+
+
+@pytest.mark.parametrize(("votes", "chosen"), [(FEWEST_VOTES - 1, 16), (FEWEST_VOTES, 1)])
+def test_with_few_votes_the_middle_of_the_grid_is_kept(votes, chosen):
+    after = np.where(np.arange(votes) % 2, 1.0, -1.0)[:, None]
+    ones = np.ones(votes, dtype=int)
+    assert chosen_length(trials(GRID, np.zeros(votes, dtype=int), ones, ones, np.zeros((votes, 1)), after)) == chosen
+
+
+def test_what_each_length_did_is_counted():
+    found = trials(GRID, [0, 0, 1, 2], [1, 2, 0, 4], [1, 0, 0, 1], np.zeros((4, 1)), [[1.0], [0.0], [0.0], [-1.0]])
+    assert [(trial.steps, trial.votes, trial.votes_for) for trial in found] == [(2, 3, 1), (1, 0, 0), (1, 4, 1)]
+    assert [trial.share_won for trial in found] == [1 / 3, None, 0.25]
+    assert found[1].jump_per_vote == 0
+
+
+def test_objects_without_properties_give_no_jump():
+    found = trials(GRID, [0, 1], [1, 1], [1, 1], np.zeros((2, 0)), np.zeros((2, 0)))
+    assert {trial.jump_per_vote for trial in found} == {0.0}
+
+
+def test_rows_that_do_not_fit_together_are_refused():
+    with pytest.raises(ValueError, match="one row a step"):
+        trials(GRID, [0, 1], [1], [1], np.zeros((2, 1)), np.zeros((2, 1)))
