@@ -97,18 +97,12 @@ class FragmentMoves:
         Raises:
             ValueError: the state is no molecule, or outside the support of p0.
         """
-        return self._draw(rng, self._inside(state), state)
-
-    def walk(self, rng: np.random.Generator, state: str, steps: int) -> str:
-        """Return the state after so many steps without judges; see `inner_chain`, and `propose` for errors."""
-        # One by one it is the same, but here a molecule is read and checked once, however often it is moved from.
         graph = self._inside(state)
-        for _ in range(steps):
-            proposal = self._draw(rng, graph, state)
-            is_accepted = proposal.log_r0 >= 0 or rng.random() < math.exp(proposal.log_r0)
-            if is_accepted and proposal.state != state:
-                state, graph = proposal.state, self._graph(proposal.state)
-        return state
+        found = self._grow(rng, graph, state) if rng.random() < self._add else self._shrink(rng, graph)
+        if found is None:
+            return Proposal(state, 0.0)
+        product, log_p0, log_q_ratio = found
+        return Proposal(product, log_p0 - self._log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
 
     def log_r0(self, state: str, proposal: str) -> float:
         """Return the log base ratio of a move, worked out from the two molecules; -inf if it cannot be proposed.
@@ -157,13 +151,6 @@ class FragmentMoves:
             reached = can_go_back and self._is_allowed(self._kept(pieces))
             shares.setdefault(pieces.kept if reached else state, []).append((1 - self._add) / len(graph.cuts))
         return {reached: math.fsum(parts) for reached, parts in shares.items()}
-
-    def _draw(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> Proposal[str]:
-        found = self._grow(rng, graph, state) if rng.random() < self._add else self._shrink(rng, graph)
-        if found is None:
-            return Proposal(state, 0.0)
-        product, log_p0, log_q_ratio = found
-        return Proposal(product, log_p0 - self._log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
 
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
         arm = self._vocabulary.draw(rng)

@@ -51,7 +51,7 @@ _PARTS: dict[str, list[tuple[Any, str]]] = {
 _ORDER = (*_PARTS, _OURS)
 
 
-def states() -> list[str]:
+def states(smallest: int = SMALLEST, largest: int = LARGEST) -> list[str]:
     """Return molecules of the sizes wanted, the first of the list that fit."""
     found = []
     for smiles in read_smiles(rdkit_sources()[1]):
@@ -59,7 +59,7 @@ def states() -> list[str]:
             state = canonical_state(smiles)
         except ValueError:
             continue
-        if SMALLEST <= heavy_atoms(state) <= LARGEST:
+        if smallest <= heavy_atoms(state) <= largest:
             found.append(state)
         if len(found) == STATES:
             break
