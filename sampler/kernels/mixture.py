@@ -80,7 +80,7 @@ class Mixture(Generic[State]):
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Choose a component, then draw from it."""
-        return self._choose(rng).propose(rng, state)
+        return self.choose(rng).propose(rng, state)
 
     def walk(self, rng: np.random.Generator, state: State, steps: int) -> State:
         """Return the state after so many steps without judges, each by a component of its own; see `inner_chain`."""
@@ -91,7 +91,7 @@ class Mixture(Generic[State]):
 
     def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[State]) -> list[Proposal[State]]:
         """Return what `propose` gives for each row, by one call of each component that can draw for many at once."""
-        chosen = [self._choose(rng) for rng in rngs]
+        chosen = [self.choose(rng) for rng in rngs]
         proposals: dict[int, Proposal[State]] = {}
         for component in self._components:
             rows = [row for row, each in enumerate(chosen) if each is component and row not in proposals]
@@ -100,7 +100,8 @@ class Mixture(Generic[State]):
             )
         return [proposals[row] for row in range(len(states))]
 
-    def _choose(self, rng: np.random.Generator) -> Kernel[State]:
+    def choose(self, rng: np.random.Generator) -> Kernel[State]:
+        """Draw the component that proposes: the first number of a proposal."""
         return self._components[self._place(rng.random())]
 
     def _place(self, number: float) -> int:

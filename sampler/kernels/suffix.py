@@ -86,7 +86,7 @@ class Suffix:
         Raises:
             ValueError: there is not one generator for each state.
         """
-        cuts = [self._draw_cut(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        cuts = [self.cut(rng, state) for rng, state in zip(rngs, states, strict=True)]
         moving = [row for row, state in enumerate(states) if cuts[row] < len(state.tokens)]
         proposals = [Proposal(state, 0.0) for state in states]
         if not moving:
@@ -97,16 +97,18 @@ class Suffix:
             [states[row].tokens[: cuts[row]] for row in moving],
         )
         for row, writing in zip(moving, written, strict=True):
-            proposals[row] = Proposal(writing, self._log_r0(states[row], writing))
+            proposals[row] = Proposal(writing, self.log_r0(states[row], writing))
         return proposals
 
-    def _draw_cut(self, rng: np.random.Generator, state: Writing) -> int:
+    def cut(self, rng: np.random.Generator, state: Writing) -> int:
+        """Draw how many of the first tokens stay, before anything is written; more than there are: the text stays."""
         most = self._space.model.limit if self._cut == "limit" else len(state.tokens)
         # A draw just below 1 may make the product round up to `most`.
         return min(int(rng.random() * most), most - 1)
 
-    def _log_r0(self, state: Writing, proposal: Writing) -> float:
-        return 0.0 if self._cut == "limit" else log_ratio_of_lengths(state, proposal)
+    def log_r0(self, state: Writing, proposal: Writing) -> float:
+        """Return the log base ratio of a move from one text to another."""
+        return 0.0 if self._cut == "limit" else math.log(len(state.tokens)) - math.log(len(proposal.tokens))
 
 
 class LeastCut(Suffix):
@@ -122,7 +124,8 @@ class LeastCut(Suffix):
         super().__init__(space, "limit")
         self._length, self._fresh = length, fresh
 
-    def _draw_cut(self, rng: np.random.Generator, state: Writing) -> int:
+    def cut(self, rng: np.random.Generator, state: Writing) -> int:
+        """Draw the least of the L cuts."""
         # The least of L uniform numbers, by inversion from one. Each of them below g stands for a fresh draw.
         least = 1 - (1 - rng.random()) ** (1 / self._length)
         if least < self._fresh:
@@ -132,7 +135,7 @@ class LeastCut(Suffix):
 
 
 def least_cut(space: Any, parts: Sequence[tuple[float, BaseModel]], length: int) -> LeastCut | None:
-    """Return L moves of a mixture as one, where each part is a fresh draw or a suffix move with cuts over the limit.
+    """Return L moves of a mixture as one; None unless each part is a suffix move over the limit, or a fresh draw.
 
     Args:
         space: the texts and what writes them.
@@ -140,13 +143,8 @@ def least_cut(space: Any, parts: Sequence[tuple[float, BaseModel]], length: int)
         length: L.
     """
     fresh = math.fsum(weight for weight, part in parts if isinstance(part, IndependentRecipe))
-    if not isinstance(space, WrittenTexts):
-        return None
-    if all(isinstance(part, IndependentRecipe) or getattr(part, "cut", None) == "limit" for _, part in parts):
+    if fresh < 1 and all(
+        isinstance(part, IndependentRecipe) or getattr(part, "cut", None) == "limit" for _, part in parts
+    ):
         return LeastCut(space, length, fresh)
     return None
-
-
-def log_ratio_of_lengths(state: Writing, proposal: Writing) -> float:
-    """Return log n - log n', the base ratio of a move whose cut is uniform on the text's own length."""
-    return math.log(len(state.tokens)) - math.log(len(proposal.tokens))

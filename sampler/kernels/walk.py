@@ -25,9 +25,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
 
 from sampler.chain import Kernel, Proposal, State
+from sampler.kernels.independent import IndependentRecipe
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, check_weights
-from sampler.kernels.suffix import LeastCut, least_cut
+from sampler.kernels.suffix import least_cut
 
 LONGEST_WALK = 4096
 # So many steps of a cheap kernel take less than a millisecond: `tests/benchmarks/walks.py`.
@@ -111,7 +112,10 @@ class WalkRecipe(BaseModel):
         walks = [self._walk(space, each.length) for each in self.length]
         return walks[0] if len(walks) == 1 else Mixture([each.weight for each in self.length], walks)
 
-    def _walk(self, space: Any, length: int) -> LeastCut | WalkKernel[Any]:
+    def _walk(self, space: Any, length: int) -> Kernel[Any]:
+        # So many fresh draws are one.
+        if all(isinstance(part, IndependentRecipe) for part in self.components):
+            return self.components[0].build(space)
         return least_cut(space, self.weighted, length) or WalkKernel(self.kernel.build(space), length)
 
 

@@ -128,6 +128,7 @@ def check_chain(
         drawn_differently = [
             *_compare_draw(comparison, number, new, row),
             *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
+            *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
         ]
         yield from drawn_differently
         if drawn_differently:

@@ -1,17 +1,20 @@
 """Where a replay gets a chain's draws from: drawn again or, where only the campaign's model could, as recorded.
 
-Uniforms are drawn again in either case.
+Uniforms are drawn again in either case, and of a text that only a model can write also how much of the text before it
+the move kept: that is drawn before anything is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from sampler.chain import Comparison, Plan, Position, ask, begin
-from sampler.kernels.suffix import log_ratio_of_lengths
+from sampler.kernels.mixture import Mixture
+from sampler.kernels.suffix import Suffix
 from sampler.recipe import Recipe
 from sampler.record.state_index import GeneratedIndex, state_number
+from sampler.spaces.texts.served import RecordedTexts
 from sampler.spaces.texts.space import Writing
 from sampler.streams import Purpose, stream
 
@@ -32,6 +35,10 @@ class DrawSource(Protocol):
         """
         ...
 
+    def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
+        """Yield what a recorded proposal is and what it should be, where the step cannot have proposed it."""
+        ...
+
 
 class Redrawn:
     """Draws from the seed alone."""
@@ -47,34 +54,51 @@ class Redrawn:
         """Return the comparison that the plan draws, whatever the row says."""
         return ask(self._plan, position)
 
+    def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
+        """Yield nothing: what is drawn again is compared as a whole."""
+        yield from ()
+
 
 class Recorded:
-    """Texts as the record has them, with the base ratio worked out from their lengths.
+    """Texts as the record has them; which move made them, and from which token on, is drawn again.
 
-    A mixture does not say which of its parts made a proposal: of the ratios that its parts give, the recorded one is
-    taken if it is among them.
+    Args:
+        recipe: of texts that a model writes.
+        texts: as much of the space as there is without the model.
+        index: the record's states.
     """
 
-    def __init__(self, recipe: Recipe, index: GeneratedIndex) -> None:
+    def __init__(self, recipe: Recipe, texts: RecordedTexts, index: GeneratedIndex) -> None:
         self._recipe, self._index = recipe, index
+        kernel: Any = recipe.kernel
+        self._kernel = kernel.build(texts)
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded."""
         return Position(chain, 0, self._index.state(state_number(chain, 0, self._recipe.chains)))
 
     def ask(self, position: Position[Any], row: Mapping[str, str]) -> Comparison[Any]:
-        """Return the comparison with the proposal of the row."""
+        """Return the comparison with the proposal of the row, and the base ratio of the move that the step drew."""
         step, recipe = position.step + 1, self._recipe
         proposal = self._index.state(int(row["proposal"]))
-        possible = self._ratios(position.state, proposal)
-        log_r0 = min(possible, key=lambda ratio: abs(ratio - float(row["log_r0"])))
+        _, move = self._drawn(position.chain, step, position.state)
+        log_r0 = move.log_r0(position.state, proposal) if move else 0.0
         uniform = float(stream(recipe.seed, position.chain, step, Purpose.UNIFORM).random())
         return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, recipe.budgets)
 
-    def _ratios(self, current: Writing, proposal: Writing) -> set[float]:
-        if current == proposal:
-            return {0.0}
-        return {
-            log_ratio_of_lengths(current, proposal) if getattr(part, "cut", "") == "length" else 0.0
-            for part in self._recipe.components
-        }
+    def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
+        """Yield where the proposal does not begin as the text before it up to the cut that the step drew."""
+        kept, _ = self._drawn(comparison.chain, comparison.step, comparison.current)
+        before, after = comparison.current.tokens, comparison.proposal.tokens
+        if kept >= len(before) and before != after:
+            yield "another text", "the same text: the cut lies behind its end"
+        elif before[:kept] != after[:kept]:
+            yield "another beginning", f"the same first {kept} tokens"
+
+    def _drawn(self, chain: int, step: int, state: Writing) -> tuple[int, Suffix | None]:
+        """Return how many tokens the step keeps, and the suffix move that does so; None for a fresh draw."""
+        rng = stream(self._recipe.seed, chain, step, Purpose.PROPOSAL)
+        kernel = self._kernel
+        while isinstance(kernel, Mixture):
+            kernel = kernel.choose(rng)
+        return (kernel.cut(rng, state), kernel) if isinstance(kernel, Suffix) else (0, None)

@@ -98,8 +98,9 @@ def _opened(recipe: Recipe, states: list[Row]) -> tuple[DrawSource, StateIndex]:
     if not recipe.generates:
         return Redrawn(recipe.build(_catalog(states))), CatalogIndex()
     if recipe.space.kind == "model-texts":
-        index = GeneratedIndex(RecordedTexts(recipe.space), recipe.chains, list(states))
-        return Recorded(recipe, index), index
+        texts = RecordedTexts(recipe.space)
+        index = GeneratedIndex(texts, recipe.chains, list(states))
+        return Recorded(recipe, texts, index), index
     plan: Plan[Any] = recipe.build()
     return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), recipe.chains, list(states))
 

@@ -51,7 +51,7 @@ class Scripted:
 class FreeOfLength(Suffix):
     """A deliberately wrong kernel: it draws the cut over the current length and leaves n / n' out."""
 
-    def _log_r0(self, state, proposal):
+    def log_r0(self, state, proposal):
         return 0.0
 
 

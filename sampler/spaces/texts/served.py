@@ -6,6 +6,7 @@ a replay takes them as they stand (`RecordedTexts`) and checks what follows from
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
@@ -66,11 +67,19 @@ class ServedTexts(WrittenTexts):
         return _checked(read_code(code), self.prompts, self.model.limit)
 
 
+@dataclass(frozen=True)
+class AbsentModel:
+    """What is known of a model that is not there: T, the most tokens of a text."""
+
+    limit: int
+
+
 class RecordedTexts:
     """The same texts where there is no model: they can be read, and no new one written."""
 
     def __init__(self, recipe: ServedTextsRecipe) -> None:
         self._recipe = recipe
+        self.model = AbsentModel(recipe.limit)
 
     def decode(self, code: str) -> Writing:
         """Return the state of a code; see `ServedTexts.decode`."""

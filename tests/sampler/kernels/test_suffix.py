@@ -42,15 +42,15 @@ class Scripted:
 class FreeOfLength(Suffix):
     """A deliberately wrong kernel: it draws the cut over the current length and leaves n / n' out."""
 
-    def _log_r0(self, state, proposal):
+    def log_r0(self, state, proposal):
         return 0.0
 
 
 class LengthUpsideDown(Suffix):
     """A deliberately wrong kernel: n' / n in place of n / n'."""
 
-    def _log_r0(self, state, proposal):
-        return -super()._log_r0(state, proposal)
+    def log_r0(self, state, proposal):
+        return -super().log_r0(state, proposal)
 
 
 def space(name, temperature=1.0):

@@ -199,7 +199,7 @@ def test_one_move_at_the_least_cut_is_so_many_moves(name, fresh, length):
 def test_the_least_cut_has_its_law(length, fresh):
     made = texts.space("one long")
     kernel, (states, _), most = LeastCut(made, length, fresh), texts.solved("one long"), made.model.limit
-    law = law_of(lambda rng: kernel._draw_cut(rng, states[0]))
+    law = law_of(lambda rng: kernel.cut(rng, states[0]))
     for cut in range(1, most):
         at_least = math.fsum(chance for drawn, chance in law.items() if drawn >= cut)
         assert at_least == pytest.approx(((1 - fresh) * (most - cut) / most) ** length, abs=EXACT)

@@ -1,0 +1,158 @@
+"""Texts that only a model can write: a replay takes them as recorded, and checks what it can without the model."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from sampler import BradleyTerry, Purpose, Tally, Verdict, advance, ask, begin, parse_recipe, replay, stream, tell
+from sampler.spaces.texts.grammar import Grammar
+from tests.support.records import Record, text_row
+
+MODEL = Grammar({"story": ["[a|b][c|d][e|f][g|h]", "[i|j][k|l]", "m"]})
+FRESH, SUFFIX = {"kind": "independent"}, {"kind": "suffix"}
+MIXED = {"kind": "mixture", "parts": [{"weight": 0.2, "kernel": FRESH}, {"weight": 0.8, "kernel": SUFFIX}]}
+BY_LENGTH = {"kind": "suffix", "cut": "length"}
+LENGTHS = [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 3}]
+KERNELS = {
+    "limit": SUFFIX,
+    "length": BY_LENGTH,
+    "mixture": MIXED,
+    "walk": {"kind": "walk", "kernel": SUFFIX, "length": 3},
+    "walk of a mixture": {"kind": "walk", "kernel": MIXED, "length": 2},
+    "walks of several lengths": {"kind": "walk", "kernel": SUFFIX, "length": LENGTHS},
+}
+
+
+def record_of(kernel) -> Record:
+    """Return 80 steps of two chains whose texts a grammar writes in the place of a served model."""
+    recipe = parse_recipe(
+        {
+            "space": {"kind": "model-texts", "model": "grammar", "prompts": ["one", "two"], "limit": MODEL.limit},
+            "kernel": kernel,
+            "judges": [{"question": "Which one?", "budget": 1}],
+            "chains": 2,
+            "steps": 40,
+            "seed": 5,
+        }
+    )
+    plan = recipe.build(model=MODEL)
+    judge, space = BradleyTerry(lambda state: len(state.tokens) / 4), plan.space
+    record = Record(recipe.model_dump(mode="json"), [], [], [], [])
+
+    def noted(number, state):
+        record.states.append(text_row(state=number, content=state.text, code=space.encode(state)))
+        return number
+
+    def sampled(position, number):
+        cells = {"chain": position.chain, "step": position.step, "state": number, "content": position.state.text}
+        record.samples.append(text_row(**cells))
+
+    for chain in range(recipe.chains):
+        position = begin(plan, chain)
+        number = noted(chain, position.state)
+        sampled(position, number)
+        for _ in range(recipe.steps):
+            comparison = ask(plan, position)
+            key = {"chain": chain, "step": comparison.step}
+            new = number
+            if not comparison.is_identity:
+                new = noted(comparison.step * recipe.chains + chain, comparison.proposal)
+            tally, rng = Tally.empty(1), stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
+            while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED:
+                is_for = judge.vote(rng, comparison.current, comparison.proposal)
+                tally = tally.add(0, is_for)
+                sides = {"proposal_side": "left", "chosen_side": "left" if is_for else "right"}
+                said = {
+                    "number": 1,
+                    "judge": 0,
+                    "question": "Which one?",
+                    "annotator": "p",
+                    "for_proposal": int(is_for),
+                }
+                record.votes.append(text_row(**key, **said, **sides))
+            counts = {"votes_cast": tally.votes_cast[0], "votes_for": tally.votes_for[0], "verdict": verdict.value}
+            drawn = {"log_r0": comparison.log_r0, "uniform": comparison.uniform, "budgets": 1}
+            record.steps.append(text_row(**key, current=number, proposal=new, **drawn, **counts))
+            position = advance(position, comparison, verdict)
+            number = new if verdict is Verdict.ACCEPT else number
+            sampled(position, number)
+    return record
+
+
+RECORDS = {name: record_of(kernel) for name, kernel in KERNELS.items()}
+every_kernel = pytest.mark.parametrize("name", KERNELS)
+
+
+def differences(record):
+    return replay(*record.tables()).differences
+
+
+@every_kernel
+def test_an_honest_record_replays(name):
+    assert differences(RECORDS[name]) == ()
+
+
+def tokens_of(record, number):
+    return next(json.loads(row["code"])["tokens"] for row in record.states if row["state"] == number)
+
+
+def write(record, number, tokens):
+    """Put another whole text in the place of a state, content and all."""
+    row = next(row for row in record.states if row["state"] == number)
+    code = json.loads(row["code"]) | {"tokens": tokens, "text": MODEL.text("one", tuple(tokens))}
+    row |= {"code": json.dumps(code), "content": code["text"]}
+
+
+def rejected(record):
+    """Return the rejected steps whose proposals have as many tokens as the text before."""
+    return [
+        step
+        for step in record.steps
+        if step["verdict"] == "reject"
+        and step["current"] != step["proposal"]
+        and len(tokens_of(record, step["current"])) == len(tokens_of(record, step["proposal"]))
+    ]
+
+
+@pytest.mark.parametrize("name", ["limit", "length", "walk", "walks of several lengths"])
+def test_a_text_that_does_not_begin_as_the_cut_says_is_found(name):
+    found = []
+    for step in rejected(RECORDS[name]):
+        record, before = copy.deepcopy(RECORDS[name]), tokens_of(RECORDS[name], step["current"])
+        longest = [tokens for tokens in MODEL.derivations("one") if len(tokens) == len(before)]
+        other = next((tokens for tokens in longest if tokens[1:2] != tuple(before[1:2])), None)
+        if other:
+            write(record, step["proposal"], list(other))
+            found += [each for each in differences(record) if (each.step, each.what) == (int(step["step"]), "proposal")]
+    assert found
+    assert {each.recorded for each in found} == {"another beginning"}
+    assert all("the same first" in each.recomputed for each in found)
+
+
+def test_a_new_text_where_the_cut_lies_behind_the_end_is_found():
+    record = copy.deepcopy(RECORDS["limit"])
+    step = next(step for step in reversed(record.steps) if step["current"] == step["proposal"])
+    chain, number = int(step["chain"]), int(step["step"])
+    made = str(number * 2 + chain)
+    # The step as it would stand if it had proposed a text of its own, and that had been rejected; what follows is cut.
+    step |= {"proposal": made, "verdict": "reject", "votes_cast": "1", "votes_for": "0"}
+    vote = {"chain": chain, "step": number, "number": 1, "judge": 0, "question": "Which one?", "annotator": "p"}
+    record.votes.append(text_row(**vote, for_proposal=0, proposal_side="left", chosen_side="right"))
+    old = next(row for row in record.states if row["state"] == step["current"])
+    record.states.append(dict(old, state=made))
+    write(
+        record, made, list(next(t for t in MODEL.derivations("one") if list(t) != tokens_of(record, step["current"])))
+    )
+    assert any(found.recomputed.startswith("the same text") for found in differences(record))
+
+
+@pytest.mark.parametrize(("name", "said"), [("length", "0.25"), ("mixture", "0.6931471805599453"), ("walk", "0.5")])
+def test_another_base_ratio_than_that_of_the_move_is_found(name, said):
+    record = copy.deepcopy(RECORDS[name])
+    step = rejected(record)[-1]
+    step["log_r0"] = said
+    found = differences(record)[0]
+    assert (found.step, found.what) == (int(step["step"]), "log_r0")
