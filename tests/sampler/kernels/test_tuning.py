@@ -24,9 +24,22 @@ def test_the_length_that_moves_most_per_vote_is_chosen():
 
 
 def test_a_few_great_jumps_do_not_make_a_length():
-    found = warm_up((0.1, 1.0, 12.0), share_moved=(0.5, 0.4, 0.005))
-    assert found[2].jump_per_vote > found[1].jump_per_vote
+    steps, rng = 300, np.random.default_rng(4)
+    drawn, ones = np.repeat([0, 1], steps), np.ones(2 * steps, dtype=int)
+    few = np.concatenate([rng.choice([-1.0, 1.0], steps), np.where(np.arange(steps) == 7, 20.0, 0.0)])
+    found = trials((1, 16), drawn, ones, ones, np.zeros((2 * steps, 1)), few[:, None])
+    assert found[1].jump_per_vote > found[0].jump_per_vote
+    assert chosen_length(found) == 1
+
+
+def test_a_length_that_hardly_ever_wins_is_left_out():
+    found = warm_up((0.1, 1.0, 12.0), share_moved=(0.5, 0.4, 0.1))
+    assert found[2].sure_jump_per_vote > found[1].sure_jump_per_vote
     assert chosen_length(found) == 16
+
+
+def test_the_shortest_stays_where_none_wins_enough():
+    assert chosen_length(warm_up((0.1, 1.0, 12.0), share_moved=(0.1, 0.05, 0.05))) == 1
 
 
 def test_the_property_that_moves_least_counts():
@@ -47,11 +60,11 @@ def test_units_do_not_matter():
     assert [trial.jump_per_vote for trial in other] == pytest.approx([trial.jump_per_vote for trial in metres])
 
 
-def test_equal_lengths_give_the_shortest():
+def test_of_lengths_that_move_alike_the_longest_is_taken():
     drawn = np.tile([0, 1, 2], 100)
     after = np.repeat(np.where(np.arange(100) % 2, 1.0, -1.0), 3)[:, None]
     ones = np.ones(300, dtype=int)
-    assert chosen_length(trials(GRID, drawn, ones, ones, np.zeros((300, 1)), after)) == 1
+    assert chosen_length(trials(GRID, drawn, ones, ones, np.zeros((300, 1)), after)) == 256
 
 
 @pytest.mark.parametrize(("votes", "chosen"), [(FEWEST_VOTES - 1, 16), (FEWEST_VOTES, 1)])
