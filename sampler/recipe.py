@@ -22,6 +22,7 @@ from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
+from sampler.streams import Purpose, stream
 
 VERSION: Final = 2
 # Of the program that reads recipes of version 1, and the records that they are part of.
@@ -86,6 +87,20 @@ class Recipe(BaseModel):
     def components(self) -> tuple[ComponentRecipe, ...]:
         """The parts of a mixture or of a walk, or the kernel alone."""
         return components_of(self.kernel)
+
+    @property
+    def has_parts(self) -> bool:
+        """True where a record says of each step which part of the kernel proposed: see `part_of`."""
+        return isinstance(self.kernel, WalkRecipe) and self.kernel.has_parts
+
+    def part_of(self, chain: int, step: int) -> int | None:
+        """Return which of several lengths a step walks, by its place in the recipe; None where there are no parts.
+
+        It is drawn before anything else of the step, so neither the state nor the model is needed.
+        """
+        if not isinstance(self.kernel, WalkRecipe) or not self.kernel.has_parts:
+            return None
+        return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL))
 
     @property
     def moves(self) -> frozenset[str]:

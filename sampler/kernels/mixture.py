@@ -59,6 +59,22 @@ class MixtureRecipe(BaseModel):
         return Mixture([part.weight for part in self.parts], [part.kernel.build(space) for part in self.parts])
 
 
+class Shares:
+    """Places 0 to k - 1, each drawn with its probability.
+
+    Args:
+        weights: positive, sum 1, shape (k,).
+    """
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        self._cumulative = list(accumulate(weights))
+
+    def place(self, number: float) -> int:
+        """Return the place in whose share a uniform number lies."""
+        # Rounding may leave the sum a little below 1.
+        return min(bisect_right(self._cumulative, number), len(self._cumulative) - 1)
+
+
 class Mixture(Generic[State]):
     """Use component j with probability weights[j], whatever the state; return that component's log r0.
 
@@ -70,7 +86,7 @@ class Mixture(Generic[State]):
     def __init__(self, weights: Sequence[float], components: Sequence[Kernel[State]]) -> None:
         if len(weights) != len(components) or not components:
             raise ValueError("weights must give one number for each component")
-        self._cumulative = list(accumulate(weights))
+        self._shares = Shares(weights)
         self._components = tuple(components)
 
     @property
@@ -84,7 +100,7 @@ class Mixture(Generic[State]):
 
     def walk(self, rng: np.random.Generator, state: State, steps: int) -> State:
         """Return the state after so many steps without judges, each by a component of its own; see `inner_chain`."""
-        chosen = map(self._place, rng.random(steps).tolist())
+        chosen = map(self._shares.place, rng.random(steps).tolist())
         for place, run in groupby(chosen):
             state = after_steps(self._components[place], rng, state, sum(1 for _ in run))
         return state
@@ -102,10 +118,7 @@ class Mixture(Generic[State]):
 
     def choose(self, rng: np.random.Generator) -> Kernel[State]:
         """Draw the component that proposes: the first number of a proposal."""
-        return self._components[self._place(rng.random())]
-
-    def _place(self, number: float) -> int:
-        return min(bisect_right(self._cumulative, number), len(self._components) - 1)
+        return self._components[self._shares.place(rng.random())]
 
 
 def check_weights(weights: Sequence[float], of: str) -> None:

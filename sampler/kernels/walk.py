@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_valid
 from sampler.chain import Kernel, Proposal, State
 from sampler.kernels.independent import IndependentRecipe
 from sampler.kernels.inner_chain import after_steps
-from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, check_weights
+from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, Shares, check_weights
 from sampler.kernels.suffix import least_cut
 
 LONGEST_WALK = 4096
@@ -98,6 +98,15 @@ class WalkRecipe(BaseModel):
     def is_always_even(self) -> bool:
         """True when no walk has an odd length: then it may never leave one half of a graph."""
         return all(each.length % 2 == 0 for each in self.length)
+
+    @property
+    def has_parts(self) -> bool:
+        """True where each step draws its length."""
+        return len(self.length) > 1
+
+    def part(self, rng: np.random.Generator) -> int:
+        """Return which of several lengths the step of this generator walks, by its place in the recipe."""
+        return Shares([each.weight for each in self.length]).place(rng.random())
 
     def misfits(self, space: str) -> Iterator[tuple[str, str]]:
         """Yield the field and what is wrong with it where a walk does not fit a kind of space."""

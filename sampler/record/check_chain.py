@@ -15,6 +15,7 @@ import numpy as np
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance
+from sampler.recipe import Recipe
 from sampler.record.draw_source import DrawSource
 from sampler.record.state_index import StateIndex
 
@@ -90,7 +91,7 @@ class Evidence(Protocol):
 def check_chain(
     draws: DrawSource,
     index: StateIndex,
-    length: int,
+    recipe: Recipe,
     chain: int,
     rows: list[Row],
     evidence: Evidence,
@@ -101,7 +102,7 @@ def check_chain(
     Args:
         draws: the chain's draws.
         index: the record's states.
-        length: how many steps the recipe asks for.
+        recipe: says how many steps there are.
         rows: the chain's steps in order.
         evidence: its votes or ratings.
         visits: the sampled states; those that the chain reaches are taken out.
@@ -120,12 +121,13 @@ def check_chain(
             expected = "no step after an open one" if verdict is Verdict.UNDECIDED else str(position.step + 1)
             yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
             return
-        if position.step == length:
-            yield Difference(chain, length + 1, "the step", "one", f"none: the last step is {length}")
+        if position.step == recipe.steps:
+            yield Difference(chain, recipe.steps + 1, "the step", "one", f"none: the last step is {recipe.steps}")
             return
         comparison = draws.ask(position, row)
         new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
         drawn_differently = [
+            *_compare_part(recipe, comparison, row),
             *_compare_draw(comparison, number, new, row),
             *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
             *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
@@ -144,6 +146,12 @@ def check_chain(
 def _compare_state(index: StateIndex, key: StepKey, number: int, state: Any) -> Iterator[Difference]:
     for recorded, recomputed in index.compare(number, state):
         yield Difference(*key, f"state {number}", recorded, recomputed)
+
+
+def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row) -> Iterator[Difference]:
+    part = recipe.part_of(comparison.chain, comparison.step)
+    if part is not None and row["part"] != str(part):
+        yield Difference(comparison.chain, comparison.step, "part", row["part"], str(part))
 
 
 def _compare_draw(comparison: Comparison[Any], current: int, proposal: int, row: Row) -> Iterator[Difference]:

@@ -122,7 +122,7 @@ def _compare_chains(recipe: Recipe, tables: Tables, evidence: Evidence) -> Itera
         visits[step_key(row)] = state
     for chain in range(recipe.chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from check_chain(draws, index, recipe.steps, chain, mine, evidence, visits)
+        yield from check_chain(draws, index, recipe, chain, mine, evidence, visits)
     yield from _compare_leftovers(recipe.chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
 
 

@@ -197,6 +197,8 @@ STEPS = Table(
         *(Column(name, numbers) for name in MEAN_RATINGS),
     ),
 )
+STEPS_WITH_PARTS = replace(STEPS, columns=(*STEPS.columns, Column("part", _whole)))
+"""Where the recipe draws, for each step, which part of the kernel proposes: `Recipe.has_parts`."""
 STATES = Table(
     "states",
     (

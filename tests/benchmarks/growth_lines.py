@@ -83,10 +83,12 @@ def _of_waiting(n: int, runs: int, seconds: int) -> list[Cost]:
 
 def _of_idle(n: int, runs: int, seconds: int) -> list[Cost]:
     with staged() as stage:
-        campaign, idle = stage.make(
-            Wanted(VOTERS, _CHAINS, _TEXTS, _JUDGES), Wanted(n, n, _TEXTS, _JUDGES_OF_ONE, lease_seconds=_HOUR_S)
-        )
-        return _costs_of_votes(stage, n, campaign.seats, runs, seconds, idle=idle.seats)
+        # Each idle page shows a pair, so it needs a chain of its own.
+        pages = [min(MOST_CHAINS, n - begun) for begun in range(0, n, MOST_CHAINS)]
+        idle = (Wanted(some, some, _TEXTS, _JUDGES_OF_ONE, lease_seconds=_HOUR_S) for some in pages)
+        campaign, *others = stage.make(Wanted(VOTERS, _CHAINS, _TEXTS, _JUDGES), *idle)
+        seats = [seat for other in others for seat in other.seats]
+        return _costs_of_votes(stage, n, campaign.seats, runs, seconds, idle=seats)
 
 
 def _of_webs(n: int, runs: int, seconds: int) -> list[Cost]:

@@ -131,6 +131,7 @@ def make_record(open_votes: int | None = None, **changes: Any) -> Record:
                     votes_cast=" ".join(map(str, tally.votes_cast)),
                     votes_for=" ".join(map(str, tally.votes_for)),
                     verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
+                    **({"part": recipe.part_of(chain, comparison.step)} if recipe.has_parts else {}),
                 )
             )
             if verdict is not Verdict.UNDECIDED:

@@ -56,7 +56,9 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
 
     Where the rule rates, that is the mean rating of either object by each judge; the ratings are in `ratings`.
     """
-    yield schema.STEPS.header
+    recipe = snapshot.recipe
+    table = schema.STEPS_WITH_PARTS if recipe.has_parts else schema.STEPS
+    yield table.header
     judges = dict(snapshot.campaign.judges.values_list("pk", "budget"))
     budgets, places = schema.wholes(judges.values()), {judge: place for place, judge in enumerate(judges)}
     there = _beside(_steps(snapshot), _tallies(snapshot, places), _tally(places, ()))
@@ -67,7 +69,8 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
             decided = step.pk not in open_ones
             cast, votes_for = tally if decided else open_ones[step.pk]
             current, proposal = means.get(step.pk, _NO_MEANS)
-            yield schema.STEPS.ordered(
+            yield table.ordered(
+                **({"part": recipe.part_of(step.chain, step.step)} if recipe.has_parts else {}),
                 chain=step.chain,
                 step=step.step,
                 current=step.current,

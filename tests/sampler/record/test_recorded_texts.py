@@ -75,7 +75,8 @@ def record_of(kernel) -> Record:
                 record.votes.append(text_row(**key, **said, **sides))
             counts = {"votes_cast": tally.votes_cast[0], "votes_for": tally.votes_for[0], "verdict": verdict.value}
             drawn = {"log_r0": comparison.log_r0, "uniform": comparison.uniform, "budgets": 1}
-            record.steps.append(text_row(**key, current=number, proposal=new, **drawn, **counts))
+            parts = {"part": recipe.part_of(chain, comparison.step)} if recipe.has_parts else {}
+            record.steps.append(text_row(**parts, **key, current=number, proposal=new, **drawn, **counts))
             position = advance(position, comparison, verdict)
             number = new if verdict is Verdict.ACCEPT else number
             sampled(position, number)

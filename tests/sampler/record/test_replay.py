@@ -82,11 +82,39 @@ def test_a_record_of_walks_replays(length):
     assert {step["log_r0"] for step in record.steps} == {"0.0"}
 
 
-@pytest.mark.parametrize("said", [15, 17, SEVERAL, [{"weight": 0.5, "length": 16}, {"weight": 0.5, "length": 17}]])
-def test_a_record_that_names_another_length_does_not(said):
-    record = make_record(kernel=walking(16))
+OTHER_LENGTH = [SEVERAL[0], SEVERAL[1] | {"length": 17}]
+OTHER_WEIGHTS = [each | {"weight": 1 - each["weight"]} for each in SEVERAL]
+
+
+@pytest.mark.parametrize(
+    ("length", "said", "what"),
+    [
+        (16, 15, "proposal"),
+        (SEVERAL, 16, "proposal"),
+        (SEVERAL, OTHER_LENGTH, "proposal"),
+        (SEVERAL, OTHER_WEIGHTS, "part"),
+    ],
+)
+def test_a_record_that_names_another_length_does_not(length, said, what):
+    record = make_record(kernel=walking(length))
     record.recipe["kernel"]["length"] = said
-    assert any(difference.what == "proposal" for difference in differences(record))
+    assert any(difference.what == what for difference in differences(record))
+
+
+def test_a_step_that_names_another_length_than_it_drew_is_found():
+    record = make_record(kernel=walking(SEVERAL))
+    step = record.steps[-1]
+    step["part"] = str(1 - int(step["part"]))
+    found = differences(record)[0]
+    assert (found.step, found.what) == (int(step["step"]), "part")
+
+
+def test_a_record_that_lacks_the_lengths_drawn_is_refused():
+    record = make_record(kernel=walking(SEVERAL))
+    for step in record.steps:
+        del step["part"]
+    with pytest.raises(RecordError, match="part"):
+        differences(record)
 
 
 def test_late_votes_that_were_not_counted_are_left_aside(record):
