@@ -23,6 +23,9 @@ SPACES = {
     "texts": ({"kind": "texts", "scenarios": [3, 14]}, SUFFIX),
     "molecules": ({"kind": "molecules"}, {"kind": "fragments"}),
     "images": ({"kind": "images"}, sampler.PAPER_MIXTURE),
+    "texts that walk": ({"kind": "texts"}, {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 16}),
+    "molecules that walk": ({"kind": "molecules"}, {"kind": "walk", "kernel": {"kind": "fragments"}, "length": 16}),
+    "images that walk": ({"kind": "images"}, {"kind": "walk", "kernel": sampler.PAPER_MIXTURE, "length": 4}),
 }
 
 

@@ -31,6 +31,25 @@ def voted(researcher, idle_tasks):
     return campaign
 
 
+def test_steps_say_which_of_several_lengths_they_walked(researcher, idle_tasks, tmp_path, capsys):
+    lengths = [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 8}]
+    walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": lengths}
+    campaign = make_campaign(researcher, recipe=make_recipe(kernel=walk, chains=2, steps=20))
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert Counter(row["part"] for row in table(path, "steps.csv")).keys() == {"0", "1"}
+    changed = rewrite(path, "steps.csv", lambda rows: rows[5].update(part="2"))
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay", str(changed))
+    assert "part" in capsys.readouterr().out
+
+
+def test_other_records_have_no_parts(voted, tmp_path):
+    assert "part" not in table(export_to(voted, tmp_path), "steps.csv")[0]
+
+
 def rewrite(path, name, change):
     """Return a copy of an export with one file's rows changed."""
     copy = path.with_name(f"changed-{name}.zip")
