@@ -81,9 +81,8 @@ def walk_field() -> forms.IntegerField:
         initial=1,
         required=False,
         label="Moves between two questions",
-        help_text="How far apart should two compared objects be? The chain makes so many moves without votes and asks "
-        "about the last object; the result stays exact. With 1, many votes go to pairs that hardly differ; often 16 "
-        "to 64 need far fewer votes. Bolder pairs make careless votes count for more.",
+        help_text="How far apart two compared objects are. With 16 to 64, far fewer votes are often enough; the result "
+        "stays exact.",
     )
 
 
