@@ -188,7 +188,7 @@ def print_rows(space: FiniteSpace, rows: list[Row]) -> None:
     print(f"\n{space.name}, strength {space.strength:g}, {len(space.log_p0)} states")
     print(f"  {'method':<26}{'votes a sample':>16}{'interval':>22}{'won':>8}{'TV, 5 % flips':>15}")
     for row in rows:
-        name = row.method if row.L is None else f"{row.method} {row.L:g}"
+        name = f"walk {row.L:g}" if row.method == "walk" else row.method
         interval = f"{row.low:.4g} to {row.high:.4g}" if row.low < row.high else ""
         won = "" if row.won is None else f"{row.won:.3f}"
         tv = "" if row.tv_with_lapses is None else f"{row.tv_with_lapses:.3f}"

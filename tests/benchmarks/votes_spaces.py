@@ -61,9 +61,9 @@ class FiniteSpace:
 def spaces() -> Iterator[FiniteSpace]:
     """Yield every space."""
     for width in (5, 20):
-        yield synthetic(f"synthetic, steps ±{width}", _steps(width), 1.0, (1, 4, 16, 64, 100, 256, 512))
+        yield synthetic(f"synthetic, steps ±{width}", steps_of(width), 1.0, (1, 4, 16, 64, 100, 256, 512))
     yield synthetic("synthetic, the paper's kernel", published.proposal_law(), 1.0, (1, 2, 4, 16, 64))
-    yield synthetic("synthetic, steps ±20", _steps(20), 2.5, (1, 4, 16, 64, 256, 512))
+    yield synthetic("synthetic, steps ±20", steps_of(20), 2.5, (1, 4, 16, 64, 256, 512))
     for strength in STRENGTHS:
         yield catalog(strength)
         yield molecules(strength)
@@ -79,7 +79,7 @@ def synthetic(name: str, q: Matrix, strength: float, grid: tuple[float, ...]) ->
     return FiniteSpace(name, strength, published.log_p0(), q, score, functions, k[:, None], grid)
 
 
-def _steps(width: int) -> Matrix:
+def steps_of(width: int) -> Matrix:
     """Return k + uniform on {-w .. w} without 0; a step off either end stays."""
     law, places = np.zeros((published.STATES, published.STATES)), np.arange(published.STATES)
     for step in (*range(-width, 0), *range(1, width + 1)):

@@ -1,7 +1,7 @@
 """Walks pulled towards a score that was learned: what a sample costs, on the spaces where it can be worked out.
 
-A tilt t(x) = tau s^(x), bounded to a band about its median under p0. The inner walk is reversible for p0·exp(t), and the
-base ratio is log r0 = t(x) - t(x'). Proposals come from the walk without a tilt with weight w, and from two tilts
+A tilt t(x) = tau s^(x), bounded to a band about its median under p0. The inner walk is reversible for p0·exp(t), and
+the base ratio is log r0 = t(x) - t(x'). Proposals come from the walk without a tilt with weight w, and from two tilts
 (tau = 1/2 and 1) with the rest; each keeps its own base ratio.
 
     perfect       s^ = s, the score itself
