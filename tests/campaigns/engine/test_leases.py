@@ -57,6 +57,31 @@ def test_leases_out_never_exceed_the_votes_a_comparison_can_use(researcher, idle
     assert_record_is_whole(campaign)
 
 
+def test_a_place_that_comes_back_between_a_look_and_its_lease_goes_to_somebody(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
+    # Two votes for the proposal accept it, three against reject it: two people can be asked at once.
+    Comparison.objects.update(uniform=0.5, log_r0=0.0)
+    first, looking, last = people(campaign, 3)
+    given = leases.take(first)
+    looked_at = list(open_comparisons.wanted_by(looking))
+    leases.skip(given.key, first)
+    assert leases._first_lease(looked_at, looking)
+    assert leases.take(last)
+
+
+def test_a_place_left_behind_goes_back_when_its_grace_is_over(researcher, idle_tasks):
+    campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
+    gone, here = people(campaign, 2)
+    for person in (gone, here):
+        leases.take(person)
+        leases.orphan(person, timedelta(seconds=-1))
+    leases.adopt(here)
+    for person in (gone, here):
+        leases.release(person)
+    assert Lease.objects.get(annotator=gone).ending == Lease.Ending.EXPIRED
+    assert Lease.objects.get(annotator=here).ended_at is None
+
+
 def test_a_skip_returns_the_question_and_others_are_asked_first(campaign, person):
     skipped = leases.take(person)
     leases.skip(skipped.key, person)
