@@ -51,6 +51,15 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
     assert {row["content"] for row in table(path, "samples.csv")} <= set(contents.values())
 
 
+def test_a_walk_on_a_list_that_takes_too_long_for_a_vote_is_made_by_a_task(researcher, idle_tasks, tmp_path):
+    walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 2000}
+    campaign = make_campaign(researcher, recipe=make_recipe(kernel=walk, chains=2, steps=6))
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    rng = np.random.default_rng(5)
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), rng)
+    assert "12 verdicts" in assert_replay_passes(export_to(campaign, tmp_path))
+
+
 @pytest.mark.parametrize("kind", SPACES)
 def test_a_record_with_another_object_in_it_does_not_replay(researcher, idle_tasks, tmp_path, kind):
     campaign = run(researcher, *SPACES[kind], steps=4)

@@ -80,7 +80,7 @@ def walk_field() -> forms.IntegerField:
         max_value=sampler.LONGEST_WALK,
         initial=1,
         required=False,
-        label="Moves between two questions",
+        label="Moves between two pairs",
         help_text="How far apart two compared objects are. With 16 to 64, far fewer votes are often enough; the result "
         "stays exact.",
     )
@@ -102,7 +102,7 @@ def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
     kernel: Any = recipe.kernel
     lengths = kernel.length if kernel.kind == "walk" else ()
     several = "; ".join(f"{each.length} in {each.weight:.0%} of the steps" for each in lengths)
-    return "Moves between two questions", several if len(lengths) > 1 else str(walk_of(recipe))
+    return "Moves between two pairs", several if len(lengths) > 1 else str(walk_of(recipe))
 
 
 def move_of(recipe: sampler.Recipe) -> Any:
