@@ -36,7 +36,10 @@ mutmut.setup_source_paths()
 mutmut.create_mutants(1)
 """
 # The nearest first.
-TESTS = ["tests/campaigns/engine", "tests/annotate", "tests/flows/test_ratings_that_meet.py"]
+TESTS = [
+    "tests/campaigns/engine", "tests/annotate", "tests/campaigns/lifecycle", "tests/security/test_invitations.py",
+    "tests/flows/test_ratings_that_meet.py",
+]  # fmt: skip
 ON_POSTGRESQL = ["tests/campaigns/engine", "tests/annotate"]
 MOST_S = 900
 LEAST_CAUGHT = 0.9

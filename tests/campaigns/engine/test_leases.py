@@ -69,6 +69,16 @@ def test_a_place_that_comes_back_between_a_look_and_its_lease_goes_to_somebody(r
     assert leases.take(last)
 
 
+def test_a_comparison_that_is_passed_over_is_found_while_others_are_asked_about(campaign):
+    asked, forgotten = people(campaign, 2)
+    held = leases.take(asked)
+    passed_over = Comparison.objects.filter(verdict__isnull=True).exclude(pk=held.comparison_id)
+    assert passed_over.update(is_askable=False)
+    leases.look_again_where_nobody_is_asked()
+    assert all(comparison.is_askable for comparison in passed_over.all())
+    assert leases.take(forgotten)
+
+
 def test_a_place_left_behind_goes_back_when_its_grace_is_over(researcher, idle_tasks):
     campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
     gone, here = people(campaign, 2)
