@@ -99,20 +99,7 @@ def test_a_campaign_that_walks_between_questions_samples_the_target(researcher):
     judges = [sampler.BradleyTerry(score.__getitem__) for score in SCORES]
     wrong = np.zeros(12)
     for number in range(CHAINS):
-        for position in voted_chain(plan, judges, STEPS, number):
+        _, *positions = sampler.simulate(plan, judges, STEPS, number)
+        for position in positions:
             wrong[position.state] += 1
     assert p_value(wrong, catalog, chain) < 1e-6
-
-
-def voted_chain(plan, judges, steps, chain):
-    """Yield a chain's positions under the right rule, all votes asked."""
-    position = sampler.begin(plan, chain)
-    for _ in range(steps):
-        comparison = sampler.ask(plan, position)
-        rng = sampler.stream(plan.seed, chain, comparison.step, sampler.Purpose.JUDGES)
-        tally = sampler.Tally.empty(len(judges))
-        for number, (judge, budget) in enumerate(zip(judges, plan.budgets, strict=True)):
-            for _ in range(budget):
-                tally = tally.add(number, judge.vote(rng, comparison.current, comparison.proposal))
-        position = sampler.advance(position, comparison, sampler.tell(comparison, tally))
-        yield position
