@@ -35,7 +35,7 @@ from .judges.simulate import simulate
 from .judges.sources import ModelSource, PeopleSource
 from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix, WalkKernel
 from .kernels.crank_nicolson import PAPER_MIXTURE
-from .kernels.walk import LONGEST_WALK
+from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, Chosen, WarmUp, warm_up_steps
 from .objects import (
     MAX_CATALOG_CHARACTERS,
     MAX_CATALOG_ITEMS,
@@ -50,6 +50,7 @@ from .objects.images.encoding import png, preview
 from .objects.images.measures import ImageDescription, describe_image
 from .objects.molecules.drawing import draw_molecule, draw_pair, molecule_png
 from .objects.molecules.measures import MoleculeDescription, describe_molecule
+from .objects.properties import MAIN_PROPERTIES
 from .objects.texts.differences import compare_texts
 from .objects.texts.measures import TextDescription, describe_text
 from .planning import (
@@ -68,6 +69,7 @@ from .record.first_version import parse_first_version
 from .record.reader import Record, read_record
 from .record.replay import Difference, RecordError, Replay, replay
 from .record.state_index import state_number
+from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, learned, read_chosen, tilts_of, tuned
 from .rules import (
     JUDGE_RULES,
     SCORE_RULES,
@@ -107,10 +109,14 @@ from .vectorised import (
 )
 
 __all__ = [
+    "DEFAULT_GRID",
+    "DEFAULT_SETTLING",
     "JUDGE_RULES",
     "LONGEST_WALK",
+    "MAIN_PROPERTIES",
     "MAX_CATALOG_CHARACTERS",
     "MAX_CATALOG_ITEMS",
+    "MIDDLE",
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",
@@ -122,6 +128,7 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
+    "Chosen",
     "Comparison",
     "CrankNicolson",
     "Difference",
@@ -192,6 +199,8 @@ __all__ = [
     "Walk",
     "WalkKernel",
     "Walker",
+    "WarmUp",
+    "WarmUpStep",
     "acceptance_probability",
     "advance",
     "ask",
@@ -209,8 +218,10 @@ __all__ = [
     "draw_molecule",
     "draw_pair",
     "draws_of",
+    "ended_early",
     "expected_votes",
     "given",
+    "learned",
     "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",
@@ -226,6 +237,7 @@ __all__ = [
     "preferences",
     "presentations_of",
     "preview",
+    "read_chosen",
     "read_record",
     "replay",
     "schema",
@@ -238,8 +250,11 @@ __all__ = [
     "target",
     "tell",
     "tell_by_ratings",
+    "tilts_of",
     "transition_matrix",
+    "tuned",
     "verdict",
     "votes_per_effective_sample",
     "votes_per_step",
+    "warm_up_steps",
 ]

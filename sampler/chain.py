@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -49,7 +50,7 @@ class Kernel(Protocol[State]):
     """A proposal law q(x'|x) that knows its own base ratio against p0.
 
     A kernel may have a method `propose_batch`, which draws for many chains at once, and a property `is_cheap`: see
-    `Plan.is_cheap`.
+    `Plan.is_cheap_at`.
     """
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
@@ -66,6 +67,14 @@ class StartingSpace(Protocol[Started_co]):
 
 
 @dataclass(frozen=True)
+class FirstSteps(Generic[State]):
+    """The kernel of every chain's first steps, where it is another than that of the rest."""
+
+    steps: int
+    kernel: Kernel[State]
+
+
+@dataclass(frozen=True)
 class Plan(Generic[State]):
     """What the sampler needs of a recipe: where chains start, how they move, and each judge's budget N_i."""
 
@@ -73,14 +82,22 @@ class Plan(Generic[State]):
     space: StartingSpace[State]
     kernel: Kernel[State]
     budgets: tuple[int, ...]
+    first: FirstSteps[State] | None = None
+    of_groups: tuple[Kernel[State], ...] = ()
+    """Where chains differ, the kernels of the groups: chain c is in group c modulo their number."""
 
-    @property
-    def is_cheap(self) -> bool:
+    def kernel_at(self, chain: int, step: int) -> Kernel[State]:
+        """Return the kernel that proposes in a step of a chain."""
+        if self.first is not None and step <= self.first.steps:
+            return self.first.kernel
+        return self.of_groups[chain % len(self.of_groups)] if self.of_groups else self.kernel
+
+    def is_cheap_at(self, chain: int, step: int) -> bool:
         """True when `ask` takes less than a millisecond from every state, so that a caller may hold a lock meanwhile.
 
         The kernel says so; one that does not say is dear.
         """
-        return bool(getattr(self.kernel, "is_cheap", False))
+        return bool(getattr(self.kernel_at(chain, step), "is_cheap", False))
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,7 @@ def begin_many(plan: Plan[State], chains: int) -> list[Position[State]]:
 def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:
     """Return the comparison of the next step. The same call always returns the same comparison."""
     rng = stream(plan.seed, position.chain, position.step + 1, Purpose.PROPOSAL)
-    return _compare(plan, position, plan.kernel.propose(rng, position.state))
+    return _compare(plan, position, plan.kernel_at(position.chain, position.step + 1).propose(rng, position.state))
 
 
 def _compare(plan: Plan[State], position: Position[State], proposal: Proposal[State]) -> Comparison[State]:
@@ -164,7 +181,7 @@ def _compare(plan: Plan[State], position: Position[State], proposal: Proposal[St
 
 def given(plan: Plan[State], proposal: Proposal[State]) -> Plan[State]:
     """Return the plan with a kernel whose next draw has been made already."""
-    return replace(plan, kernel=_Given(proposal))
+    return replace(plan, kernel=_Given(proposal), first=None, of_groups=())
 
 
 @dataclass(frozen=True)
@@ -176,14 +193,26 @@ class _Given(Generic[State]):
 
 
 def ask_many(plan: Plan[State], positions: Sequence[Position[State]]) -> list[Comparison[State]]:
-    """Return what `ask` returns for each position, by one call of a kernel that can draw for many at once."""
-    batch = getattr(plan.kernel, "propose_batch", None)
-    if batch is None:
-        return [ask(plan, position) for position in positions]
-    steps = [(position.chain, position.step + 1) for position in positions]
-    rngs = [stream(plan.seed, chain, step, Purpose.PROPOSAL) for chain, step in steps]
-    proposals = batch(rngs, [position.state for position in positions])
-    return [_compare(plan, position, proposal) for position, proposal in zip(positions, proposals, strict=True)]
+    """Return what `ask` returns for each position, by one call of each kernel that can draw for many at once."""
+    proposals: dict[int, Proposal[State]] = {}
+    kernels = {id(kernel): kernel for kernel in map(partial(_kernel_after, plan), positions)}
+    for kernel in kernels.values():
+        mine = [place for place, each in enumerate(positions) if _kernel_after(plan, each) is kernel]
+        drawn = _proposals(kernel, plan.seed, [positions[place] for place in mine])
+        proposals |= dict(zip(mine, drawn, strict=True))
+    return [_compare(plan, position, proposals[place]) for place, position in enumerate(positions)]
+
+
+def _kernel_after(plan: Plan[State], position: Position[State]) -> Kernel[State]:
+    return plan.kernel_at(position.chain, position.step + 1)
+
+
+def _proposals(kernel: Kernel[State], seed: int, positions: Sequence[Position[State]]) -> Sequence[Proposal[State]]:
+    rngs = [stream(seed, position.chain, position.step + 1, Purpose.PROPOSAL) for position in positions]
+    batch: Callable[..., Sequence[Proposal[State]]] | None = getattr(kernel, "propose_batch", None)
+    if batch is not None and positions:
+        return batch(rngs, [position.state for position in positions])
+    return [kernel.propose(rng, position.state) for rng, position in zip(rngs, positions, strict=True)]
 
 
 def tell(comparison: Comparison[State], tally: Tally) -> Verdict:

@@ -6,8 +6,9 @@ A recipe is plain JSON. `parse_recipe` refuses a bad one with every field's path
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
@@ -15,7 +16,18 @@ from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
 from sampler.judges.recipe import JudgeRecipe
-from sampler.kernels import MOVES_IN, ComponentRecipe, KernelRecipe, Neighbours, WalkRecipe, components_of
+from sampler.kernels import (
+    MOVES_IN,
+    Chosen,
+    ComponentRecipe,
+    KernelRecipe,
+    Neighbours,
+    WalkRecipe,
+    WarmUp,
+    components_of,
+)
+from sampler.kernels.surrogates import Surrogate, features_of, has_features
+from sampler.objects.properties import property_names
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.targets import target_law
 from sampler.spaces import Generated, SpaceRecipe
@@ -27,6 +39,7 @@ from sampler.streams import Purpose, stream
 VERSION: Final = 2
 # Of the program that reads recipes of version 1, and the records that they are part of.
 _FIRST_PROGRAM: Final = "0.1.0"
+_TILTS_KEPT = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,8 +64,9 @@ class RecipeError(ValueError):
 class Recipe(BaseModel):
     """Space, kernel, judges, rule, chains, steps and seed.
 
-    `target` says in plain text which law the chains sample (`sampler.rules.targets`), for whoever reads the record; it
-    follows from the rest, and where it is given it must be right.
+    `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
+    law the chains sample (`sampler.rules.targets`), for whoever reads the record; it follows from the rest, and where
+    it is given it must be right.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -66,12 +80,14 @@ class Recipe(BaseModel):
     steps: int = Field(ge=1, le=1_000_000)
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
+    burn_in: int = Field(default=0, ge=0)
     target: str | None = None
 
     @model_serializer(mode="wrap")
-    def _without_a_target_that_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        return fields if self.target is not None else {name: fields[name] for name in fields if name != "target"}
+        absent = {name for name in ("burn_in", "target") if not fields[name]}
+        return {name: value for name, value in fields.items() if name not in absent}
 
     @property
     def law(self) -> str:
@@ -89,18 +105,45 @@ class Recipe(BaseModel):
         return components_of(self.kernel)
 
     @property
+    def warm_up(self) -> WarmUp | None:
+        """The first steps that choose how far the others walk, if there are such."""
+        return self.kernel.warm_up if isinstance(self.kernel, WalkRecipe) else None
+
+    @property
     def has_parts(self) -> bool:
-        """True where a record says of each step which part of the kernel proposed: see `part_of`."""
+        """True where a record says of some steps which part of the kernel proposed: see `part_of`."""
         return isinstance(self.kernel, WalkRecipe) and self.kernel.has_parts
 
-    def part_of(self, chain: int, step: int) -> int | None:
+    def part_of(self, chain: int, step: int, chosen: Chosen | None = None) -> int | None:
         """Return which of several lengths a step walks, by its place in the recipe; None where there are no parts.
 
-        It is drawn before anything else of the step, so neither the state nor the model is needed.
+        After a warm-up that has fitted scores (`chosen`), which of them pulls the walk: 0 for none. It is drawn before
+        anything else of the step, so neither the state nor the model is needed.
         """
         if not isinstance(self.kernel, WalkRecipe) or not self.kernel.has_parts:
             return None
-        return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL))
+        return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL), step, chosen)
+
+    @property
+    def has_tilts(self) -> bool:
+        """True where scores that are fitted in a warm-up may pull walks: a record then holds the tilts."""
+        return self.warm_up is not None and self.warm_up.learned is not None
+
+    @property
+    def has_phases(self) -> bool:
+        """True where not every sample is one to analyse: see `phase_of`."""
+        return self.burn_in > 0 or self.warm_up is not None
+
+    def phase_of(self, step: int) -> str:
+        """Return what the state after a step is to an analysis.
+
+        "burn-in" and "settling" are left out of it; "warm-up" and "sampling" are not.
+        """
+        if self.burn_in and step <= self.burn_in:
+            return "burn-in"
+        if self.warm_up is None or step > self.warm_up.steps + self.warm_up.settling:
+            return "sampling"
+        return "warm-up" if step <= self.warm_up.steps else "settling"
 
     @property
     def moves(self) -> frozenset[str]:
@@ -112,19 +155,48 @@ class Recipe(BaseModel):
         """N_i of each judge, in order."""
         return tuple(judge.budget for judge in self.judges)
 
-    def build(self, catalog: Catalog | None = None, model: LanguageModel | None = None) -> Plan[Any]:
+    def build(
+        self,
+        catalog: Catalog | None = None,
+        model: LanguageModel | None = None,
+        chosen: Chosen | None = None,
+        contents: Sequence[str] = (),
+    ) -> Plan[Any]:
         """Return the plan of this recipe; states are places in the catalog, or what the space generates.
 
         Args:
             catalog: the objects, for a recipe whose space is a catalog.
             model: what writes, for a recipe whose space names a model.
+            chosen: by a warm-up, if it has.
+            contents: of a catalog's objects, where scores may pull the walks.
 
         Raises:
             RecipeError: the catalog does not fit the kernel.
             TypeError: there is a catalog or a model and no use for it, or the other way round.
         """
-        space = self._space(catalog, model)
-        return Plan(self.seed, space, self.kernel.build(space), self.budgets)
+        return self.plan_on(self._space(catalog, model), chosen, contents)
+
+    def plan_on(self, space: Any, chosen: Chosen | None = None, contents: Sequence[str] = ()) -> Plan[Any]:
+        """Return the plan on a space that is built already; see `build`."""
+        if not isinstance(self.kernel, WalkRecipe) or self.kernel.warm_up is None:
+            return Plan(self.seed, space, self.kernel.build(space), self.budgets)
+        after = self.kernel.after_warm_up(space, chosen)
+        pulled = self.kernel.pulled(
+            space, chosen, self._tilts_on(space, contents) if chosen and chosen.surrogates else None
+        )
+        return Plan(self.seed, space, after, self.budgets, self.kernel.first_steps(space), pulled)
+
+    def _tilts_on(self, space: Any, contents: Sequence[str]) -> Callable[[Surrogate, int], Callable[[Any], int]]:
+        """Return from a surrogate and the place of a τ the tilt of a state, which is worked out once for each."""
+        content = space.content if self.generates else contents.__getitem__
+        features = features_of(self.space.objects)
+
+        def tilts(surrogate: Surrogate, place: int) -> Callable[[Any], int]:
+            # By what is read, not by the state: of a molecule that is a whole graph.
+            tilt = lru_cache(maxsize=_TILTS_KEPT)(lambda read: surrogate.tilt(features(read), place))
+            return lambda state: tilt(content(state))
+
+        return tilts
 
     def _space(self, catalog: Catalog | None, model: LanguageModel | None) -> Any:
         if (catalog is not None) != isinstance(self.space, CatalogRecipe):
@@ -148,10 +220,10 @@ class Recipe(BaseModel):
                 "independent draws, or more neighbours per item"
             )
             raise RecipeError([RecipeProblem("kernel", message)])
-        if isinstance(self.kernel, WalkRecipe) and self.kernel.is_always_even and self._alternates(catalog):
+        if isinstance(self.kernel, WalkRecipe) and self.kernel.may_be_always_even and self._alternates(catalog):
             message = (
                 "on this catalog every move changes between two halves, so a walk of an even length never leaves its "
-                "half; use an odd length, or a mixture with independent draws"
+                "half; use odd lengths, such as a fixed number, or a mixture with independent draws"
             )
             raise RecipeError([RecipeProblem("kernel.length", message)])
 
@@ -208,7 +280,29 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem("space.neighbours", "must be 1 or more for a kernel that moves to neighbours")
     if isinstance(recipe.kernel, WalkRecipe):
         yield from (RecipeProblem(*problem) for problem in recipe.kernel.misfits(space))
+    if recipe.warm_up is not None:
+        yield from _warm_up_misfits(recipe, recipe.warm_up)
+    if recipe.burn_in >= recipe.steps:
+        yield RecipeProblem("burn_in", f"must be less than the {recipe.steps} steps")
     yield from (RecipeProblem(*problem) for problem in recipe.rule.misfits(recipe.judges))
+
+
+def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]:
+    if warm_up.steps >= recipe.steps:
+        yield RecipeProblem("kernel.warm_up.steps", f"must be less than the {recipe.steps} steps of a chain")
+    elif warm_up.steps + warm_up.settling >= recipe.steps:
+        message = f"leaves no step to sample: {warm_up.steps} + {warm_up.settling} steps of {recipe.steps}"
+        yield RecipeProblem("kernel.warm_up.settling", message)
+    names = property_names(recipe.space.model_dump(mode="json"))
+    if unknown := [name for name in warm_up.properties if name not in names]:
+        known = ", ".join(names) or "none, because the record does not hold the pictures; write the length yourself"
+        message = f"there is no property '{unknown[0]}' of these objects; there are {known}"
+        yield RecipeProblem("kernel.warm_up.properties", message)
+    if recipe.rule.evidence != "votes":
+        yield RecipeProblem("kernel.warm_up", "counts votes, and this rule rates; write the length yourself")
+    if warm_up.learned is not None and (not has_features(recipe.space.objects) or recipe.space.kind == "model-texts"):
+        message = "needs texts or molecules that the sampler makes or that a file lists"
+        yield RecipeProblem("kernel.warm_up.learned", message)
 
 
 def _problem(found: ErrorDetails, data: object) -> RecipeProblem:

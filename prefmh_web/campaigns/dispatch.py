@@ -75,6 +75,12 @@ def propose(chain: Chain) -> None:
         _hint("prefmh_web.campaigns.tasks.propose", chain.pk)
 
 
+def choose_length(campaign: Campaign) -> None:
+    """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
+    nudges.nudge(nudges.watchers(campaign.pk))
+    _hint("prefmh_web.campaigns.tasks.choose_length", campaign.pk)
+
+
 def write(campaign: Campaign) -> None:
     """Hint that a model has proposals to make, now or ahead of time."""
     _hint("prefmh_web.campaigns.tasks.write", campaign.pk, queue=_QUEUES[started_campaign(campaign).backend])

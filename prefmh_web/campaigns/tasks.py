@@ -10,6 +10,7 @@ from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
 from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.proposals import drawing
@@ -25,6 +26,12 @@ def read_catalog(catalog_id: int, revision: int) -> None:
 def propose(chain_id: int) -> None:
     """Open a chain's next comparison."""
     drawing.propose(chain_id)
+
+
+@shared_task
+def choose_length(campaign_id: int) -> None:
+    """Choose how far a campaign's steps walk once its warm-up is over."""
+    warm_up.choose_length(campaign_id)
 
 
 @shared_task
@@ -58,11 +65,13 @@ def judge(comparison_id: int, judge_id: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Queue every chain that waits for a proposal, every model that waits for its turn and every catalog that waits
-    to be read; finish what is done; remove files that were left on their way in.
+    """Queue every chain that waits for a proposal, every warm-up that is over, every model that waits for its turn and
+    every catalog that waits to be read; finish what is done; remove files that were left on their way in.
     """
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
+    for campaign in warm_up.over():
+        dispatch.choose_length(campaign)
     for comparison_id, judge_id in turns.waiting():
         dispatch.turn(comparison_id, judge_id)
     reading = being_read()

@@ -60,6 +60,7 @@ class Board:
             ("Questions", "\n".join(judges)),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
             ("Chains", f"{recipe.chains}, {recipe.steps} steps each"),
+            *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("Seed", str(recipe.seed)),
             ("Instructions", self.campaign.instructions or "none"),

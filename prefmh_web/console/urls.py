@@ -1,6 +1,7 @@
 from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.console.views import campaigns, downloads, endpoints, invitations, judges, members
 
 app_name = "console"
@@ -13,6 +14,12 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/delete/", campaigns.discard, name="discard"),
     path("campaigns/<int:campaign_id>/pause/", campaigns.transition, {"change": lifecycle.pause}, name="pause"),
     path("campaigns/<int:campaign_id>/resume/", campaigns.transition, {"change": lifecycle.resume}, name="resume"),
+    path(
+        "campaigns/<int:campaign_id>/warm-up/end/",
+        campaigns.transition,
+        {"change": warm_up.end_warm_up},
+        name="end-warm-up",
+    ),
     path("campaigns/<int:campaign_id>/members/", members.add, name="add-member"),
     path("campaigns/<int:campaign_id>/members/<int:member_id>/remove/", members.remove, name="remove-member"),
     path("campaigns/<int:campaign_id>/invitations/", invitations.create, name="invite"),

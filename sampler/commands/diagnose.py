@@ -41,6 +41,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="votes that may depend on each other, and share one bootstrap weight (default: prompt where the objects "
         "answer several prompts, else chain)",
     )
+    command.add_argument(
+        "--all-samples",
+        action="store_true",
+        help="follow also the samples of the burn-in, and of the settling after a warm-up",
+    )
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
     command.add_argument(
         "--resamples",
@@ -60,5 +65,5 @@ def run(options: argparse.Namespace) -> None:
     if options.properties is not None:
         record = replace(record, properties=read_properties(options.properties))
     rng = np.random.default_rng(options.seed)
-    for line in diagnose(record, rng, options.column, options.resamples, options.cluster):
+    for line in diagnose(record, rng, options.column, options.resamples, options.cluster, options.all_samples):
         print(line)

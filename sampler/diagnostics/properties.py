@@ -7,18 +7,12 @@ Other pictures are measured by the application, which has them: its properties.c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from sampler.objects.images.measures import describe_image
-from sampler.objects.molecules.measures import describe_molecule
-from sampler.objects.texts.measures import describe_text
+from sampler.objects.properties import measure_of
 from sampler.record.reader import Record, Row
 from sampler.record.replay import RecordError
-from sampler.spaces import objects_of
-from sampler.spaces.images.space import ImagesRecipe
 
 NO_PIXELS = (
     "the export does not hold the pictures themselves. Download properties.csv from the campaign's page and give it "
@@ -28,6 +22,7 @@ _IDS = {
     "state": "numbers of states, which are arbitrary",
     "chain": "numbers of chains",
     "step": "numbers of steps",
+    "phase": "what the samples are to an analysis",
     "neighbours": "numbers of states, which are arbitrary",
     "code": "what a state is made of again",
     "content": "the object itself, which is no measure of it",
@@ -97,8 +92,13 @@ class _Cells:
 
 def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dict[str, _Cells], str]:
     if not samples:
-        return {}, "no step is decided yet, so there is nothing to follow"
-    measure = _measure(record.recipe["space"])
+        why = (
+            "no sample is to be analysed yet"
+            if any(row["verdict"] for row in record.steps)
+            else "no step is decided yet"
+        )
+        return {}, f"{why}, so there is nothing to follow"
+    measure = measure_of(record.recipe["space"])
     rows = {row["state"]: row for row in record.states}
     tables: dict[str, _Cells] = {}
     if measure is not None:
@@ -178,24 +178,3 @@ def _number(cell: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-Measure = Callable[[str, str], Mapping[str, float]]
-"""From a state's content and code to its measures by name."""
-
-
-def _measure(space: Mapping[str, Any]) -> Measure | None:
-    """Return how the objects of a space are measured; None where the export does not hold them."""
-    kind = objects_of(space)
-    if kind == "texts":
-        return cache(lambda content, code: asdict(describe_text(content)))
-    if kind == "molecules":
-        return cache(lambda content, code: _numeric(asdict(describe_molecule(content))))
-    if space["kind"] != "images":
-        return None
-    patterns = ImagesRecipe.model_validate(space).build()
-    return cache(lambda content, code: asdict(describe_image(patterns.pixels(patterns.decode(code)))))
-
-
-def _numeric(measures: Mapping[str, Any]) -> Mapping[str, float]:
-    return {name: value for name, value in measures.items() if isinstance(value, (int, float))}

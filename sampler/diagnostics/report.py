@@ -8,8 +8,9 @@ for the other; each question has scores of its own, each source one lean over al
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -32,6 +33,7 @@ from sampler.diagnostics import (
 )
 from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
 from sampler.diagnostics.properties import Column, Followed, followed
+from sampler.record import schema
 from sampler.record.reader import Record, Row
 from sampler.record.replay import RecordError
 
@@ -51,6 +53,7 @@ def diagnose(
     column: str | None = None,
     resamples: int = 1_000,
     cluster: str | None = None,
+    all_samples: bool = False,
 ) -> Iterator[str]:
     """Yield the report: acceptance, convergence, lean by source, and for each question scores and agreement.
 
@@ -59,6 +62,7 @@ def diagnose(
         resamples: bootstrap resamples behind the intervals of scores and leans.
         cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
             the objects answer several, else chains.
+        all_samples: follow also the samples of the burn-in, and of the settling after a warm-up.
 
     Raises:
         RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
@@ -67,6 +71,9 @@ def diagnose(
     """
     try:
         opening = [*_chains(record)]
+        if not all_samples:
+            record, left_out = analysed(record)
+            opening += [f"Left out: {left_out}"] if left_out else []
         objects = Objects(record)
         clusters = cluster_of(objects, cluster)
         voters = populations(record, objects, clusters)
@@ -86,6 +93,14 @@ def diagnose(
         yield ""
         yield _heading(population)
         yield from (f"  {line}" for line in report.of(population))
+
+
+def analysed(record: Record) -> tuple[Record, str]:
+    """Return a record without the samples of the burn-in and of the settling, and how many these were, in words."""
+    phases = Counter(row.get("phase", "sampling") for row in record.samples)
+    left_out = [f"{_many(phases[phase], 'sample')} of the {phase}" for phase in schema.LEFT_OUT if phases[phase]]
+    kept = [row for row in record.samples if row.get("phase") not in schema.LEFT_OUT]
+    return replace(record, samples=kept), " and ".join(left_out)
 
 
 def _chains(record: Record) -> Iterator[str]:

@@ -17,6 +17,7 @@ from sampler.kernels.mixture import ComponentRecipe, Mixture, MixturePart, Mixtu
 from sampler.kernels.neighbours import Neighbours, NeighboursRecipe
 from sampler.kernels.suffix import Suffix, SuffixRecipe
 from sampler.kernels.walk import WalkKernel, WalkRecipe
+from sampler.kernels.warm_up import Chosen, Learned, WarmUp
 
 KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe | WalkRecipe, Field(discriminator="kind")]
 
@@ -27,6 +28,7 @@ MOVES_IN: dict[str, tuple[str, ...]] = {
 
 __all__ = [
     "MOVES_IN",
+    "Chosen",
     "ComponentRecipe",
     "CrankNicolson",
     "CrankNicolsonRecipe",
@@ -35,6 +37,7 @@ __all__ = [
     "Independent",
     "IndependentRecipe",
     "KernelRecipe",
+    "Learned",
     "Mixture",
     "MixturePart",
     "MixtureRecipe",
@@ -44,6 +47,7 @@ __all__ = [
     "SuffixRecipe",
     "WalkKernel",
     "WalkRecipe",
+    "WarmUp",
     "components_of",
 ]
 

@@ -35,7 +35,7 @@ class Independent(Generic[State]):
 
     @property
     def is_cheap(self) -> bool:
-        """True where the space's fresh draws are; see `Plan.is_cheap`."""
+        """True where the space's fresh draws are; see `Plan.is_cheap_at`."""
         return bool(getattr(self._space, "is_cheap", False))
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:

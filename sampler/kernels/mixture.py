@@ -91,7 +91,7 @@ class Mixture(Generic[State]):
 
     @property
     def is_cheap(self) -> bool:
-        """True where every component is; see `Plan.is_cheap`."""
+        """True where every component is; see `Plan.is_cheap_at`."""
         return all(getattr(component, "is_cheap", False) for component in self._components)
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:

@@ -43,7 +43,7 @@ class Neighbours:
     """
 
     is_cheap = True
-    """A draw looks at one row of the graph; see `Plan.is_cheap`."""
+    """A draw looks at one row of the graph; see `Plan.is_cheap_at`."""
 
     def __init__(self, catalog: Catalog) -> None:
         if not catalog.neighbours or not all(catalog.neighbours):

@@ -32,10 +32,11 @@ Length = TypeVar("Length", int, float)
 FEWEST_VOTES = 100
 """With fewer counted votes in the warm-up, the middle of the grid is taken."""
 LEAST_SHARE_WON = 0.18
-"""A length that wins fewer of its votes is left out, but for the shortest."""
+"""A length that wins fewer of its votes is left out; if that leaves none, the shortest is taken."""
 CLOSE = 0.8
 """A length is as good as the best if it moves at least this share of the best one's jump."""
 _STANDARD_ERRORS = 1
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -94,17 +95,24 @@ def trials(
 
 
 def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
-    """Return the longest length that wins enough and comes close to the largest jump; with few votes the middle one.
+    """Return the longest length that wins enough and comes close to the largest jump.
+
+    The middle one where there is nothing to choose by: `says_too_little`.
 
     Args:
         tried: the shortest length first.
     """
-    if sum(trial.votes for trial in tried) < FEWEST_VOTES:
+    if says_too_little(tried):
         return tried[len(tried) // 2].length
     winning = [trial for trial in tried if (trial.share_won or 0) >= LEAST_SHARE_WON] or tried[:1]
     largest = max(trial.sure_jump_per_vote for trial in winning)
     close = [trial for trial in winning if trial.sure_jump_per_vote >= min(CLOSE * largest, largest)]
     return close[-1].length
+
+
+def says_too_little(tried: Sequence[Trial[Length]]) -> bool:
+    """True where there are too few votes to choose by, or no property of the objects has changed."""
+    return sum(trial.votes for trial in tried) < FEWEST_VOTES or not any(trial.jump_per_vote for trial in tried)
 
 
 def _trial(length: Length, votes: IntArray, votes_for: IntArray, jumps: FloatArray) -> Trial[Length]:
@@ -118,6 +126,8 @@ def _trial(length: Length, votes: IntArray, votes_for: IntArray, jumps: FloatArr
 
 
 def _squared_jumps(before: FloatArray, after: FloatArray) -> FloatArray:
-    spread = np.concatenate([before, after]).std(axis=0)
-    varies = spread > 0
+    states = np.concatenate([before, after])
+    spread = states.std(axis=0)
+    # The spread of one number, again and again, is rounding, and so is what differs in the last digits only.
+    varies = spread > _ROUNDING * np.abs(states).max(axis=0, initial=0)
     return np.asarray(((after[:, varies] - before[:, varies]) / spread[varies]) ** 2)

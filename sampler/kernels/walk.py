@@ -10,27 +10,41 @@ This needs
 * the same kernel in all L steps, with the same parameters. A random part of a mixture at each step is fine; two kernels
   in turns are not, because their product is not reversible;
 * exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another law;
-* an L that nothing the chain has seen decides: it stands in the recipe, or is drawn from a law that stands there,
-  before the first step. Each L has base ratio 1 by itself, so their mixture is exact.
+* an L that nothing the chain has seen decides: it stands in the recipe, or is drawn from a law that stands there.
+  Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once (`warm_up.py`).
 
 A walk may end where it began. Such a step needs no vote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_serializer,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
-from sampler.chain import Kernel, Proposal, State
+from sampler.chain import FirstSteps, Kernel, Proposal, State
 from sampler.kernels.independent import IndependentRecipe
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, Shares, check_weights
 from sampler.kernels.suffix import least_cut
+from sampler.kernels.surrogates.surrogate import TAUS, Surrogate
+from sampler.kernels.tilted import TiltedWalk
+from sampler.kernels.warm_up import LONGEST_WALK, Chosen, NotChosen, WarmUp
 
-LONGEST_WALK = 4096
+TiltsOf = Callable[[Surrogate, int], Callable[[Any], int]]
+"""From a surrogate and the place of a τ to the tilt of a state."""
+
 # So many steps of a cheap kernel take less than a millisecond: `tests/benchmarks/walks.py`.
 _CHEAP_STEPS = 512
 
@@ -49,7 +63,9 @@ class WalkRecipe(BaseModel):
 
     Args:
         kernel: one kernel, or a mixture.
-        length: L, or the law of L: at most eight lengths with their probabilities.
+        length: L, or the law of L: at most eight lengths with their probabilities. With a warm-up it is one number, and
+            used only if the warm-up is ended before it has chosen.
+        warm_up: how the first steps find L; None, or 0 in a recipe, for no warm-up.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +73,17 @@ class WalkRecipe(BaseModel):
     kind: Literal["walk"] = "walk"
     kernel: Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="kind")]
     length: tuple[WalkLength, ...] = Field(min_length=1, max_length=8)
+    warm_up: WarmUp | None = None
+
+    @field_validator("warm_up", mode="before")
+    @classmethod
+    def _none_is_zero(cls, warm_up: Any) -> Any:
+        return None if type(warm_up) is int and warm_up == 0 else warm_up
+
+    @model_serializer(mode="wrap")
+    def _without_a_warm_up_that_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        described: dict[str, Any] = handler(self)
+        return described if self.warm_up is not None else {k: v for k, v in described.items() if k != "warm_up"}
 
     @field_validator("length", mode="before")
     @classmethod
@@ -81,6 +108,8 @@ class WalkRecipe(BaseModel):
     def _is_exact(self) -> WalkRecipe:
         if any(getattr(part, "convention", "exact") != "exact" for part in self.components):
             raise ValueError("a walk needs the kernel's exact base ratio; use the convention 'exact'")
+        if self.warm_up is not None and len(self.length) > 1:
+            raise ValueError("length must be one number where a warm-up chooses it")
         return self
 
     @property
@@ -95,17 +124,28 @@ class WalkRecipe(BaseModel):
         return tuple(part for _, part in self.weighted)
 
     @property
-    def is_always_even(self) -> bool:
-        """True when no walk has an odd length: then it may never leave one half of a graph."""
-        return all(each.length % 2 == 0 for each in self.length)
+    def may_be_always_even(self) -> bool:
+        """True when all walks may have an even length: then a chain may never leave one half of a graph."""
+        chosen = () if self.warm_up is None else self.warm_up.grid
+        return all(each.length % 2 == 0 for each in self.length) or any(length % 2 == 0 for length in chosen)
 
     @property
     def has_parts(self) -> bool:
-        """True where each step draws its length."""
-        return len(self.length) > 1
+        """True where steps draw their length, if only those of a warm-up."""
+        return len(self.length) > 1 or self.warm_up is not None
 
-    def part(self, rng: np.random.Generator) -> int:
-        """Return which of several lengths the step of this generator walks, by its place in the recipe."""
+    def part(self, rng: np.random.Generator, step: int, chosen: Chosen | None = None) -> int | None:
+        """Return which of several lengths a step walks, by its place in the recipe; None where there is one.
+
+        Args:
+            rng: the PROPOSAL stream of the step, from its beginning.
+            step: its number.
+            chosen: what a warm-up has chosen, if it has.
+        """
+        if self.warm_up is not None:
+            return self.warm_up.part(rng, step, chosen)
+        if len(self.length) == 1:
+            return None
         return Shares([each.weight for each in self.length]).place(rng.random())
 
     def misfits(self, space: str) -> Iterator[tuple[str, str]]:
@@ -116,8 +156,38 @@ class WalkRecipe(BaseModel):
             )
             yield "kernel.kernel", message
 
+    def first_steps(self, space: Any) -> FirstSteps[Any] | None:
+        """Return the kernel of the warm-up on this space; None without a warm-up."""
+        if self.warm_up is None:
+            return None
+        walks = [self._walk(space, length) for length in self.warm_up.grid]
+        return FirstSteps(self.warm_up.steps, Mixture(self.warm_up.shares, walks))
+
+    def after_warm_up(self, space: Any, chosen: Chosen | None) -> Kernel[Any]:
+        """Return the kernel of the steps after the warm-up that no score pulls; one that refuses before the choice."""
+        return NotChosen() if chosen is None else self._walk(space, chosen.length)
+
+    def pulled(self, space: Any, chosen: Chosen | None, tilts: TiltsOf | None) -> tuple[Kernel[Any], ...]:
+        """Return the kernel of each group of chains after a warm-up that has fitted scores; none where it has not.
+
+        Args:
+            space: on which every part must move.
+            chosen: what the warm-up has chosen, if it has.
+            tilts: the tilt of a state by a surrogate, for the place of a τ.
+        """
+        if self.warm_up is None or self.warm_up.learned is None or chosen is None or tilts is None:
+            return ()
+        plain, inner, shares = self._walk(space, chosen.length), self.kernel.build(space), self.warm_up.learned.shares
+        return tuple(
+            Mixture(
+                shares,
+                [plain, *(TiltedWalk(inner, chosen.length, tilts(each, place)) for place in range(len(TAUS)))],
+            )
+            for each in chosen.surrogates
+        )
+
     def build(self, space: Any) -> Kernel[Any]:
-        """Return the kernel on this space, which every part must move in."""
+        """Return the kernel on this space, which every part must move in, with the recipe's own length."""
         walks = [self._walk(space, each.length) for each in self.length]
         return walks[0] if len(walks) == 1 else Mixture([each.weight for each in self.length], walks)
 
@@ -146,7 +216,7 @@ class WalkKernel(Generic[State]):
 
     @property
     def is_cheap(self) -> bool:
-        """True where so many steps of the kernel are; see `Plan.is_cheap`."""
+        """True where so many steps of the kernel are; see `Plan.is_cheap_at`."""
         return bool(getattr(self._kernel, "is_cheap", False)) and self._length <= _CHEAP_STEPS
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:

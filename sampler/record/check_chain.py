@@ -15,6 +15,7 @@ import numpy as np
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance
+from sampler.kernels import Chosen
 from sampler.recipe import Recipe
 from sampler.record.draw_source import DrawSource
 from sampler.record.state_index import StateIndex
@@ -96,16 +97,20 @@ def check_chain(
     rows: list[Row],
     evidence: Evidence,
     visits: dict[StepKey, int],
+    last: int,
+    chosen: Chosen | None = None,
 ) -> Iterator[Difference]:
     """Yield where a chain's steps and samples differ from what its evidence gives.
 
     Args:
         draws: the chain's draws.
         index: the record's states.
-        recipe: says how many steps there are.
+        recipe: says which part of a kernel proposes in which step.
         rows: the chain's steps in order.
         evidence: its votes or ratings.
         visits: the sampled states; those that the chain reaches are taken out.
+        last: the last step that there can be; that of the warm-up while its length is not chosen.
+        chosen: by the warm-up, if it has.
 
     Raises:
         KeyError: a row lacks a column.
@@ -121,13 +126,14 @@ def check_chain(
             expected = "no step after an open one" if verdict is Verdict.UNDECIDED else str(position.step + 1)
             yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
             return
-        if position.step == recipe.steps:
-            yield Difference(chain, recipe.steps + 1, "the step", "one", f"none: the last step is {recipe.steps}")
+        if position.step == last:
+            until = "" if last == recipe.steps else " until tuning.json says how far the others walk"
+            yield Difference(chain, last + 1, "the step", "one", f"none: the last step is {last}{until}")
             return
         comparison = draws.ask(position, row)
         new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
         drawn_differently = [
-            *_compare_part(recipe, comparison, row),
+            *_compare_part(recipe, comparison, row, chosen),
             *_compare_draw(comparison, number, new, row),
             *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
             *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
@@ -148,10 +154,13 @@ def _compare_state(index: StateIndex, key: StepKey, number: int, state: Any) -> 
         yield Difference(*key, f"state {number}", recorded, recomputed)
 
 
-def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row) -> Iterator[Difference]:
-    part = recipe.part_of(comparison.chain, comparison.step)
-    if part is not None and row["part"] != str(part):
-        yield Difference(comparison.chain, comparison.step, "part", row["part"], str(part))
+def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row, chosen: Chosen | None) -> Iterator[Difference]:
+    if not recipe.has_parts:
+        return
+    part = recipe.part_of(comparison.chain, comparison.step, chosen)
+    expected = "" if part is None else str(part)
+    if row["part"] != expected:
+        yield Difference(comparison.chain, comparison.step, "part", f"“{row['part']}”", f"“{expected}”")
 
 
 def _compare_draw(comparison: Comparison[Any], current: int, proposal: int, row: Row) -> Iterator[Difference]:

@@ -12,9 +12,7 @@ from typing import Any, Protocol
 from sampler.chain import Comparison, Plan, Position, ask, begin
 from sampler.kernels.mixture import Mixture
 from sampler.kernels.suffix import Suffix
-from sampler.recipe import Recipe
 from sampler.record.state_index import GeneratedIndex, state_number
-from sampler.spaces.texts.served import RecordedTexts
 from sampler.spaces.texts.space import Writing
 from sampler.streams import Purpose, stream
 
@@ -63,28 +61,26 @@ class Recorded:
     """Texts as the record has them; which move made them, and from which token on, is drawn again.
 
     Args:
-        recipe: of texts that a model writes.
-        texts: as much of the space as there is without the model.
+        plan: of texts that a model writes, on as much of their space as there is without the model.
         index: the record's states.
+        chains: how many chains there are.
     """
 
-    def __init__(self, recipe: Recipe, texts: RecordedTexts, index: GeneratedIndex) -> None:
-        self._recipe, self._index = recipe, index
-        kernel: Any = recipe.kernel
-        self._kernel = kernel.build(texts)
+    def __init__(self, plan: Plan[Any], index: GeneratedIndex, chains: int) -> None:
+        self._plan, self._index, self._chains = plan, index, chains
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded."""
-        return Position(chain, 0, self._index.state(state_number(chain, 0, self._recipe.chains)))
+        return Position(chain, 0, self._index.state(state_number(chain, 0, self._chains)))
 
     def ask(self, position: Position[Any], row: Mapping[str, str]) -> Comparison[Any]:
         """Return the comparison with the proposal of the row, and the base ratio of the move that the step drew."""
-        step, recipe = position.step + 1, self._recipe
+        step, plan = position.step + 1, self._plan
         proposal = self._index.state(int(row["proposal"]))
         _, move = self._drawn(position.chain, step, position.state)
         log_r0 = move.log_r0(position.state, proposal) if move else 0.0
-        uniform = float(stream(recipe.seed, position.chain, step, Purpose.UNIFORM).random())
-        return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, recipe.budgets)
+        uniform = float(stream(plan.seed, position.chain, step, Purpose.UNIFORM).random())
+        return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, plan.budgets)
 
     def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
         """Yield where the proposal does not begin as the text before it up to the cut that the step drew."""
@@ -97,8 +93,8 @@ class Recorded:
 
     def _drawn(self, chain: int, step: int, state: Writing) -> tuple[int, Suffix | None]:
         """Return how many tokens the step keeps, and the suffix move that does so; None for a fresh draw."""
-        rng = stream(self._recipe.seed, chain, step, Purpose.PROPOSAL)
-        kernel = self._kernel
+        rng = stream(self._plan.seed, chain, step, Purpose.PROPOSAL)
+        kernel = self._plan.kernel_at(chain, step)
         while isinstance(kernel, Mixture):
             kernel = kernel.choose(rng)
         return (kernel.cut(rng, state), kernel) if isinstance(kernel, Suffix) else (0, None)

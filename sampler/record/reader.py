@@ -1,4 +1,4 @@
-"""Read a campaign's export: recipe.json, judges.json and five CSV tables in one ZIP."""
+"""Read a campaign's export: JSON files and five CSV tables in one ZIP."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ class Record:
     judges: list[dict[str, Any]] | None = None
     properties: list[Row] = field(default_factory=list)
     """What the application measured of the objects; no part of the export, see `read_properties`."""
+    tuning: dict[str, Any] | None = None
+    """What a warm-up has chosen; None where there was none, or while it goes on."""
+    surrogates: dict[str, Any] | None = None
+    """The scores that a warm-up has fitted, if it has."""
 
 
 def read_record(path: Path) -> Record:
@@ -45,7 +49,8 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            judges = json.loads(archive.read(schema.JUDGES)) if schema.JUDGES in names else None
+            others = (schema.JUDGES, schema.TUNING, schema.SURROGATES)
+            judges, tuning, surrogates = (json.loads(archive.read(name)) if name in names else None for name in others)
     except KeyError as error:
         raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
@@ -54,7 +59,10 @@ def read_record(path: Path) -> Record:
         raise RecordError(f"{path} cannot be read: {schema.RECIPE} must hold an object")
     if judges is not None and not isinstance(judges, list):
         raise RecordError(f"{path} cannot be read: {schema.JUDGES} must hold a list")
-    return Record(recipe, **tables, judges=judges)
+    for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates)):
+        if found is not None and not isinstance(found, dict):
+            raise RecordError(f"{path} cannot be read: {name} must hold an object")
+    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates)
 
 
 def read_properties(path: Path) -> list[Row]:

@@ -13,12 +13,15 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.chain import Plan
+from sampler.kernels import Chosen
 from sampler.recipe import Recipe, parse_recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.judge_record import compare_judges
 from sampler.record.rating_evidence import RatingEvidence
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
+from sampler.record.tuning_record import chosen_in, tilts_of
 from sampler.record.vote_evidence import VoteEvidence
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space
@@ -53,10 +56,13 @@ def replay(
     samples: Iterable[Row],
     ratings: Iterable[Row] = (),
     judges: Sequence[Mapping[str, Any]] | None = None,
+    tuning: Mapping[str, Any] | None = None,
+    surrogates: Mapping[str, Any] | None = None,
 ) -> Replay:
-    """Recompute every decision of an export; the arguments are recipe.json, the rows of its CSV files, and judges.json.
+    """Recompute every decision of an export.
 
-    Exports were once written without ratings; only a rule that rates needs them.
+    The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
+    warm-up. Exports were once written without ratings; only a rule that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -72,8 +78,10 @@ def replay(
             list(_whole("ratings", ratings)),
         )
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
+        chosen, differences = chosen_in(parsed, tuning, surrogates, tables.states, tables.steps)
         differences = [
-            *_compare_chains(parsed, tables, evidence),
+            *differences,
+            *_compare_chains(parsed, tables, evidence, chosen),
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
@@ -94,14 +102,15 @@ def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def _opened(recipe: Recipe, states: list[Row]) -> tuple[DrawSource, StateIndex]:
+def _opened(recipe: Recipe, states: list[Row], chosen: Chosen | None) -> tuple[DrawSource, StateIndex]:
     if not recipe.generates:
-        return Redrawn(recipe.build(_catalog(states))), CatalogIndex()
+        contents = [row["content"] for row in states]
+        return Redrawn(recipe.build(_catalog(states), chosen=chosen, contents=contents)), CatalogIndex()
     if recipe.space.kind == "model-texts":
         texts = RecordedTexts(recipe.space)
         index = GeneratedIndex(texts, recipe.chains, list(states))
-        return Recorded(recipe, texts, index), index
-    plan: Plan[Any] = recipe.build()
+        return Recorded(recipe.plan_on(texts, chosen), index, recipe.chains), index
+    plan: Plan[Any] = recipe.build(chosen=chosen)
     return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), recipe.chains, list(states))
 
 
@@ -112,18 +121,38 @@ def _catalog(states: Sequence[Row]) -> Catalog:
     return Catalog(np.array([float(row["weight"]) for row in states]), graph if any(graph) else ())
 
 
-def _compare_chains(recipe: Recipe, tables: Tables, evidence: Evidence) -> Iterator[Difference]:
-    draws, index = _opened(recipe, tables.states)
+def _compare_chains(recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None) -> Iterator[Difference]:
+    draws, index = _opened(recipe, tables.states, chosen)
+    last = recipe.steps if recipe.warm_up is None or chosen is not None else recipe.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in tables.samples:
         state = int(row["state"])
         if step_key(row) in visits:
             yield Difference(*step_key(row), "a second sample", str(state), "one sample per step")
         visits[step_key(row)] = state
+        phase = recipe.phase_of(int(row["step"]))
+        # Where there are no phases, a column of that name is none of the record's; `diagnose` would leave samples out.
+        if (row["phase"] if recipe.has_phases else row.get("phase", phase)) != phase:
+            yield Difference(*step_key(row), "the sample's phase", row["phase"], phase)
     for chain in range(recipe.chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from check_chain(draws, index, recipe, chain, mine, evidence, visits)
+        yield from check_chain(draws, index, recipe, chain, mine, evidence, visits, last, chosen)
+    if recipe.has_tilts:
+        yield from _compare_tilts(recipe, tables, chosen)
     yield from _compare_leftovers(recipe.chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
+
+
+def _compare_tilts(recipe: Recipe, tables: Tables, chosen: Chosen | None) -> Iterator[Difference]:
+    contents = {row["state"]: row["content"] for row in tables.states}
+    for row in tables.steps:
+        if not 0 <= step_key(row)[0] < recipe.chains or not {row["current"], row["proposal"]} <= contents.keys():
+            # Such a step is told of for that.
+            continue
+        pair = contents[row["current"]], contents[row["proposal"]]
+        tilts = tilts_of(recipe, chosen, *step_key(row), *pair)
+        for column, tilt in zip(schema.TILTS, tilts, strict=True):
+            if row[column] != ("" if tilt is None else str(tilt)):
+                yield Difference(*step_key(row), column, f"“{row[column]}”", f"“{'' if tilt is None else tilt}”")
 
 
 def _compare_leftovers(

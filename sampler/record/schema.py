@@ -199,6 +199,11 @@ STEPS = Table(
 )
 STEPS_WITH_PARTS = replace(STEPS, columns=(*STEPS.columns, Column("part", _whole)))
 """Where the recipe draws, for each step, which part of the kernel proposes: `Recipe.has_parts`."""
+TILTS = ("tilt_current", "tilt_proposal")
+STEPS_WITH_TILTS = replace(
+    STEPS_WITH_PARTS, columns=(*STEPS_WITH_PARTS.columns, *(Column(name, _whole) for name in TILTS))
+)
+"""Where fitted scores may pull walks: `Recipe.has_tilts`."""
 STATES = Table(
     "states",
     (
@@ -213,6 +218,10 @@ SAMPLES = Table(
     "samples",
     (Column("chain", _whole), Column("step", _whole), Column("state", _whole), Column("content", escaped)),
 )
+SAMPLES_WITH_PHASES = replace(SAMPLES, columns=(*SAMPLES.columns, Column("phase", _word)))
+"""Where not every sample is one to analyse: `Recipe.has_phases`."""
+LEFT_OUT = ("burn-in", "settling")
+"""The phases whose samples an analysis leaves out."""
 RATINGS = Table(
     "ratings",
     (
@@ -230,4 +239,4 @@ TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", _whole), Column("content", escaped)))
 """Beside the record, not part of it: what was measured of the objects; see `Table.with_measures`."""
-RECIPE, JUDGES = "recipe.json", "judges.json"
+RECIPE, JUDGES, TUNING, SURROGATES = "recipe.json", "judges.json", "tuning.json", "surrogates.json"

@@ -40,7 +40,7 @@ class Catalog:
     """
 
     is_cheap: ClassVar[bool] = True
-    """A draw is a binary search; see `Plan.is_cheap`."""
+    """A draw is a binary search; see `Plan.is_cheap_at`."""
     weights: npt.NDArray[np.float64]
     neighbours: tuple[tuple[int, ...], ...] = ()
     log_p0: npt.NDArray[np.float64] = field(init=False, repr=False)

@@ -39,9 +39,26 @@ function putAside() {
   });
   const move = chosen("catalog-move");
   document.getElementById("id_catalog-fresh_share").closest(".field").hidden = move !== "mixture";
-  for (const name of ["neighbours", "walk"]) {
-    document.getElementById(`id_catalog-${name}`).closest(".field").hidden = move === "independent";
-  }
+  document.getElementById("id_catalog-neighbours").closest(".field").hidden = move === "independent";
+  document.querySelectorAll(".space").forEach((section) => {
+    if (!section.hidden) putWalkAside(section, section.dataset.space);
+  });
+}
+
+function putWalkAside(section, space) {
+  const field = (name) => section.querySelector(`[name="${space}-${name}"]`)?.closest(".field");
+  const [distance, walk, steps, learned] = ["distance", "walk", "warm_up", "learned"].map(field);
+  if (!distance) return;
+  const value = (name) => section.querySelector(`select[name="${space}-${name}"]`)?.value;
+  const canWalk = (value("convention") ?? "exact") === "exact" && (space !== "model-texts" || value("cut") === "limit");
+  const isLocal = canWalk && (space !== "catalog" || chosen("catalog-move") !== "independent");
+  // A warm-up counts votes, and compares what can be measured of the objects. Of a list of images nothing can.
+  const canWarmUp = chosen("rule-kind") !== "pointwise" && (space !== "catalog" || chosen("catalog-objects") !== "images");
+  show(distance, isLocal && canWarmUp);
+  show(walk, isLocal);
+  const warmsUp = isLocal && canWarmUp && chosen(`${space}-distance`) === "warm-up";
+  show(steps, warmsUp);
+  if (learned) show(learned, warmsUp);
 }
 
 document.querySelector("form.setup").addEventListener("change", putAside);

@@ -10,7 +10,8 @@ from sampler import schema
 
 ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
-TABLES = [schema.STEPS_WITH_PARTS if table is schema.STEPS else table for table in schema.TABLES]
+WIDE = {schema.STEPS.name: schema.STEPS_WITH_TILTS, schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES}
+TABLES = [WIDE.get(table.name, table) for table in schema.TABLES]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

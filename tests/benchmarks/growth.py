@@ -11,7 +11,7 @@ Along each line one number grows and all else stays as it is: eight people vote 
     webs       web processes
     page       votes in the record; the cost is that of the campaign's page, and no vote is cast
 
-Every point is measured `--runs` times, one after the other on the same servers.
+Every point is measured `--runs` times, each time on servers of its own, in turns up and down the line.
 
     ms            user and system time of all server processes, over the votes
     statements    what PostgreSQL counted, BEGIN and COMMIT included, over the votes
@@ -28,6 +28,7 @@ import json
 import signal
 import statistics
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -59,6 +60,12 @@ class Fit:
     @property
     def is_flat(self) -> bool:
         return self.exponent <= MOST_EXPONENT and self.ratio <= MOST_RATIO
+
+
+def in_turns(numbers: Sequence[int], runs: int) -> Iterator[int]:
+    """Yield the numbers so many times, up and down in turns: a machine that becomes slower does so for all alike."""
+    for run in range(runs):
+        yield from numbers if run % 2 == 0 else reversed(numbers)
 
 
 def show(line: Line, costs: list[Cost]) -> dict:
@@ -95,7 +102,7 @@ def main() -> None:
     for name in options.of.split(","):
         line = LINES[name]
         numbers = [n for n in line.numbers if options.most is None or n <= options.most]
-        costs = [cost for n in numbers for cost in line.measure(n, options.runs, options.seconds)]
+        costs = [cost for n in in_turns(numbers, options.runs) for cost in line.measure(n, 1, options.seconds)]
         found[name] = show(line, costs)
         if options.json:
             options.json.write_text(json.dumps(found, indent=2) + "\n")

@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.load [--sockets 300] [--seconds 60] [--webs 1] [--chains N] [--waiting W]
     python -m tests.benchmarks.load --json [FILE] [--sockets 150] [--budget 2] [--chains N] [--durable]
+                                    [--space list|texts|molecules] [--walk L]
     python -m tests.benchmarks.load --pin [--json [FILE]]
     python -m tests.benchmarks.load --against REV [--pairs 5] [--environments FOLDER] [--json [FILE]]
 
@@ -17,6 +18,7 @@ environment and a database of its own, under these voters, in alternating pairs;
     acknowledged      from sending a vote to the screen that answers it, seen by the voter
     verdict to pair   from the verdict of a step to the moment the chain's next pair is on a waiting voter's screen
     processor time    user and system time of the processes between two readings, over the votes stored between them
+    votes a core      the votes per second at which that time would fill one core
     statements        what PostgreSQL's pg_stat_statements counted, BEGIN and COMMIT included, over the same votes
     memory            resident, without shared memory; its slope is a least-squares line's
     reached           people who think at a moment, over how many would if no server kept them waiting: by Little's law
@@ -34,7 +36,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.benchmarks import load_targets
+from tests.benchmarks import load_scenes, load_targets
 from tests.benchmarks.load_compare import compare
 from tests.benchmarks.load_revisions import checked_out, this_one
 from tests.benchmarks.load_run import Load, run
@@ -62,6 +64,8 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--statements", type=int, default=0, metavar="N", help="table: list the N most frequent ones")
     parser.add_argument("--json", type=Path, nargs="?", const=STANDARD_OUTPUT, metavar="FILE", help="to print or write")
     parser.add_argument("--budget", type=int, metavar="N", help="votes on a comparison, 2 unless given; no table")
+    parser.add_argument("--space", choices=load_scenes.SPACES, default="list", help="what is compared; no table")
+    parser.add_argument("--walk", type=int, default=0, metavar="L", help="moves between two questions; no table")
     parser.add_argument("--pin", action="store_true", help="servers on one core, voters on another")
     parser.add_argument("--durable", action="store_true", help="fsync and synchronous_commit on; no table")
     parser.add_argument("--against", metavar="REV", help="compare with this revision's servers")
@@ -94,6 +98,8 @@ def load_of(options: argparse.Namespace) -> Load:
         webs=options.webs,
         is_durable=options.durable,
         is_pinned=options.pin,
+        space=options.space,
+        walk=options.walk,
     )
 
 

@@ -21,15 +21,19 @@ def first_there(names: tuple[str, ...]):
     return importlib.import_module(next(name for name in names if importlib.util.find_spec(name)))
 
 
-def make(owner, people: int, chains: int, texts: int, judges: list[dict], lease_seconds: int) -> dict:
+def make(owner, people: int, texts: int, lease_seconds: int, changes: dict, **recipe: object) -> dict:
     """Start a campaign and let people join it."""
     from prefmh_web.campaigns import lifecycle
     from tests.support.stack import make_draft, make_recipe
 
-    lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
-    recipe = make_recipe(steps=5000, chains=chains, judges=judges)
-    file = "text\n" + "".join(lines)
-    campaign = make_draft(owner, file=file, recipe=recipe, lease_seconds=lease_seconds)
+    recipe = make_recipe(steps=5000, **recipe) | changes
+    if "space" in changes:
+        from prefmh_web.campaigns.lifecycle import drafts
+
+        campaign = drafts.create(owner=owner, name="Generated", recipe=recipe, lease_seconds=lease_seconds)
+    else:
+        lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
+        campaign = make_draft(owner, file="text\n" + "".join(lines), recipe=recipe, lease_seconds=lease_seconds)
     lifecycle.start(campaign)
     invitation = campaign.invitations.get()
     keys = [session_of_somebody_new(invitation) for _ in range(people)]

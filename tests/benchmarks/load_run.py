@@ -34,6 +34,8 @@ class Load:
     webs: int
     is_durable: bool
     is_pinned: bool
+    space: str = "list"
+    walk: int = 0
 
     @property
     def offered_per_s(self) -> float:
@@ -66,7 +68,7 @@ def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict
 def _measured(stage: Stage, load: Load, cores: Cores, seed: int) -> dict:
     with load_cores.on(cores.servers):
         stage.start()
-        [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget))
+        [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget, load.space, load.walk))
     with load_cores.on(cores.voters):
         crowd = Crowd(campaign.seats, load.think_s, seed)
         measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
@@ -93,6 +95,8 @@ def _described(revision: Revision, load: Load) -> dict:
         "seconds": load.seconds,
         "warm_up_s": load.warm_up_s,
         "webs": load.webs,
+        "space": load.space,
+        "walk": load.walk,
         "pinned": load.is_pinned,
         "durable": load.is_durable,
     }
@@ -115,6 +119,7 @@ def _of_processes(measured: Measured) -> dict:
     each = {name: 1000 * seconds / measured.votes for name, seconds in measured.processor_s.items()}
     return {
         "processor_ms_a_vote": each | {"all": sum(each.values())},
+        "votes_per_s_a_core": 1000 / sum(each.values()),
         "voters_ms_a_vote": 1000 * measured.voters_s / measured.votes,
         "statements_a_vote": measured.statements_a_vote,
         "memory_mib": {

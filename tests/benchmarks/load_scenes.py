@@ -11,6 +11,11 @@ _SCARCE_JUDGES = [{"question": "Which is darker?", "budget": 1}]
 _SOCKETS_PER_SCARCE_CHAIN = 2
 # Of the campaign that revisions are compared in.
 _COMPARED_TEXTS = 1000
+SPACES: dict[str, dict] = {
+    "list": {},
+    "texts": {"space": {"kind": "texts"}, "kernel": {"kind": "suffix"}},
+    "molecules": {"space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}},
+}
 
 
 def busy(people: int, chains: int) -> Wanted:
@@ -23,9 +28,19 @@ def scarce(people: int) -> Wanted:
     return Wanted(people, max(1, people // _SOCKETS_PER_SCARCE_CHAIN), _TEXTS, _SCARCE_JUDGES)
 
 
-def of_one_judge(people: int, chains: int, budget: int) -> Wanted:
-    """A campaign with a thousand texts and one judge."""
-    return Wanted(people, chains, _COMPARED_TEXTS, [{"question": "Which is darker?", "budget": budget}])
+def of_one_judge(people: int, chains: int, budget: int, space: str = "list", walk: int = 0) -> Wanted:
+    """A campaign with one judge.
+
+    Args:
+        space: a list of a thousand texts, or one of `SPACES`.
+        walk: moves of its local kernel between two questions; of a list 0 is the kernel of `make_recipe`.
+    """
+    changes = dict(SPACES[space])
+    if walk:
+        kernel = changes.get("kernel", {"kind": "neighbours"})
+        changes["kernel"] = {"kind": "walk", "kernel": kernel, "length": walk}
+    judges = [{"question": "Which is darker?", "budget": budget}]
+    return Wanted(people, chains, _COMPARED_TEXTS, judges, changes={"version": 2} | changes if changes else {})
 
 
 def offered_per_s(people: int, chains: int, budget: int, think_s: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -21,13 +21,19 @@ _ALL_ASK_S = 300
 
 @dataclass(frozen=True)
 class Wanted:
-    """A campaign on a catalog of texts, and how many people are in it."""
+    """A campaign, and how many people are in it.
+
+    Args:
+        texts: how many, in a catalog.
+        changes: of its recipe; with another space it has no catalog.
+    """
 
     people: int
     chains: int
     texts: int
     judges: list[dict]
     lease_seconds: int = 120
+    changes: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

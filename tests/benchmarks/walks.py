@@ -4,7 +4,7 @@
 
 Medians of processor time over walks from many states; `moves` is the same number of moves one by one, each proposed,
 accepted or rejected by itself. A walk of at most 512 moves on a list must take less than a millisecond, because it is
-made while the vote's transaction is open (`Plan.is_cheap`); 256 fragment moves from 20 heavy atoms less than 100 ms.
+made while the vote's transaction is open (`Plan.is_cheap_at`); 256 fragment moves from 20 heavy atoms less than 100 ms.
 """
 
 from __future__ import annotations

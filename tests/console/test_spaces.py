@@ -4,9 +4,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+import sampler
 from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
+from tests.support.stack import make_recipe
 
 TEXTS = {"space": "texts", "texts-temperature": "1", "texts-cut": "limit", "texts-fresh_share": "0.1"}
 MOLECULES = {"space": "molecules", "molecules-start": "CC", "molecules-add": "0.5", "molecules-convention": "exact"}
@@ -17,6 +20,10 @@ IMAGES = {
     "images-wide_step": "0.25",
     "images-wide_share": "0.3",
 }
+
+
+def warm_up(**changes) -> dict:
+    return {"grid": [1, 4, 16, 64, 256], "settling": 10, "patience_minutes": 60} | changes
 
 
 @pytest.fixture
@@ -48,9 +55,32 @@ def signed_in(client, researcher):
         (TEXTS | {"texts-walk": "16"}, {"kind": "texts"}, {"kind": "walk", "length": 16}),
         (MOLECULES | {"molecules-walk": "64"}, {"kind": "molecules"}, {"kind": "walk", "length": 64}),
         (MOLECULES | {"molecules-walk": "1"}, {"kind": "molecules"}, {"kind": "fragments"}),
+        (
+            TEXTS | {"texts-distance": "warm-up", "steps": "320", "chains": "3"},
+            {"kind": "texts"},
+            {"kind": "walk", "length": 16, "warm_up": warm_up(steps=80, properties=["words", "readability"])},
+        ),
+        (
+            MOLECULES
+            | {"molecules-distance": "warm-up", "molecules-warm_up": "7", "molecules-walk": "64", "steps": "30"},
+            {"kind": "molecules"},
+            {"length": 64, "warm_up": warm_up(steps=7, settling=3, properties=["heavy_atoms", "log_p", "qed"])},
+        ),
+        (MOLECULES | {"molecules-distance": "warm-up", "steps": "100"}, {}, {"kind": "walk", "length": 16}),
+        (MOLECULES | {"molecules-distance": "warm-up", "molecules-walk": "1"}, {}, {"kind": "fragments"}),
+        (MOLECULES | {"molecules-distance": "fixed", "molecules-walk": "8"}, {}, {"kind": "walk", "length": 8}),
+        (
+            TEXTS | {"texts-distance": "warm-up", "texts-learned": "on", "steps": "200", "chains": "5"},
+            {},
+            {"warm_up": warm_up(steps=50, properties=["words", "readability"], learned={"walk_share": 0.7})},
+        ),
     ],
-    ids=["texts", "suffixes only", "molecules", "images", "texts that walk", "molecules that walk", "one move"],
-)
+    ids=[
+        "texts", "suffixes only", "molecules", "images", "texts that walk", "molecules that walk", "one move",
+        "texts that warm up", "molecules that warm up", "too short to warm up", "too short to walk", "a fixed distance",
+        "texts that learn",
+    ],
+)  # fmt: skip
 def test_a_form_makes_a_draft_that_starts_and_edits_to_the_same(signed_in, idle_tasks, fields, space, kernel):
     answer = signed_in.post(reverse("console:create"), form(**fields))
     campaign = Campaign.objects.get()
@@ -90,6 +120,15 @@ def as_sent(forms) -> dict:
         (MOLECULES | {"molecules-walk": "9", "molecules-convention": "paper"}, "exact base ratio"),
         (TEXTS | {"texts-walk": "0"}, "greater than or equal to 1"),
         (TEXTS | {"texts-walk": "5000"}, "less than or equal to 4096"),
+        (TEXTS | {"texts-distance": "warm-up", "texts-warm_up": "500"}, "must be less than the"),
+        (TEXTS | {"texts-distance": "warm-up", "texts-warm_up": "0"}, "greater than or equal to 1"),
+        (TEXTS | {"texts-distance": "far"}, "not one of the available choices"),
+        (
+            MOLECULES | {"molecules-distance": "warm-up", "molecules-convention": "paper"},
+            "Choose a fixed number of moves, and make it 1",
+        ),
+        ({"catalog-distance": "warm-up", "catalog-objects": "images", "steps": "400"}, "does not hold the pictures"),
+        ({"burn_in": "50"}, "must be less than the"),
         (IMAGES | {"images-wide_share": "0.5"}, "add up to more than 1"),
         (IMAGES | {"images-small_step": "2"}, "less than or equal to 1"),
         ({"space": "melodies"}, "not one of the available choices"),
@@ -128,3 +167,13 @@ def test_a_draft_whose_space_changes_loses_its_file(signed_in, idle_tasks):
     campaign = Campaign.objects.get()
     assert (campaign.parsed_recipe.space.kind, campaign.states.count()) == ("images", 0)
     assert not hasattr(campaign, "catalog")
+
+
+def test_a_draft_of_patterns_keeps_a_walk_that_the_form_has_no_field_for(signed_in, researcher):
+    walk = {"kind": "walk", "kernel": sampler.PAPER_MIXTURE, "length": 4}
+    recipe = sampler.parse_recipe(make_recipe(version=2, space={"kind": "images"}, kernel=walk)).model_dump(mode="json")
+    draft = drafts.create(owner=researcher, name="Patterns", recipe=recipe)
+    edit = reverse("console:edit", args=[draft.pk])
+    signed_in.post(edit, as_sent(signed_in.get(edit).context["forms"]) | {"name": "Renamed"})
+    draft.refresh_from_db()
+    assert (draft.name, draft.recipe) == ("Renamed", recipe)

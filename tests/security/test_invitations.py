@@ -1,6 +1,7 @@
 """Links that let people join, and how their access ends."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import connections
@@ -12,6 +13,7 @@ from prefmh_web.annotate import admission, consumer
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Vote
+from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.transport import sessions
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
@@ -161,6 +163,13 @@ def test_whoever_came_by_a_link_for_one_person_has_no_way_back(campaign, researc
     Client().post(single.get_absolute_url())
     assert "is still open" not in end_part(campaign, researcher, Annotator.objects.get())
     assert Client().post(single.get_absolute_url()).status_code == 403
+
+
+def test_whoever_is_removed_is_not_online_any_more(campaign, researcher, joined):
+    Annotator.objects.update(online_until=timezone.now() + timedelta(minutes=1))
+    assert progress_of(campaign).people_online == 1
+    end_part(campaign, researcher, Annotator.objects.get())
+    assert progress_of(campaign).people_online == 0
 
 
 def test_a_returned_pair_takes_no_vote_by_a_page_that_has_not_heard(joined, link):

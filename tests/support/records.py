@@ -8,16 +8,21 @@ from typing import Any
 from sampler import (
     BradleyTerry,
     Catalog,
+    Chosen,
+    Comparison,
     Position,
     Purpose,
+    Recipe,
     Tally,
     Verdict,
     advance,
     ask,
     begin,
     parse_recipe,
+    schema,
     stream,
     tell,
+    tilts_of,
 )
 from tests.support.catalogs import LOPSIDED, two_scores
 
@@ -72,24 +77,38 @@ def state_rows(catalog: Catalog) -> list[Row]:
     ]
 
 
-def sample_row(position: Position[int]) -> Row:
-    return text_row(chain=position.chain, step=position.step, state=position.state, content=CONTENTS[position.state])
+def sample_row(recipe: Recipe, position: Position[int]) -> Row:
+    phase = {"phase": recipe.phase_of(position.step)} if recipe.has_phases else {}
+    content = CONTENTS[position.state]
+    return text_row(chain=position.chain, step=position.step, state=position.state, content=content, **phase)
 
 
-def make_record(open_votes: int | None = None, **changes: Any) -> Record:
+def _part(recipe: Recipe, chosen: Chosen | None, comparison: Comparison[int]) -> dict[str, object]:
+    if not recipe.has_parts:
+        return {}
+    chain, step = comparison.chain, comparison.step
+    cells: dict[str, object] = {"part": recipe.part_of(chain, step, chosen)}
+    if recipe.has_tilts:
+        pair = CONTENTS[comparison.current], CONTENTS[comparison.proposal]
+        cells |= dict(zip(schema.TILTS, tilts_of(recipe, chosen, chain, step, *pair), strict=True))
+    return {name: "" if cell is None else cell for name, cell in cells.items()}
+
+
+def make_record(open_votes: int | None = None, chosen: Chosen | None = None, **changes: Any) -> Record:
     """Run the recipe with simulated judges and write its record.
 
     Args:
         open_votes: when given, the last chain has one more step, still undecided after so many votes.
+        chosen: by a warm-up.
         changes: of the recipe.
     """
     recipe = parse_recipe(RECIPE | changes | {"steps": RECIPE["steps"] + (open_votes is not None)})
-    plan = recipe.build(LOPSIDED)
+    plan = recipe.build(LOPSIDED, chosen=chosen, contents=CONTENTS)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
     record = Record(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
     for chain in range(recipe.chains):
         position = begin(plan, chain)
-        record.samples.append(sample_row(position))
+        record.samples.append(sample_row(recipe, position))
         verdict = Verdict.ACCEPT
         while verdict is not Verdict.UNDECIDED:
             is_extra = position.step == RECIPE["steps"]
@@ -131,10 +150,10 @@ def make_record(open_votes: int | None = None, **changes: Any) -> Record:
                     votes_cast=" ".join(map(str, tally.votes_cast)),
                     votes_for=" ".join(map(str, tally.votes_for)),
                     verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
-                    **({"part": recipe.part_of(chain, comparison.step)} if recipe.has_parts else {}),
+                    **_part(recipe, chosen, comparison),
                 )
             )
             if verdict is not Verdict.UNDECIDED:
                 position = advance(position, comparison, verdict)
-                record.samples.append(sample_row(position))
+                record.samples.append(sample_row(recipe, position))
     return record

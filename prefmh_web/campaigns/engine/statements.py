@@ -80,7 +80,7 @@ _UNSEEN = ("code", "neighbours")
 OF_COMPARISON = Columns(Comparison, "c")
 OF_CHAIN = Columns(Chain, "h")
 # What is fixed of a campaign is read once in each process: `started_campaign`.
-OF_CAMPAIGN = Columns(Campaign, "m", without=("recipe", "instructions"))
+OF_CAMPAIGN = Columns(Campaign, "m", without=("recipe", "instructions", "tuning", "surrogates"))
 OF_CURRENT, OF_PROPOSAL = Columns(State, "x", without=_UNSEEN), Columns(State, "y", without=_UNSEEN)
 OF_LEASE = Columns(Lease, "l")
 OF_ANNOTATOR = Columns(Annotator, "a")
@@ -216,7 +216,7 @@ MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE 
 DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s", returning="verdict")
 ADVANCE = Statement(
     "UPDATE campaigns_chain SET head_id = %s, step = %s, moves = moves + %s, accepted = accepted + %s, "
-    "votes = votes + %s WHERE id = %s AND step = %s",
+    "votes = votes + %s, votes_for = votes_for + %s WHERE id = %s AND step = %s",
     returning="(SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)",
 )
 # Found by comparison_one_open_per_chain.

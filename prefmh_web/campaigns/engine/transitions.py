@@ -36,6 +36,7 @@ from prefmh_web.campaigns.started import cheap
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
+_NO_VOTES = sampler.Tally((), ())
 
 
 def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: State) -> Comparison | None:
@@ -77,7 +78,7 @@ def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
     insert(comparison)
     dispatch.step_opened(comparison)
     changes = Changes()
-    _settle(comparison, _verdict_at_opening(comparison), 0, changes)
+    _settle(comparison, _verdict_at_opening(comparison), _NO_VOTES, changes)
     _make(comparison, changes, most_at_once)
     if comparison.verdict is None:
         dispatch.answers_wanted(comparison)
@@ -143,7 +144,7 @@ def _store(
     dispatch.vote_stored(comparison, vote)
     if counting is not None:
         counting.note("for" if vote.for_proposal else "against", ballot.judge_id, ballot.annotator_id)
-        _settle(comparison, votes.verdict(comparison, counting.tally), counting.counted, changes)
+        _settle(comparison, votes.verdict(comparison, counting.tally), counting.tally, changes)
     return vote
 
 
@@ -194,12 +195,12 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     Rating.objects.bulk_create(in_order, ignore_conflicts=True)
     if comparison.verdict is None:
         changes = Changes()
-        _settle(comparison, ratings.verdict(comparison), 0, changes)
+        _settle(comparison, ratings.verdict(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
     dispatch.ratings_stored(comparison)
 
 
-def _settle(comparison: Comparison, verdict: sampler.Verdict, votes: int, changes: Changes) -> None:
+def _settle(comparison: Comparison, verdict: sampler.Verdict, tally: sampler.Tally, changes: Changes) -> None:
     """Add to what is to be changed that a verdict, if it is one, decides a locked comparison and moves its chain."""
     if verdict is sampler.Verdict.UNDECIDED:
         return
@@ -210,8 +211,9 @@ def _settle(comparison: Comparison, verdict: sampler.Verdict, votes: int, change
     chain.head_id = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
     moves = int(not comparison.is_identity)
     accepted = int(verdict is sampler.Verdict.ACCEPT) * moves
+    votes = sum(tally.votes_cast), sum(tally.votes_for)
     changes.change(
-        statements.ADVANCE, chain.head_id, comparison.step, moves, accepted, votes, chain.pk, comparison.step - 1
+        statements.ADVANCE, chain.head_id, comparison.step, moves, accepted, *votes, chain.pk, comparison.step - 1
     )
     chain.step = comparison.step
 
@@ -240,7 +242,9 @@ def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT
 
 def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> None:
     """Let a chain that has moved go on with the comparison that follows; None for a task to draw it."""
-    if following is None:
+    if chain.waits_for_others:
+        dispatch.choose_length(chain.campaign)
+    elif following is None:
         dispatch.propose(chain)
     elif following._state.adding:
         _open(following, most_at_once)

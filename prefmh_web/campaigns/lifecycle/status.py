@@ -90,8 +90,10 @@ def _begin(
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
         # The law that the chains will sample stands in the record.
+        warm_up = campaign.parsed_recipe.warm_up
+        campaign.warm_up = 0 if warm_up is None else warm_up.steps
         campaign.recipe = campaign.recipe | {"target": campaign.parsed_recipe.law}
-        campaign.save(update_fields=["recipe"])
+        campaign.save(update_fields=["recipe", "warm_up"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
         for chain in _create_chains(campaign, starts):
@@ -271,5 +273,6 @@ def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> l
         if row._state.adding:
             row.save(force_insert=True)
     return Chain.objects.bulk_create(
-        Chain(campaign=campaign, place=place, length=length, start=row, head=row) for place, row in enumerate(rows)
+        Chain(campaign=campaign, place=place, length=length, start=row, head=row, votes_for=0)
+        for place, row in enumerate(rows)
     )

@@ -58,6 +58,13 @@ class Campaign(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by
+    # what it was chosen. See `lifecycle/warm_up.py`.
+    warm_up = models.PositiveIntegerField(default=0, db_default=0)
+    walk_length = models.PositiveIntegerField(null=True)
+    tuning = models.JSONField(null=True)
+    # The scores that were fitted to the votes of the warm-up, if the recipe asks for them; written with the length.
+    surrogates = models.JSONField(null=True)
     # The recipe that was parsed last, and what it is as the sampler's value.
     _kept: tuple[Any, sampler.Recipe] | None = None
 
@@ -89,6 +96,11 @@ class Campaign(models.Model):
     def is_under_way(self) -> bool:
         """True from its start to its last step: running or paused."""
         return self.status in (self.Status.RUNNING, self.Status.PAUSED)
+
+    @property
+    def is_warming_up(self) -> bool:
+        """True until it is chosen how far the steps after the warm-up walk."""
+        return self.warm_up > 0 and self.walk_length is None
 
     @property
     def parsed_recipe(self) -> sampler.Recipe:

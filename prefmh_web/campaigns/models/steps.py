@@ -29,8 +29,9 @@ class Side(models.TextChoices):
 class Chain(models.Model):
     """A Markov chain of `length` steps: its head is the state after `step` decided steps.
 
-    `moves`, `accepted` and `votes` count over the decided steps, so that watching needs no look at the whole history:
-    proposals that differed from the current state, how many of them were accepted, and the votes that counted.
+    `moves`, `accepted`, `votes` and `votes_for` count over the decided steps, so that watching needs no look at the
+    whole history: proposals that differed from the current state, how many of them were accepted, and the votes that
+    counted.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chains")
@@ -42,6 +43,8 @@ class Chain(models.Model):
     moves = models.PositiveIntegerField(default=0)
     accepted = models.PositiveIntegerField(default=0)
     votes = models.PositiveIntegerField(default=0)
+    # Of these, those for the proposal; null of chains that an older version has begun.
+    votes_for = models.PositiveIntegerField(null=True)
     # Steps whose proposal was there before the step was reached: nobody waited for it.
     prefetched = models.PositiveIntegerField(default=0, db_column="foreseen")
     # While a model is writing the next proposal, or rests after a failure: until when nobody else need try.
@@ -59,6 +62,11 @@ class Chain(models.Model):
 
     def __str__(self) -> str:
         return f"chain {self.place} of {self.campaign_id}"
+
+    @property
+    def waits_for_others(self) -> bool:
+        """True when the next step comes after the warm-up, and it is not chosen yet how far it walks."""
+        return self.campaign.is_warming_up and self.step >= self.campaign.warm_up
 
 
 class Comparison(models.Model):

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, State, Turn, Vote
+from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
 RECENT_STEPS = 10
@@ -116,6 +117,7 @@ class Progress:
     people_online: int
     people_joined: int
     models: ModelStanding | None
+    walks: WalkStanding | None
 
     @property
     def steps_decided(self) -> int:
@@ -183,6 +185,7 @@ def progress_of(campaign: Campaign) -> Progress:
         people_online=campaign.annotators.filter(online_until__gt=now).count(),
         people_joined=campaign.annotators.count(),
         models=_models(campaign, judges),
+        walks=walks_of(campaign, [each.chain for each in chains]),
     )
 
 

@@ -44,7 +44,8 @@ def propose(chain_id: int) -> None:
     chain = Chain.objects.select_related("campaign", "head").get(pk=chain_id)
     # A hint may come twice, and a kernel may take seconds.
     is_open = chain.comparisons.filter(verdict__isnull=True).exists()
-    if chain.campaign.is_running and chain.step < chain.length and not is_open:
+    has_steps = chain.step < chain.length and not chain.waits_for_others
+    if chain.campaign.is_running and has_steps and not is_open:
         drawn = sampler.ask(plan_of(chain.campaign), position_of(chain))
         transitions.open_comparison(chain_id, drawn, objects.proposed(chain, drawn))
 
@@ -82,6 +83,8 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
     """Draw them; return whether there is something new."""
     if not missing:
         return False
+    # After they were looked for: it may have been chosen just then how far they walk.
+    campaign.refresh_from_db(fields=["walk_length"])
     states = State.objects.in_bulk({state for _, state in missing})
     positions = [
         sampler.Position(comparison.chain.place, comparison.step, state_of(campaign, states[state]))
@@ -111,9 +114,19 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
 
 
 def unopened_chains() -> QuerySet[Chain]:
-    """Chains of running campaigns that have steps left and no comparison open."""
+    """Chains of running campaigns that have steps left and no comparison open.
+
+    Not those that wait for the others at the end of the warm-up.
+    """
     open_ones = Comparison.objects.filter(verdict__isnull=True).values("chain")
-    return Chain.objects.filter(~Q(pk__in=open_ones), campaign__status=Campaign.Status.RUNNING, step__lt=F("length"))
+    found = Chain.objects.filter(~Q(pk__in=open_ones), campaign__status=Campaign.Status.RUNNING, step__lt=F("length"))
+    return found.filter(_walks_are_known("campaign"))
+
+
+def _walks_are_known(campaign: str) -> Q:
+    """Return what holds where it is known how far the step after `step` walks."""
+    is_chosen = Q(**{f"{campaign}__warm_up": 0}) | Q(**{f"{campaign}__walk_length__isnull": False})
+    return is_chosen | Q(step__lt=F(f"{campaign}__warm_up"))
 
 
 def waiting_chains() -> QuerySet[Chain]:
@@ -140,7 +153,7 @@ def chains_to_hint() -> Iterator[Chain]:
     """
     campaigns: set[int] = set()
     at_work = set(Chain.objects.filter(claims.are_claimed()).values_list("campaign", flat=True))
-    for chain in waiting_chains().select_related("campaign"):
+    for chain in waiting_chains().select_related("campaign").defer("campaign__tuning", "campaign__surrogates"):
         if unreadable := chain.campaign.unreadable:
             # Other campaigns go on.
             if chain.campaign_id in campaigns:
@@ -164,6 +177,8 @@ def _waiting_in(campaign: Campaign) -> QuerySet[Chain]:
 def _open_next(campaign: Campaign, keys: Sequence[int]) -> None:
     """Open the next comparison of claimed chains, of those that have none open."""
     chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "place"))
+    # After they were looked for: it may have been chosen just then how far they walk.
+    campaign.refresh_from_db(fields=["walk_length"])
     for chain in chains:
         chain.campaign = campaign
     try:
@@ -235,6 +250,7 @@ def _discard(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
 def _not_prefetched(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
     """Return the open comparisons of chains with the keys of the states from which the next step is not drawn yet."""
     open_ones = Comparison.objects.filter(chain__in=chains, verdict__isnull=True, step__lt=F("chain__length"))
+    open_ones = open_ones.filter(_walks_are_known("chain__campaign"))
     there = set(PrefetchedProposal.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
     return [
         (comparison, state)

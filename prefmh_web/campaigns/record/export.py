@@ -1,4 +1,6 @@
-"""The record as files: recipe.json, judges.json and five CSV files, streamed row by row, one by one or as one ZIP.
+"""The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
+
+They are streamed row by row, one by one or as one ZIP.
 
 `sampler.schema` defines the tables and their cells; `rows.py` and `steps.py` read them as they stood at the moment of a
 `Snapshot`.
@@ -8,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 from zipfile import ZIP_DEFLATED
 
 from zipstream import ZipStream
@@ -34,6 +37,11 @@ TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[tabl
 def recipe(campaign: Campaign) -> str:
     """Return the recipe as JSON."""
     return json.dumps(campaign.recipe, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_json(chosen: dict[str, Any]) -> str:
+    """Return what a warm-up has counted, chosen or fitted."""
+    return json.dumps(chosen, indent=2, ensure_ascii=False) + "\n"
 
 
 def judges(campaign: Campaign) -> str:
@@ -86,6 +94,9 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     stream = ZipStream(compress_type=ZIP_DEFLATED)
     stream.add(recipe(campaign), schema.RECIPE)
     stream.add(judges(campaign), schema.JUDGES)
+    for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
+        if chosen is not None:
+            stream.add(as_json(chosen), name)
     for name in TABLES:
         stream.add(map(str.encode, csv_text(snapshot, name)), name)
     # Most of what is compressed comes out in large blocks, with nothing between them.

@@ -91,11 +91,22 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
 
 def samples(snapshot: Snapshot) -> Iterator[Row]:
     """The chains themselves: the state after each step; step 0 is where the chain started."""
+    recipe = snapshot.recipe
+    if recipe.has_phases:
+        yield schema.SAMPLES_WITH_PHASES.header
+        for chain, step, state, content in _visits(snapshot):
+            phase = recipe.phase_of(step)
+            yield schema.SAMPLES_WITH_PHASES.row(chain=chain, step=step, state=state, content=content, phase=phase)
+        return
     yield schema.SAMPLES.header
+    for chain, step, state, content in _visits(snapshot):
+        yield schema.SAMPLES.row(chain=chain, step=step, state=state, content=content)
+
+
+def _visits(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
     starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
     first = ((chain, 0, state, content) for chain, state, content in starts)
-    for chain, step, state, content in merge(first, _moves(snapshot), key=itemgetter(0, 1)):
-        yield schema.SAMPLES.row(chain=chain, step=step, state=state, content=content)
+    yield from merge(first, _moves(snapshot), key=itemgetter(0, 1))
 
 
 def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:

@@ -8,6 +8,8 @@ on voting. Ratings never change either; those an open comparison has are no part
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from django.db.models import Max
 
@@ -31,6 +33,15 @@ class Snapshot:
     """Late votes with a greater id came afterwards."""
     last_rating: int
     """Ratings with a greater id came afterwards."""
+    tuning: dict[str, Any] | None
+    """What the warm-up has chosen, if it had by then."""
+    surrogates: dict[str, Any] | None
+    """And the scores that it has fitted."""
+
+    @cached_property
+    def chosen(self) -> sampler.Chosen | None:
+        """Both, as the sampler's value."""
+        return None if self.tuning is None else sampler.read_chosen(self.tuning, self.surrogates)
 
     @classmethod
     def now(cls, campaign: Campaign) -> Snapshot:
@@ -42,6 +53,9 @@ class Snapshot:
         steps = dict(campaign.chains.values_list("place", "step"))
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
+        tuning, surrogates = Campaign.objects.values_list("tuning", "surrogates").get(pk=campaign.pk)
+        # A choice that came after the steps were counted is no part of the record; one that no step led to is.
+        is_made = tuning and ("ended_at" in tuning or all(step >= campaign.warm_up for step in steps.values()))
         last_opened = dict(steps)
         for place, step, _ in opened:
             last_opened[place] = max(step, last_opened[place])
@@ -53,6 +67,8 @@ class Snapshot:
             last_opened=last_opened,
             last_vote=last_vote,
             last_rating=last_rating,
+            tuning=tuning if is_made else None,
+            surrogates=surrogates if is_made else None,
         )
 
     def has_state(self, place: int) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from django.db.models import Count, F, Q
 
+import sampler
 from prefmh_web.campaigns.decisions import ratings as rated
 from prefmh_web.campaigns.models import Comparison, State, Vote
 from prefmh_web.campaigns.record import cells
@@ -58,6 +59,8 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
     """
     recipe = snapshot.recipe
     table = schema.STEPS_WITH_PARTS if recipe.has_parts else schema.STEPS
+    if recipe.has_tilts:
+        table = schema.STEPS_WITH_TILTS
     yield table.header
     judges = dict(snapshot.campaign.judges.values_list("pk", "budget"))
     budgets, places = schema.wholes(judges.values()), {judge: place for place, judge in enumerate(judges)}
@@ -65,12 +68,13 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
     while some := list(islice(there, _STEPS_AT_ONCE)):
         open_ones = _open_tallies(snapshot, places, [step for step, _ in some])
         means = _means(snapshot, [step for step, _ in some])
+        parts = _parts(snapshot, [step for step, _ in some])
         for step, tally in some:
             decided = step.pk not in open_ones
             cast, votes_for = tally if decided else open_ones[step.pk]
             current, proposal = means.get(step.pk, _NO_MEANS)
             yield table.ordered(
-                **({"part": recipe.part_of(step.chain, step.step)} if recipe.has_parts else {}),
+                **parts[step.pk],
                 chain=step.chain,
                 step=step.step,
                 current=step.current,
@@ -86,6 +90,22 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
                 current_ratings=current,
                 proposal_ratings=proposal,
             )
+
+
+def _parts(snapshot: Snapshot, some: list[_Step]) -> dict[int, dict[str, int | None]]:
+    """Return which part of the kernel proposed, and by which tilts, where there are such; by the comparison's key."""
+    recipe, chosen = snapshot.recipe, snapshot.chosen
+    if not recipe.has_parts:
+        return {step.pk: {} for step in some}
+    parts = {step.pk: {"part": recipe.part_of(step.chain, step.step, chosen)} for step in some}
+    if recipe.has_tilts:
+        keys = {key for step in some for key in (step.current_id, step.proposal_id)}
+        contents = dict(State.objects.filter(pk__in=keys).values_list("pk", "content"))
+        for step in some:
+            pair = contents[step.current_id], contents[step.proposal_id]
+            tilts = sampler.tilts_of(recipe, chosen, step.chain, step.step, *pair)
+            parts[step.pk] |= dict(zip(schema.TILTS, tilts, strict=True))
+    return parts
 
 
 def _steps(snapshot: Snapshot) -> Iterator[_Step]:

@@ -14,35 +14,40 @@ from prefmh_web.campaigns.models import Campaign, Chain, State
 
 
 def plan_of(campaign: Campaign) -> sampler.Plan[Any]:
-    """Return the plan of a campaign. A started campaign's is kept in memory, since nothing in it can change.
+    """Return the plan of a campaign. A started campaign's is kept in memory: nothing in it can change but the length
+    of its walks, once.
 
     Raises:
         sampler.RecipeError: the recipe does not parse or does not fit the catalog.
         Unable: the model that it names cannot write.
     """
     if campaign.started_at is None:
-        return _build(campaign)
-    return _built(campaign.pk, campaign.started_at)
+        return _build(campaign, None)
+    return _built(campaign.pk, campaign.started_at, campaign.walk_length)
 
 
 @lru_cache(maxsize=64)
-def _built(campaign_id: int, started_at: datetime) -> sampler.Plan[Any]:
-    return _build(Campaign.objects.get(pk=campaign_id))
+def _built(campaign_id: int, started_at: datetime, length: int | None) -> sampler.Plan[Any]:
+    campaign = Campaign.objects.get(pk=campaign_id)
+    chosen = None if campaign.tuning is None else sampler.read_chosen(campaign.tuning, campaign.surrogates)
+    return _build(campaign, chosen if length is not None else None)
 
 
-def _build(campaign: Campaign) -> sampler.Plan[Any]:
+def _build(campaign: Campaign, chosen: sampler.Chosen | None) -> sampler.Plan[Any]:
     recipe = campaign.parsed_recipe
     if isinstance(recipe.space, sampler.ServedTextsRecipe):
         # Imported here: it brings an HTTP client, which most campaigns do not need.
         from prefmh_web.endpoints import writers
 
-        return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space))
+        return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space), chosen=chosen)
     if recipe.generates:
-        return recipe.build()
+        return recipe.build(chosen=chosen)
     rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
+    is_pulled = chosen is not None and bool(chosen.surrogates)
+    contents = list(campaign.states.order_by("place").values_list("content", flat=True)) if is_pulled else []
     graph = tuple(tuple(neighbours) for _, neighbours in rows)
     weights = np.array([weight for weight, _ in rows], dtype=np.float64)
-    return recipe.build(sampler.Catalog(weights, graph if any(graph) else ()))
+    return recipe.build(sampler.Catalog(weights, graph if any(graph) else ()), chosen=chosen, contents=contents)
 
 
 def position_of(chain: Chain) -> sampler.Position[Any]:

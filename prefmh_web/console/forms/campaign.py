@@ -31,6 +31,13 @@ class CampaignForm(forms.Form):
         min_value=1, max_value=1000, initial=4, help_text="With more chains, more people can vote at the same time."
     )
     steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
+    burn_in = forms.IntegerField(
+        min_value=0,
+        required=False,
+        initial=0,
+        label="Burn-in, in steps",
+        help_text="The first steps of each chain, which the analysis leaves out.",
+    )
     lease_seconds = forms.IntegerField(
         min_value=10,
         max_value=3600,
@@ -51,6 +58,9 @@ class CampaignForm(forms.Form):
         super().__init__(*args, **kwargs)
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
 
+    def clean_burn_in(self) -> int:
+        return self.cleaned_data["burn_in"] or 0
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -59,5 +69,5 @@ class CampaignForm(forms.Form):
 def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.readable_recipe
     fields = {name: getattr(campaign, name) for name in ("name", "instructions", "lease_seconds")}
-    fields |= {name: getattr(recipe, name) for name in ("chains", "steps", "seed")}
+    fields |= {name: getattr(recipe, name) for name in ("chains", "steps", "burn_in", "seed")}
     return fields | {"space": recipe.space.kind}

@@ -7,6 +7,7 @@ from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
+from prefmh_web.console.forms.spaces.walks import with_steps
 from prefmh_web.endpoints.models import Endpoint
 
 
@@ -60,13 +61,15 @@ class SetupForms:
         return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in names}}
 
     def _recipe(self) -> dict | None:
+        size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
         described = {
             "version": 2,
             "space": self.space.space(),
-            "kernel": self.space.kernel(),
+            "kernel": with_steps(self.space.kernel(), **size),
             "judges": judges_in(self.questions),
             "rule": self.rule.rule(),
-            **{name: self.campaign.cleaned_data[name] for name in ("chains", "steps", "seed")},
+            **size,
+            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in")},
         }
         try:
             return sampler.parse_recipe(described).model_dump(mode="json")

@@ -119,7 +119,7 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
 @require_POST
 @posts_by_user
 def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaign], None]) -> HttpResponse:
-    """Start, pause or resume a campaign."""
+    """Start, pause or resume a campaign, or end its warm-up."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
     try:
         change(campaign)

@@ -17,6 +17,9 @@ from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console.views.campaigns import campaign_for
 from sampler import schema
 
+# What a warm-up has chosen, by the field of the campaign.
+_CHOSEN = {schema.TUNING: "tuning", schema.SURROGATES: "surrogates"}
+
 
 @login_required
 @require_safe
@@ -30,6 +33,8 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = HttpResponse(export.recipe(campaign), content_type="application/json")
     elif filename == schema.JUDGES:
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
+    elif filename in _CHOSEN and (chosen := getattr(campaign, _CHOSEN[filename])):
+        response = HttpResponse(export.as_json(chosen), content_type="application/json")
     elif filename in export.TABLES:
         response = _stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
     elif filename == measures.NAME:

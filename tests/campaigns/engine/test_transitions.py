@@ -7,6 +7,9 @@ from django.db import IntegrityError, transaction
 
 import sampler
 from prefmh_web.campaigns import tasks
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine.open_comparisons import Ballot
+from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.started.comparisons import asked_in
@@ -48,6 +51,16 @@ def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
     again = cast(comparison, campaign.judges.first(), annotators[0], Side.RIGHT, key=key)
     assert (again.pk, again.chosen_side) == (first.pk, "left")
     assert Vote.objects.count() == 1
+
+
+def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
+    first, later = (
+        Ballot(uuid.uuid4(), campaign.judges.last().pk, Side.LEFT, Side.LEFT, slot=slot, asks=1) for slot in (0, 1)
+    )
+    for ballots in ([first], [first, later]):
+        with locked(comparison.pk) as opened:
+            transitions.cast_votes(opened, ballots)
+    assert sorted(Vote.objects.values_list("key", flat=True)) == sorted([first.key, later.key])
 
 
 def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncounted(researcher, idle_tasks):

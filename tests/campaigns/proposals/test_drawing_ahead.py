@@ -10,7 +10,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases, renewal
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side, State
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import claims, drawing
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -44,10 +44,11 @@ def endpoint(researcher, script, settings) -> Endpoint:
     )
 
 
-def make(endpoint: Endpoint, chains: int) -> Campaign:
+def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": endpoint.name, "prompts": ["Write about the sea."], "limit": 9}
     judges = [{"question": "Which is better?", "budget": 1}]
-    recipe = make_recipe(space=space, kernel={"kind": "suffix"}, judges=judges, chains=chains, steps=STEPS)
+    described = {"space": space, "kernel": {"kind": "suffix"}, "judges": judges, "chains": chains, "steps": STEPS}
+    recipe = make_recipe(**(described | changes))
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
     return drafts.create(owner=endpoint.owner, name="Written", recipe=recipe)
 
@@ -179,3 +180,31 @@ def test_each_text_is_written_once(endpoint, script, paper, idle_tasks, chains):
     # Each chain's start and first proposal, and two for each step that follows another.
     assert texts_written(script) == chains * (2 + 2 * (STEPS - 1))
     assert sum(chain.prefetched for chain in Chain.objects.all()) == chains * (STEPS - 1)
+
+
+def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, paper, idle_tasks):
+    """What the first step after it proposes depends on a length that nobody knows yet."""
+    paper.release(1000)
+    warm_up = {"steps": 2, "grid": [1, 3], "properties": ["words"], "settling": 1}
+    kernel = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": warm_up}
+    campaign = make(endpoint, chains=2, kernel=kernel)
+    lifecycle.start(campaign)
+    idle_tasks()
+    chain = campaign.chains.get(place=0)
+    while Chain.objects.get(pk=chain.pk).step < 2:
+        annotator = Annotator.objects.create(campaign=campaign)
+        lease = leases.take(annotator)
+        while lease.comparison.chain_id != chain.pk:
+            leases.skip(lease.key, annotator)
+            lease = leases.take(annotator)
+        leases.answer(lease.key, annotator, Side.LEFT, 0)
+        idle_tasks()
+    assert not PrefetchedProposal.objects.filter(step__gt=2).exists()
+    assert not chain.comparisons.filter(step__gt=2).exists()
+    assert chain not in drawing.waiting_chains()
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
+    vote_until_finished(campaign, people, {0: lambda place: 0.0}, np.random.default_rng(1))
+    campaign.refresh_from_db()
+    assert campaign.walk_length == 3
+    assert list(campaign.chains.values_list("step", flat=True)) == [STEPS, STEPS]
+    assert_record_is_whole(campaign)

@@ -285,7 +285,7 @@ TRIANGLE = Catalog(np.ones(3), ((1, 2), (0, 2), (0, 1)))
 
 
 def test_a_walk_that_would_never_leave_half_of_a_catalog_is_refused():
-    with pytest.raises(RecipeError, match="odd length"):
+    with pytest.raises(RecipeError, match="odd lengths"):
         parse_recipe(walk_recipe(NEIGHBOURS, 4)).build(SQUARE)
     # The law of the walk says why: from one corner two are out of reach.
     assert exact.walk_law(SQUARE.log_p0, space_of(SQUARE).law(Neighbours(SQUARE)), 4)[0, 1] == 0
@@ -311,8 +311,8 @@ def space_of(catalog) -> Space:
 
 
 def test_walks_on_lists_are_cheap_and_long_ones_are_not():
-    assert parse_recipe(walk_recipe(NEIGHBOURS, 511)).build(TRIANGLE).is_cheap
-    assert not parse_recipe(walk_recipe(NEIGHBOURS, 4095)).build(TRIANGLE).is_cheap
+    assert parse_recipe(walk_recipe(NEIGHBOURS, 511)).build(TRIANGLE).is_cheap_at(0, 1)
+    assert not parse_recipe(walk_recipe(NEIGHBOURS, 4095)).build(TRIANGLE).is_cheap_at(0, 1)
 
 
 def test_a_walk_has_at_least_one_step():

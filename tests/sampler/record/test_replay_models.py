@@ -32,7 +32,7 @@ def make_record() -> Record:
     record = Record(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
     for chain in range(recipe.chains):
         position = begin(plan, chain)
-        record.samples.append(sample_row(position))
+        record.samples.append(sample_row(recipe, position))
         for _ in range(recipe.steps):
             comparison = ask(plan, position)
             step = (plan.seed, chain, comparison.step, plan.budgets, 0)
@@ -46,7 +46,7 @@ def make_record() -> Record:
                 slot += 1
             record.steps.append(_step(comparison, tally, verdict))
             position = advance(position, comparison, verdict)
-            record.samples.append(sample_row(position))
+            record.samples.append(sample_row(recipe, position))
     return record
 
 

@@ -39,6 +39,6 @@ class Command(BaseCommand):
         try:
             record = sampler.read_record(Path(export))
             tables = record.states, record.steps, record.votes, record.samples, record.ratings
-            return sampler.replay(record.recipe, *tables, record.judges)
+            return sampler.replay(record.recipe, *tables, record.judges, record.tuning, record.surrogates)
         except (sampler.RecordError, sampler.RecipeError) as error:
             raise CommandError(str(error), returncode=2) from error

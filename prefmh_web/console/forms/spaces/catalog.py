@@ -12,11 +12,8 @@ from prefmh_web.console.forms.spaces.space_form import (
     fresh_share_of,
     mixture,
     move_of,
-    walk_field,
-    walk_line,
-    walk_of,
-    walked,
 )
+from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
 
 MAX_UPLOAD_BYTES = 512 * 2**20
 
@@ -32,7 +29,7 @@ OBJECTS = {
 }
 
 
-class CatalogForm(SpaceForm):
+class CatalogForm(WalkFields, SpaceForm):
     """The file, and moves on a finite list."""
 
     kind = "catalog"
@@ -40,7 +37,7 @@ class CatalogForm(SpaceForm):
     field_of: ClassVar = {
         "space.objects": "objects",
         "space.neighbours": "neighbours",
-        "kernel.length": "walk",
+        **WalkFields.walk_field_of,
         "kernel": "move",
     }
 
@@ -66,7 +63,10 @@ class CatalogForm(SpaceForm):
         label="Neighbours per object",
         help_text="The minimum; neighbours are always mutual.",
     )
-    walk = walk_field()
+    votes_saved = (
+        "On our benchmark, a list of 400 objects, an independent sample costs 4 to 32 votes instead of 790 to 3,700 if "
+        "only similar objects are proposed."
+    )
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -95,12 +95,12 @@ class CatalogForm(SpaceForm):
             return {"kind": move}
         fresh = fresh if move == "mixture" else 0
         kernel = mixture((fresh, {"kind": "independent"}), (1 - fresh, {"kind": "neighbours"}))
-        return walked(kernel, self.cleaned_data["walk"])
+        return self.walked(kernel, self.cleaned_data["objects"])
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
-        fields = {"objects": space.objects, "move": move_of(recipe).kind, "walk": walk_of(recipe)}
+        fields = {"objects": space.objects, "move": move_of(recipe).kind, **walk_fields_of(recipe)}
         if space.neighbours:
             fields["neighbours"] = space.neighbours
         if move_of(recipe).kind == "mixture":

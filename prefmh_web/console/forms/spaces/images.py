@@ -45,11 +45,12 @@ class ImagesForm(SpaceForm):
         data = self.cleaned_data
         # Rounded, so that 1 - 0.6 - 0.3 is the tenth that was meant.
         fresh = max(round(1 - math.fsum((data["small_share"], data["wide_share"])), 12), 0)
-        return mixture(
+        kernel = mixture(
             (data["small_share"], {"kind": "crank-nicolson", "beta": data["small_step"]}),
             (data["wide_share"], {"kind": "crank-nicolson", "beta": data["wide_step"]}),
             (fresh, {"kind": "independent"}),
         )
+        return self.walked_as_before(kernel)
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:

@@ -12,12 +12,9 @@ from prefmh_web.console.forms.spaces.space_form import (
     SpaceForm,
     fresh_share_of,
     mixture,
-    walk_field,
-    walk_line,
-    walk_of,
-    walked,
 )
 from prefmh_web.console.forms.spaces.texts import CUTS, cut_of
+from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
@@ -25,7 +22,7 @@ from prefmh_web.endpoints.models import Endpoint
 _WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
 
 
-class ModelTextsForm(SpaceForm):
+class ModelTextsForm(WalkFields, SpaceForm):
     """Which model, what it is asked for, and how its texts are changed."""
 
     kind = "model-texts"
@@ -36,7 +33,7 @@ class ModelTextsForm(SpaceForm):
         "space.system": "system",
         "space.limit": "limit",
         "space.temperature": "temperature",
-        "kernel.length": "walk",
+        **WalkFields.walk_field_of,
         "kernel": "cut",
     }
 
@@ -56,13 +53,18 @@ class ModelTextsForm(SpaceForm):
     temperature = forms.FloatField(min_value=0.1, max_value=5, initial=1.0, help_text="Part of p0.")
     cut = forms.ChoiceField(choices=CUTS, initial="limit", label="The end is written again from")
     fresh_share = forms.FloatField(min_value=0, max_value=1, initial=0.1, label="Share of fresh draws")
-    walk = walk_field()
+    can_learn = False
+    votes_saved = "On our benchmark of short texts, an independent sample costs 11 votes instead of 19."
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         able = Endpoint.objects.filter(~Q(can_token_ids=False), owner=self.owner, dialect__in=_WITH_TOKEN_IDS)
         local = [(name, f"{name} (runs on this site)") for name in model_names()]
         offer(self, "model", [*local, *((name, name) for name in able.values_list("name", flat=True))])
+
+    def clean(self):
+        why = "A walk needs ends that are written again from any position up to the longest possible length."
+        self.demand_walkable(self.cleaned_data.get("cut") == "limit", why)
 
     def space(self) -> dict:
         data = self.cleaned_data
@@ -74,14 +76,14 @@ class ModelTextsForm(SpaceForm):
     def kernel(self) -> dict:
         fresh = self.cleaned_data["fresh_share"]
         suffix = {"kind": "suffix", "cut": self.cleaned_data["cut"]}
-        return walked(mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix)), self.cleaned_data["walk"])
+        return self.walked(mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix)), "texts")
 
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
         fields = {name: getattr(space, name) for name in ("model", "system", "limit", "temperature")}
         fields["prompts"] = "\n".join(space.prompts)
-        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe), "walk": walk_of(recipe)}
+        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe), **walk_fields_of(recipe)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:

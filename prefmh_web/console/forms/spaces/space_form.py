@@ -49,6 +49,13 @@ class SpaceForm(forms.Form):
         """Return the recipe's kernel."""
         raise NotImplementedError
 
+    def walked_as_before(self, kernel: dict[str, Any]) -> dict[str, Any]:
+        """Return a walk of this kernel where the draft has one that this form has no field for; else the kernel."""
+        before: Any = self.before.readable_recipe.kernel if self.before else None
+        if before is None or before.kind != "walk":
+            return kernel
+        return before.model_dump(mode="json") | {"kernel": kernel}
+
     @classmethod
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         """Return the fields' values that make this recipe, which is of this space."""
@@ -71,38 +78,6 @@ def mixture(*parts: tuple[float, dict[str, Any]]) -> dict[str, Any]:
     """Return a mixture of the kernels whose weight is not zero; the kernel itself if only one is left."""
     used: list[dict[str, Any]] = [{"weight": weight, "kernel": kernel} for weight, kernel in parts if weight > 0]
     return used[0]["kernel"] if len(used) == 1 else {"kind": "mixture", "parts": used}
-
-
-def walk_field() -> forms.IntegerField:
-    """Return the field for how many moves lie between two questions."""
-    return forms.IntegerField(
-        min_value=1,
-        max_value=sampler.LONGEST_WALK,
-        initial=1,
-        required=False,
-        label="Moves between two pairs",
-        help_text="How far apart two compared objects are. With 16 to 64, far fewer votes are often enough; the result "
-        "stays exact.",
-    )
-
-
-def walked(kernel: dict[str, Any], length: int | None) -> dict[str, Any]:
-    """Return a walk of so many moves of this kernel; the kernel itself for one move, or where nothing is said."""
-    return kernel if length in (None, 1) else {"kind": "walk", "kernel": kernel, "length": length}
-
-
-def walk_of(recipe: sampler.Recipe) -> int:
-    """Return how many moves lie between two questions: of a law of lengths, the largest."""
-    kernel: Any = recipe.kernel
-    return max(each.length for each in kernel.length) if kernel.kind == "walk" else 1
-
-
-def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
-    """Return how far a recipe walks, in the researcher's words."""
-    kernel: Any = recipe.kernel
-    lengths = kernel.length if kernel.kind == "walk" else ()
-    several = "; ".join(f"{each.length} in {each.weight:.0%} of the steps" for each in lengths)
-    return "Moves between two pairs", several if len(lengths) > 1 else str(walk_of(recipe))
 
 
 def move_of(recipe: sampler.Recipe) -> Any:

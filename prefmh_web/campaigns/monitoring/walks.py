@@ -1,0 +1,195 @@
+"""What a researcher watches of a campaign's walks: its warm-up, what that has chosen, and how many votes are won."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison
+
+# Of fewer votes, the share that is won says little.
+_FEWEST_VOTES = 50
+_LEAST_SHARE_WON = 0.1
+
+
+@dataclass(frozen=True)
+class TriedLength:
+    """What one length of the grid did in the warm-up, in the page's words.
+
+    Args:
+        won_percent: votes for the proposal; None without votes.
+        distance_percent: how far a vote moved the chains, compared with the length that moved them furthest.
+    """
+
+    length: int
+    steps: int
+    votes: int
+    won_percent: int | None
+    distance_percent: int | None
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class Shorter:
+    """A shorter walk, and how many votes it costs for the same distance, compared with the chosen one."""
+
+    length: int
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How the scores that were fitted to the warm-up's votes are used.
+
+    Args:
+        pulled_percent: of the proposals after the warm-up, in the groups where the score is used.
+        groups: how many groups of chains have a score of their own.
+        used: in how many of them it is used: there it told votes that it had not seen better than a coin.
+        log_loss: of such a vote, in nats, on average over the groups; a coin's is 0.69.
+        votes: to how many votes each score was fitted, at least.
+    """
+
+    pulled_percent: int
+    groups: int
+    used: int
+    log_loss: float
+    votes: int
+
+
+@dataclass(frozen=True)
+class WalkStanding:
+    """How the walks of a campaign are getting on."""
+
+    is_warming_up: bool
+    warm_up: int
+    length: int | None
+    """How far steps walk after the warm-up; None while that is not chosen, or where there are several lengths."""
+    waited_for: list[int]
+    """The chains that have not come to the end of the warm-up, by place."""
+    steps_left: int
+    """The most steps of the warm-up that one of them has left."""
+    late: list[int]
+    """Chains without a decision for longer than the recipe's patience."""
+    own_length: int
+    """How far steps walk if the warm-up is ended."""
+    patience_minutes: int
+    was_ended: bool
+    is_the_middle: bool
+    tried: list[TriedLength]
+    rule: str
+    """By which the length was chosen from these."""
+    learned: Learned | None
+    share_won: float | None
+    shorter: Shorter | None
+
+    @property
+    def won_percent(self) -> int | None:
+        return None if self.share_won is None else round(100 * self.share_won)
+
+    @property
+    def wins_too_little(self) -> bool:
+        """True where so few votes are for the proposal that careless ones count for much."""
+        return self.share_won is not None and self.share_won < _LEAST_SHARE_WON
+
+
+def walks_of(campaign: Campaign, chains: Sequence[Chain]) -> WalkStanding | None:
+    """Return how a started campaign's walks are getting on; None where it makes one move between two pairs."""
+    recipe = campaign.parsed_recipe
+    kernel: Any = recipe.kernel
+    if kernel.kind != "walk":
+        return None
+    behind = [chain for chain in chains if chain.step < campaign.warm_up]
+    own = kernel.length[0].length
+    length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
+    found: dict[str, Any] = campaign.tuning or {}
+    trials: list[dict[str, Any]] = found.get("trials", [])
+    return WalkStanding(
+        is_warming_up=campaign.is_warming_up,
+        warm_up=campaign.warm_up,
+        length=length,
+        waited_for=[chain.place for chain in behind] if campaign.is_warming_up else [],
+        steps_left=max((campaign.warm_up - chain.step for chain in behind), default=0),
+        late=[chain.place for chain in late_chains(campaign)],
+        own_length=own,
+        patience_minutes=recipe.warm_up.patience_minutes if recipe.warm_up else 0,
+        was_ended="ended_at" in found,
+        is_the_middle=found.get("because") == sampler.MIDDLE,
+        tried=_tried(trials, length),
+        rule=found.get("rule", ""),
+        learned=_learned(campaign),
+        share_won=_share_won(campaign, chains, trials),
+        shorter=_shorter(trials, length),
+    )
+
+
+def late_chains(campaign: Campaign) -> QuerySet[Chain]:
+    """Chains that have not decided a step for longer than the recipe's patience while a running campaign warms up."""
+    warm_up = campaign.parsed_recipe.warm_up
+    if warm_up is None or not (campaign.is_warming_up and campaign.is_running) or campaign.started_at is None:
+        return Chain.objects.none()
+    since = timezone.now() - timedelta(minutes=warm_up.patience_minutes)
+    return _still_since(campaign, since) if campaign.started_at < since else Chain.objects.none()
+
+
+def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
+    decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__gte=since)
+    behind = campaign.chains.filter(step__lt=campaign.warm_up)
+    # Should the choice itself fail, all of them are late.
+    return (behind if behind.exists() else campaign.chains.all()).filter(~Exists(decided)).order_by("place")
+
+
+def _tried(trials: Sequence[dict[str, Any]], length: int | None) -> list[TriedLength]:
+    furthest = max((trial["jump_per_vote"] for trial in trials), default=0)
+    return [
+        TriedLength(
+            length=trial["length"],
+            steps=trial["steps"],
+            votes=trial["votes"],
+            won_percent=None if trial["share_won"] is None else round(100 * trial["share_won"]),
+            distance_percent=round(100 * trial["jump_per_vote"] / furthest) if furthest else None,
+            is_chosen=trial["length"] == length,
+        )
+        for trial in trials
+    ]
+
+
+def _learned(campaign: Campaign) -> Learned | None:
+    """Return how fitted scores are used; None where none was asked for, or none is fitted yet."""
+    found: dict[str, Any] | None = campaign.surrogates
+    if found is None:
+        return None
+    groups: list[dict[str, Any]] = found["groups"]
+    return Learned(
+        pulled_percent=round(100 * (1 - found["walk_share"])),
+        groups=len(groups),
+        used=sum(group["is_on"] for group in groups),
+        log_loss=sum(group["log_loss"] for group in groups) / len(groups) if groups else 0.0,
+        votes=min((group["votes"] for group in groups), default=0),
+    )
+
+
+def _share_won(campaign: Campaign, chains: Sequence[Chain], trials: Sequence[dict[str, Any]]) -> float | None:
+    """Return the share of votes for the proposal since the warm-up; None of too few, or if they were not counted."""
+    if campaign.is_warming_up or (campaign.warm_up and not trials):
+        return None
+    won = [chain.votes_for for chain in chains if chain.votes_for is not None]
+    votes = sum(chain.votes for chain in chains) - sum(int(trial["votes"]) for trial in trials)
+    if len(won) < len(chains) or votes < _FEWEST_VOTES:
+        return None
+    return (sum(won) - sum(int(trial["votes_for"]) for trial in trials)) / votes
+
+
+def _shorter(trials: Sequence[dict[str, Any]], length: int | None) -> Shorter | None:
+    """Return the next shorter length of the grid, with what it costs by what the warm-up has found."""
+    chosen = next((trial for trial in trials if trial["length"] == length), None)
+    shorter = [trial for trial in trials if length is not None and trial["length"] < length]
+    if chosen is None or not shorter:
+        return None
+    jump = shorter[-1]["jump_per_vote"]
+    return Shorter(shorter[-1]["length"], chosen["jump_per_vote"] / jump if jump else None)

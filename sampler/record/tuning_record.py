@@ -1,0 +1,261 @@
+"""A record's tuning.json and surrogates.json: what a warm-up has counted, chosen and fitted.
+
+The application writes with `tuned`, `learned` and `ended_early` what a replay compares by `chosen_in`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sampler.acceptance import Verdict
+from sampler.kernels.surrogates import UNIT, Surrogate, WarmUpVotes, features_of, surrogates_for
+from sampler.kernels.surrogates import VERSION as FEATURES_VERSION
+from sampler.kernels.surrogates.surrogate import BAND, TAUS
+from sampler.kernels.tuning import CLOSE, FEWEST_VOTES, LEAST_SHARE_WON, Trial, chosen_length, says_too_little, trials
+from sampler.kernels.warm_up import Chosen, WarmUp
+from sampler.objects.properties import measure_of
+from sampler.recipe import Recipe
+from sampler.record import schema
+from sampler.record.check_chain import Difference, Row, StepKey, step_key
+
+RULE_VERSION = SURROGATES_VERSION = 1
+RULE = (
+    f"Of the lengths with at least {LEAST_SHARE_WON:.0%} of their votes for the proposal, the longest whose squared "
+    f"jump per vote is at least {CLOSE:.0%} of the largest. The jump is that of the slowest property, in units of its "
+    f"spread, less one standard error. The middle length if there are fewer than {FEWEST_VOTES} votes, or if no "
+    "property has changed."
+)
+TUNED, MIDDLE, ENDED = (
+    "chosen by the rule",
+    "the middle of the grid: too little to choose by",
+    "the warm-up was ended early",
+)
+# RDKit's properties may differ in their last digits from one version to the next.
+_CLOSE_ENOUGH = 1e-6
+# Of a whole number in a file, which may be too large for a float.
+_LARGEST = 1e300
+
+
+@dataclass(frozen=True)
+class WarmUpStep:
+    """A decided step of a warm-up.
+
+    Args:
+        chain, step: which one.
+        votes, votes_for: counted votes of all judges, and those of them for the proposal.
+        before, proposal: content and code of the state before the step, and of the one that was proposed.
+        accepted: whether the chain moved there.
+    """
+
+    chain: int
+    step: int
+    votes: int
+    votes_for: int
+    before: tuple[str, str]
+    proposal: tuple[str, str]
+    accepted: bool
+
+    @property
+    def after(self) -> tuple[str, str]:
+        """Content and code of the state after the step."""
+        return self.proposal if self.accepted else self.before
+
+
+@dataclass(frozen=True)
+class TuningDifference(Difference):
+    """A difference that is about tuning.json or surrogates.json, and no step."""
+
+    file: str = schema.TUNING
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
+
+
+def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
+    """Return tuning.json for the decided steps of a warm-up, of all chains.
+
+    Raises:
+        ValueError: the recipe has no warm-up, or an object cannot be measured.
+    """
+    warm_up, measure = recipe.warm_up, measure_of(recipe.space.model_dump(mode="json"))
+    if warm_up is None or measure is None:
+        raise ValueError("the recipe has no warm-up")
+
+    def properties(state: tuple[str, str]) -> list[float]:
+        measured = measure(*state)
+        # A property that some molecule lacks is left out.
+        return [number(measured.get(name)) for name in warm_up.properties]
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else float(value)
+
+    tried = trials(
+        warm_up.grid,
+        [recipe.part_of(each.chain, each.step) or 0 for each in steps],
+        [each.votes for each in steps],
+        [each.votes_for for each in steps],
+        [properties(each.before) for each in steps],
+        [properties(each.after) for each in steps],
+    )
+    because = MIDDLE if says_too_little(tried) else TUNED
+    return _described(warm_up, chosen_length(tried), because) | {"trials": [_trial(each) for each in tried]}
+
+
+def learned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any] | None:
+    """Return surrogates.json for the decided steps of a warm-up, of all chains; None where no score is asked for."""
+    if recipe.warm_up is None or recipe.warm_up.learned is None:
+        return None
+    votes = [
+        WarmUpVotes(each.chain, each.votes, each.votes_for, each.before[0], each.proposal[0])
+        for each in sorted(steps, key=lambda each: (each.chain, each.step))
+    ]
+    fitted = surrogates_for(votes, recipe.chains, features_of(recipe.space.objects))
+    about: dict[str, Any] = {"version": SURROGATES_VERSION, "features": FEATURES_VERSION}
+    about |= {"walk_share": recipe.warm_up.learned.walk_share, "taus": list(TAUS)}
+    return about | {"unit": UNIT, "band": BAND, "groups": [each.described() for each in fitted]}
+
+
+def read_chosen(tuning: Mapping[str, Any], surrogates: Mapping[str, Any] | None) -> Chosen:
+    """Return what tuning.json and surrogates.json say has been chosen.
+
+    Raises:
+        KeyError: a field is missing.
+        ValueError: a field is not what it should be.
+    """
+    groups = () if surrogates is None else tuple(map(Surrogate.read, surrogates["groups"]))
+    if surrogates is not None and surrogates["features"] != FEATURES_VERSION:
+        raise ValueError(f"scores of features {surrogates['features']} are read by another version of this program")
+    return Chosen(int(tuning["length"]), groups)
+
+
+def tilts_of(
+    recipe: Recipe, chosen: Chosen | None, chain: int, step: int, current: str, proposal: str
+) -> tuple[int | None, int | None]:
+    """Return the tilts of a step's two objects, by their contents, in units of 2^-20; None where no score pulls it."""
+    part = recipe.part_of(chain, step, chosen)
+    if not (part and chosen and chosen.surrogates and recipe.warm_up and step > recipe.warm_up.steps):
+        return None, None
+    surrogate, features = chosen.surrogates[chain % len(chosen.surrogates)], features_of(recipe.space.objects)
+    return surrogate.tilt(features(current), part - 1), surrogate.tilt(features(proposal), part - 1)
+
+
+def ended_early(recipe: Recipe, moment: str) -> dict[str, Any]:
+    """Return tuning.json of a warm-up that somebody has ended.
+
+    Raises:
+        ValueError: the recipe has no warm-up.
+    """
+    if recipe.warm_up is None:
+        raise ValueError("the recipe has no warm-up")
+    return _described(recipe.warm_up, _own_length(recipe), ENDED) | {"ended_at": moment}
+
+
+def _described(warm_up: WarmUp, length: int, because: str) -> dict[str, Any]:
+    about = {"steps": warm_up.steps, "grid": list(warm_up.grid), "properties": list(warm_up.properties)}
+    return about | {"rule_version": RULE_VERSION, "rule": RULE, "length": length, "because": because}
+
+
+def _trial(trial: Trial[int]) -> dict[str, Any]:
+    return asdict(trial) | {"share_won": trial.share_won}
+
+
+def _own_length(recipe: Recipe) -> int:
+    kernel: Any = recipe.kernel
+    return int(kernel.length[0].length)
+
+
+def chosen_in(
+    recipe: Recipe,
+    tuning: Mapping[str, Any] | None,
+    surrogates: Mapping[str, Any] | None,
+    states: Iterable[Row],
+    steps: Sequence[Row],
+) -> tuple[Chosen | None, list[Difference]]:
+    """Return what the steps after the warm-up should follow, and where tuning.json and surrogates.json differ.
+
+    None where nothing is chosen yet, or where there is no warm-up.
+
+    Raises:
+        KeyError: a row or a file lacks something.
+        ValueError: a cell or a value is not what it should be.
+    """
+    if recipe.warm_up is None:
+        given = {schema.TUNING: tuning, schema.SURROGATES: surrogates}
+        return None, [
+            _lone(name, "none: the recipe has no warm-up") for name, file in given.items() if file is not None
+        ]
+    if tuning is None:
+        alone = [] if surrogates is None else [_lone(schema.SURROGATES, f"none without {schema.TUNING}")]
+        return None, alone
+    if surrogates is not None and surrogates.get("features") != FEATURES_VERSION:
+        found = surrogates.get("features")
+        raise ValueError(f"{schema.SURROGATES} follows features {found}, which this version does not know")
+    if not isinstance(tuning, Mapping):
+        raise ValueError(f"{schema.TUNING} must hold an object")
+    if tuning["rule_version"] != RULE_VERSION:
+        raise ValueError(f"{schema.TUNING} follows rule {tuning['rule_version']}, which this version does not know")
+    if tuning["because"] == ENDED:
+        if not isinstance(tuning["ended_at"], str) or not tuning["ended_at"]:
+            raise ValueError(f"ended_at in {schema.TUNING} must be a time")
+        return _compared(tuning, ended_early(recipe, tuning["ended_at"]), surrogates, None)
+    warm = _warm_up_steps(recipe.warm_up, states, steps)
+    if missing := recipe.chains * recipe.warm_up.steps - len(warm):
+        expected = f"none: {missing} steps are not decided"
+        return None, [TuningDifference(0, 0, "the choice", str(tuning["length"]), expected)]
+    return _compared(tuning, tuned(recipe, warm), surrogates, learned(recipe, warm))
+
+
+def _lone(file: str, expected: str) -> Difference:
+    return TuningDifference(0, 0, "the file", "one", expected, file)
+
+
+def _compared(
+    tuning: Mapping[str, Any],
+    expected_tuning: Mapping[str, Any],
+    surrogates: Mapping[str, Any] | None,
+    expected_surrogates: Mapping[str, Any] | None,
+) -> tuple[Chosen, list[Difference]]:
+    """Return what to follow: what was recomputed; of scores what is recorded, if only rounding tells the two apart."""
+    unlike = list(_compare(surrogates, expected_surrogates, "", schema.SURROGATES))
+    followed = expected_surrogates if unlike else surrogates
+    differences = [*_compare(tuning, expected_tuning, "", schema.TUNING), *unlike]
+    return read_chosen(expected_tuning, followed), differences
+
+
+def _warm_up_steps(warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]) -> list[WarmUpStep]:
+    held = {row["state"]: (row["content"], row.get("code", "")) for row in states}
+    found: dict[StepKey, WarmUpStep] = {}
+    for row in steps:
+        chain, step = step_key(row)
+        if not row["verdict"] or step > warm_up.steps:
+            continue
+        accepted = row["verdict"] == Verdict.ACCEPT.value
+        votes, votes_for = (sum(map(int, row[column].split())) for column in ("votes_cast", "votes_for"))
+        objects = held[row["current"]], held[row["proposal"]]
+        found[chain, step] = WarmUpStep(chain, step, votes, votes_for, *objects, accepted)
+    return list(found.values())
+
+
+def _compare(recorded: Any, expected: Any, what: str, file: str) -> Iterator[Difference]:
+    if isinstance(expected, Mapping) and isinstance(recorded, Mapping):
+        for name in {**recorded, **expected}:
+            yield from _compare(recorded.get(name), expected.get(name), f"{what}.{name}" if what else name, file)
+    elif isinstance(expected, list) and isinstance(recorded, list) and len(recorded) == len(expected):
+        for place, (one, other) in enumerate(zip(recorded, expected, strict=True)):
+            yield from _compare(one, other, f"{what}.{place}", file)
+    elif not _is_same(recorded, expected):
+        yield TuningDifference(0, 0, what or "the file", _short(recorded), _short(expected), file)
+
+
+def _is_same(recorded: Any, expected: Any) -> bool:
+    if isinstance(expected, float) and type(recorded) in (int, float):
+        near = -_LARGEST < recorded < _LARGEST
+        return near and math.isclose(recorded, expected, rel_tol=_CLOSE_ENOUGH, abs_tol=_CLOSE_ENOUGH)
+    return type(recorded) is type(expected) and bool(recorded == expected)
+
+
+def _short(value: object) -> str:
+    return "one" if isinstance(value, Mapping) else str(value).lower() if value is None else str(value)[:80]

@@ -1,0 +1,203 @@
+"""The end of a warm-up: nobody goes past it before all have reached it, and then all walk equally far."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import dispatch, lifecycle, tasks
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import warm_up
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side
+from prefmh_web.campaigns.monitoring.walks import late_chains
+from prefmh_web.campaigns.proposals import drawing
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.stack import sweep_everything, vote_until_finished, wait_until_idle
+from tests.support.warm_ups import WARM_UP, warming_campaign
+
+W = WARM_UP["steps"]
+
+
+def decide(campaign: Campaign, only: int | None = None, until: int = W) -> None:
+    """Vote until no chain has an open pair up to this step; of one chain only if its place is given."""
+    wanted = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, step__lte=until)
+    if only is not None:
+        wanted = wanted.filter(chain__place=only)
+    wait_until_idle()
+    while wanted.exists():
+        annotator = Annotator.objects.create(campaign=campaign)
+        lease = leases.take(annotator)
+        while not wanted.filter(pk=lease.comparison_id).exists():
+            leases.skip(lease.key, annotator)
+            lease = leases.take(annotator)
+        leases.answer(lease.key, annotator, Side.LEFT if lease.left.place % 2 else Side.RIGHT, 0)
+        wait_until_idle()
+
+
+def steps_of(campaign: Campaign) -> list[int]:
+    return list(campaign.chains.order_by("place").values_list("step", flat=True))
+
+
+def reread(campaign: Campaign) -> Campaign:
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def test_no_chain_goes_past_the_warm_up_before_all_have_reached_its_end(researcher, idle_tasks):
+    campaign = warming_campaign(researcher)
+    decide(campaign, only=0)
+    assert steps_of(campaign)[0] == W
+    # Neither a hint too many nor the sweep opens the next step.
+    [first, *_] = campaign.chains.order_by("place")
+    dispatch.propose(first)
+    sweep_everything()
+    idle_tasks()
+    assert not first.comparisons.filter(step__gt=W).exists()
+    assert first not in drawing.waiting_chains()
+    assert not drawing.is_overdue(campaign)
+    assert reread(campaign).walk_length is None
+
+    decide(campaign, only=1)
+    assert reread(campaign).walk_length is None
+    vote_until_finished(campaign, [Annotator.objects.create(campaign=campaign)], {0: float}, np.random.default_rng(1))
+    campaign = reread(campaign)
+    assert campaign.status == Campaign.Status.FINISHED
+    assert campaign.walk_length in WARM_UP["grid"]
+    assert steps_of(campaign) == [12] * 3
+    opened = Comparison.objects.filter(chain__campaign=campaign)
+    last_of_warm_up = max(opened.filter(step=W).values_list("decided_at", flat=True))
+    assert min(opened.filter(step=W + 1).values_list("opened_at", flat=True)) >= last_of_warm_up
+
+
+@pytest.fixture
+def paused_at_its_end(researcher, idle_tasks) -> Campaign:
+    """A campaign whose last step of the warm-up was decided by a vote that was out when it was paused."""
+    campaign = warming_campaign(researcher)
+    for place in (0, 1):
+        decide(campaign, only=place)
+    decide(campaign, until=W - 1)
+    lease = leases.take(annotator := Annotator.objects.create(campaign=campaign))
+    lifecycle.pause(campaign)
+    leases.answer(lease.key, annotator, Side.LEFT, 0)
+    idle_tasks()
+    assert steps_of(campaign) == [W] * 3
+    return reread(campaign)
+
+
+def test_what_no_hint_has_told_is_found_by_the_sweep(paused_at_its_end, idle_tasks):
+    sweep_everything()
+    idle_tasks()
+    assert reread(paused_at_its_end).walk_length is None
+    lifecycle.resume(paused_at_its_end)
+    sweep_everything()
+    idle_tasks()
+    assert reread(paused_at_its_end).walk_length is not None
+    assert Comparison.objects.filter(chain__campaign=paused_at_its_end, step=W + 1).count() == 3
+
+
+def test_a_choice_that_is_not_made_in_time_can_be_replaced(paused_at_its_end, idle_tasks):
+    late(paused_at_its_end)
+    with pytest.raises(lifecycle.NotPossible, match="of a running campaign"):
+        warm_up.end_warm_up(paused_at_its_end)
+    lifecycle.resume(paused_at_its_end)
+    assert late_chains(paused_at_its_end).count() == 3
+    warm_up.end_warm_up(paused_at_its_end)
+    assert reread(paused_at_its_end).walk_length == 5
+
+
+def test_the_choice_is_made_once(researcher, idle_tasks):
+    campaign = warming_campaign(researcher)
+    decide(campaign)
+    chosen = reread(campaign)
+    Campaign.objects.filter(pk=campaign.pk).update(walk_length=1)
+    tasks.choose_length(campaign.pk)
+    with pytest.raises(lifecycle.NotPossible, match="over"):
+        warm_up.end_warm_up(chosen)
+    assert reread(campaign).walk_length == 1
+    assert reread(campaign).tuning == chosen.tuning
+
+
+def test_every_export_replays_in_the_warm_up_and_after_it(researcher, idle_tasks, tmp_path):
+    campaign = warming_campaign(researcher)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    decide(campaign, only=0)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    assert sampler.read_record(tmp_path / "export.zip").tuning is None
+    scores = {0: lambda place: -place / 4}
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, scores, np.random.default_rng(2))
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    record = sampler.read_record(tmp_path / "export.zip")
+    assert record.tuning["length"] == reread(campaign).walk_length
+    trials = record.tuning["trials"]
+    warm = [step for step in record.steps if int(step["step"]) <= W]
+    assert [trial["length"] for trial in trials] == WARM_UP["grid"]
+    assert [trial["steps"] for trial in trials] == [sum(row["part"] == str(part) for row in warm) for part in range(3)]
+    assert sum(trial["votes"] for trial in trials) == sum(int(row["votes_cast"]) for row in warm)
+    assert {row["part"] for row in record.steps if int(row["step"]) > W} == {""}
+    phases = [row["phase"] for row in record.samples if row["chain"] == "0"]
+    assert phases == ["warm-up"] * (W + 1) + ["settling"] * 2 + ["sampling"] * 4
+
+
+def test_the_chains_count_the_votes_for_the_proposal(researcher, idle_tasks):
+    campaign = warming_campaign(researcher)
+    decide(campaign)
+    for chain in campaign.chains.all():
+        votes = [vote for step in chain.comparisons.filter(verdict__isnull=False) for vote in step.votes.all()]
+        assert (chain.votes, chain.votes_for) == (len(votes), sum(vote.for_proposal for vote in votes))
+
+
+def late(campaign: Campaign) -> None:
+    """Let the campaign's past lie an hour further back."""
+    hour = timedelta(hours=1)
+    Campaign.objects.filter(pk=campaign.pk).update(started_at=timezone.now() - hour)
+    Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False).update(decided_at=timezone.now() - hour)
+    campaign.refresh_from_db()
+
+
+def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp_path):
+    campaign = warming_campaign(researcher)
+    decide(campaign, only=0)
+    with pytest.raises(lifecycle.NotPossible, match="for too long"):
+        warm_up.end_warm_up(campaign)
+    late(campaign)
+    assert [chain.place for chain in late_chains(campaign)] == [1, 2]
+    warm_up.end_warm_up(campaign)
+    idle_tasks()
+    campaign = reread(campaign)
+    assert campaign.walk_length == 5
+    # The chain that waited goes on; the late ones keep the grid up to the end of their own warm-up.
+    assert Comparison.objects.filter(chain__campaign=campaign, step=W + 1).values_list("chain__place").get() == (0,)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, {0: lambda place: place / 4}, np.random.default_rng(3))
+    assert_replay_passes(export_to(campaign, tmp_path))
+    record = sampler.read_record(tmp_path / "export.zip")
+    assert (record.tuning["length"], record.tuning["because"]) == (5, "the warm-up was ended early")
+    assert all((row["part"] != "") == (int(row["step"]) <= W) for row in record.steps)
+
+
+def test_a_warm_up_that_goes_on_is_not_late(researcher, idle_tasks):
+    campaign = warming_campaign(researcher)
+    late(campaign)
+    decide(campaign, only=1)
+    assert [chain.place for chain in late_chains(campaign)] == [0, 2]
+
+
+def test_scores_learned_in_the_warm_up_pull_what_comes_after_it(researcher, idle_tasks, tmp_path):
+    campaign = warming_campaign(researcher, {"steps": 30, "learned": {"walk_share": 0.4}}, chains=4, steps=50)
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, {0: lambda place: place / 2}, np.random.default_rng(6))
+    campaign = reread(campaign)
+    assert [group["is_on"] for group in campaign.surrogates["groups"]] == [True] * 4
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+    record = sampler.read_record(tmp_path / "export.zip")
+    assert record.surrogates == campaign.surrogates
+    pulled = [row for row in record.steps if row["part"] in ("1", "2") and int(row["step"]) > 30]
+    assert len(pulled) > 20
+    assert any(row["tilt_current"] != row["tilt_proposal"] for row in pulled)

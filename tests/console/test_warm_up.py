@@ -1,0 +1,152 @@
+"""What the researcher sees of a warm-up, and the one thing that they can do about it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain
+from prefmh_web.console.board import board_for
+from tests.campaigns.lifecycle.test_warm_up import decide, late
+from tests.console.test_spaces import as_sent
+from tests.console.test_spaces import signed_in as signed_in
+from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished
+from tests.support.warm_ups import TEXTS, warming_campaign, warming_recipe
+
+
+def page_of(client, campaign: Campaign) -> str:
+    return client.get(campaign.get_absolute_url()).content.decode()
+
+
+@pytest.fixture
+def waiting(researcher, idle_tasks) -> Campaign:
+    """A campaign of which one chain has finished the warm-up."""
+    campaign = warming_campaign(researcher)
+    decide(campaign, only=1)
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def test_the_page_says_which_chains_the_others_wait_for(signed_in, waiting):
+    page = page_of(signed_in, waiting)
+    assert "Chains 0, 2 have at most 6 steps left" in page
+    assert page.count("waiting for the other chains") == 1
+    assert "possible when a chain has waited for 5 minutes" in page
+    refused = signed_in.post(reverse("console:end-warm-up", args=[waiting.pk]), follow=True).content.decode()
+    assert "only when a chain has waited" in refused
+    assert signed_in.get(reverse("console:download", args=[waiting.pk, "tuning.json"])).status_code == 404
+
+
+def test_a_warm_up_that_nobody_finishes_can_be_ended_from_the_page(signed_in, waiting, idle_tasks):
+    late(waiting)
+    page = page_of(signed_in, waiting)
+    assert "Chains 0, 2 have waited for a long time" in page
+    assert "End the warm-up" in page
+    ended = signed_in.post(reverse("console:end-warm-up", args=[waiting.pk]), follow=True).content.decode()
+    idle_tasks()
+    assert "5</strong> moves, as in the setup, because the warm-up was ended early" in ended
+    assert "End the warm-up" not in ended
+    again = signed_in.post(reverse("console:end-warm-up", args=[waiting.pk]), follow=True).content.decode()
+    assert "The warm-up is over" in again
+
+
+def finished(researcher, **options) -> Campaign:
+    campaign = warming_campaign(researcher, {"steps": 60}, steps=120, **options)
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
+    vote_until_finished(campaign, people, {0: lambda place: place / 8}, np.random.default_rng(4))
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def test_the_page_shows_what_was_chosen_and_from_what(signed_in, researcher, idle_tasks):
+    campaign = finished(researcher)
+    page = page_of(signed_in, campaign)
+    assert f"<strong>{campaign.walk_length}</strong> move" in page
+    assert f"<strong>{campaign.walk_length}</strong> (chosen)" in page
+    for trial in campaign.tuning["trials"]:
+        assert f"<td>{trial['steps']}</td><td>{trial['votes']}</td>" in page
+    chains = campaign.chains.all()
+    votes = sum(chain.votes for chain in chains) - sum(trial["votes"] for trial in campaign.tuning["trials"])
+    won = sum(chain.votes_for for chain in chains) - sum(trial["votes_for"] for trial in campaign.tuning["trials"])
+    assert f"{round(100 * won / votes)} % of the votes since then are for the proposal" in page
+    answer = signed_in.get(reverse("console:download", args=[campaign.pk, "tuning.json"]))
+    assert json.loads(answer.content) == campaign.tuning
+
+
+def test_a_distance_at_which_hardly_any_vote_is_won_is_pointed_out(researcher, idle_tasks):
+    campaign = finished(researcher)
+    longest = campaign.tuning["trials"][-1]["length"]
+    Campaign.objects.filter(pk=campaign.pk).update(walk_length=longest)
+    before = sum(trial["votes_for"] for trial in campaign.tuning["trials"])
+    Chain.objects.filter(campaign=campaign).update(votes=300, votes_for=0)
+    Chain.objects.filter(campaign=campaign, place=0).update(votes_for=before + 20)
+    walks = board_for(Campaign.objects.get(pk=campaign.pk)).progress.walks
+    assert walks.wins_too_little
+    shorter, chosen = campaign.tuning["trials"][-2:]
+    assert (walks.shorter.length, walks.shorter.cost) == (
+        shorter["length"],
+        chosen["jump_per_vote"] / shorter["jump_per_vote"],
+    )
+    html = board_for(Campaign.objects.get(pk=campaign.pk)).html()
+    assert f"The next shorter distance of the warm-up is {shorter['length']} move" in html
+
+
+def test_a_walk_of_a_fixed_length_shows_what_is_won(signed_in, researcher, idle_tasks):
+    walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5}
+    campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(kernel=walk))
+    assert "<strong>5</strong> moves." in page_of(signed_in, campaign)
+    Chain.objects.filter(campaign=campaign).update(votes=50, votes_for=15)
+    assert "30 % of the votes are for the proposal" in page_of(signed_in, campaign)
+    # Of chains that an older version has begun nobody has counted them.
+    Chain.objects.filter(campaign=campaign, place=0).update(votes_for=None)
+    assert "are for the proposal" not in page_of(signed_in, campaign)
+
+
+def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in, researcher, idle_tasks):
+    usual = sampler.warm_up_steps(3, 400)
+    draft = make_draft(researcher, file=TEXTS, recipe=warming_recipe({"steps": usual, "settling": 10}, steps=400))
+    edit = reverse("console:edit", args=[draft.pk])
+    for steps, expected in (("800", 100), ("240", 60), ("60", None)):
+        fields = as_sent(signed_in.get(edit).context["forms"])
+        assert "catalog-warm_up" not in fields
+        signed_in.post(edit, fields | {"steps": steps})
+        draft.refresh_from_db()
+        assert draft.recipe["steps"] == int(steps)
+        assert (draft.recipe["kernel"].get("warm_up") or {}).get("steps") == expected
+
+
+def test_a_page_says_when_a_warm_up_brought_too_little(signed_in, researcher, idle_tasks):
+    campaign = warming_campaign(researcher)
+    decide(campaign)
+    assert "too little to choose by" in page_of(signed_in, campaign)
+
+
+@pytest.mark.parametrize(
+    ("chains", "said"), [(4, "pulls 30 % of the proposals"), (3, "because there are fewer than four chains")]
+)
+def test_the_page_says_how_learned_scores_are_used(signed_in, researcher, idle_tasks, chains, said):
+    campaign = warming_campaign(researcher, {"steps": 30, "learned": {}}, chains=chains, steps=40)
+    assert "A learned score pulls 30% of the proposals" in page_of(signed_in, campaign)
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
+    vote_until_finished(campaign, people, {0: lambda place: place / 2}, np.random.default_rng(4))
+    assert said in page_of(signed_in, campaign)
+    answer = signed_in.get(reverse("console:download", args=[campaign.pk, "surrogates.json"]))
+    assert len(json.loads(answer.content)["groups"]) == (4 if chains == 4 else 0)
+
+
+def test_a_draft_keeps_what_the_form_has_no_field_for(signed_in, researcher, idle_tasks):
+    draft = make_draft(
+        researcher,
+        file=TEXTS,
+        recipe=warming_recipe({"patience_minutes": 7, "learned": {"walk_share": 0.5}}, burn_in=2, steps=40),
+    )
+    recipe = draft.recipe
+    page = page_of(signed_in, draft)
+    assert "1, 3 or 9 in the first 6 steps of each chain" in page
+    assert "Burn-in, in steps" in page
+    edit = signed_in.get(reverse("console:edit", args=[draft.pk]))
+    signed_in.post(reverse("console:edit", args=[draft.pk]), as_sent(edit.context["forms"]))
+    draft.refresh_from_db()
+    assert draft.recipe == recipe

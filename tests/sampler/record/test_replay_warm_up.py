@@ -1,0 +1,212 @@
+"""A record of a warm-up: replay counts its votes again, makes its choice again, and walks the rest by that."""
+
+from __future__ import annotations
+
+import copy
+from itertools import groupby
+
+import numpy as np
+import pytest
+
+import sampler
+from sampler import Chosen, RecordError, Verdict, WarmUpStep, ended_early, parse_recipe, tuned
+from sampler.kernels.tuning import says_too_little, trials
+from tests.support.records import RECIPE, Record, make_record
+
+W, SETTLING = 16, 3
+WARM_UP = {"steps": W, "grid": [1, 3, 9], "properties": ["words", "readability"], "settling": SETTLING}
+WALK = {"kind": "walk", "kernel": RECIPE["kernel"], "length": 5, "warm_up": WARM_UP}
+CHANGES = {"kernel": WALK, "burn_in": 2, "chains": 6}
+
+
+def warm_up_steps(record: Record) -> list[WarmUpStep]:
+    contents = {row["state"]: (row["content"], "") for row in record.states}
+    return [
+        WarmUpStep(
+            int(row["chain"]),
+            int(row["step"]),
+            sum(map(int, row["votes_cast"].split())),
+            sum(map(int, row["votes_for"].split())),
+            contents[row["current"]],
+            contents[row["proposal"]],
+            row["verdict"] == Verdict.ACCEPT.value,
+        )
+        for row in record.steps
+        if int(row["step"]) <= W
+    ]
+
+
+# What the steps after the warm-up do has no part in the choice.
+RECIPE_OF_IT = parse_recipe(make_record(chosen=Chosen(1), **CHANGES).recipe)
+TUNING = tuned(RECIPE_OF_IT, warm_up_steps(make_record(chosen=Chosen(1), **CHANGES)))
+HONEST = make_record(chosen=Chosen(TUNING["length"]), **CHANGES)
+
+
+@pytest.fixture
+def record() -> Record:
+    return copy.deepcopy(HONEST)
+
+
+@pytest.fixture
+def tuning() -> dict:
+    return copy.deepcopy(TUNING)
+
+
+def told(record: Record, tuning: object) -> list[str]:
+    return [str(each) for each in sampler.replay(*record.tables(), tuning=tuning).differences]
+
+
+def test_the_honest_record_replays_and_has_chosen(record, tuning):
+    assert told(record, tuning) == []
+    assert tuning["because"] == "chosen by the rule"
+    assert sum(trial["votes"] for trial in tuning["trials"]) >= 100
+
+
+def test_the_phases_follow_each_other(record):
+    phases = [row["phase"] for row in record.samples if row["chain"] == "0"]
+    assert [(phase, len(list(rows))) for phase, rows in groupby(phases)] == [
+        ("burn-in", 3), ("warm-up", W - 2), ("settling", SETTLING), ("sampling", RECIPE["steps"] - W - SETTLING),
+    ]  # fmt: skip
+
+
+def test_another_choice_is_told_once(record, tuning):
+    honest = tuning["length"]
+    tuning["length"] = next(each for each in WARM_UP["grid"] if each != honest)
+    assert told(record, tuning) == [f"tuning.json: length: the export has {tuning['length']}, expected {honest}"]
+
+
+def test_a_record_that_walked_otherwise_than_chosen_is_found(tuning):
+    other = next(each for each in WARM_UP["grid"] if each != tuning["length"])
+    found = told(make_record(chosen=Chosen(other), **CHANGES), tuning)
+    assert found
+    assert all(line.startswith("chain") for line in found)
+
+
+@pytest.mark.parametrize("count", ["steps", "votes", "votes_for", "jump_per_vote", "share_won"])
+def test_another_count_is_found(record, tuning, count):
+    trial = tuning["trials"][1]
+    trial[count] += 1
+    (found,) = told(record, tuning)
+    assert found.startswith(f"tuning.json: trials.1.{count}: the export has {trial[count]}, expected ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("grid", [1, 3]), ("properties", ["words"]), ("steps", W - 1), ("rule", "by feeling")]
+)
+def test_another_declaration_is_found(record, tuning, name, value):
+    tuning[name] = value
+    (found,) = told(record, tuning)
+    assert found.startswith(f"tuning.json: {name}")
+
+
+def test_a_vote_of_the_warm_up_that_is_turned_round_is_found_in_its_step_and_in_the_counts(record, tuning):
+    vote = next(vote for vote in record.votes if int(vote["step"]) <= W)
+    step = next(step for step in record.steps if (step["chain"], step["step"]) == (vote["chain"], vote["step"]))
+    step["votes_for"] = " ".join(str(int(each) + 1) for each in step["votes_for"].split())
+    found = told(record, tuning)
+    assert any("votes_for" in line and line.startswith("tuning.json") for line in found)
+    assert any("votes_for" in line and line.startswith(f"chain {vote['chain']}") for line in found)
+
+
+@pytest.mark.parametrize(("step", "part"), [(1, "2"), (W, ""), (W + 1, "0")])
+def test_another_part_is_found(record, tuning, step, part):
+    row = next(row for row in record.steps if row["chain"] == "1" and row["step"] == str(step))
+    row["part"] = "1" if row["part"] == part else part
+    (found, *_) = told(record, tuning)
+    assert found.startswith(f"chain 1, step {step}: part")
+
+
+@pytest.mark.parametrize("step", [0, 2, 3, W, W + 1, W + SETTLING + 1])
+def test_another_phase_is_found(record, tuning, step):
+    row = next(row for row in record.samples if row["chain"] == "1" and row["step"] == str(step))
+    honest, row["phase"] = row["phase"], "settling" if row["phase"] != "settling" else "sampling"
+    assert told(record, tuning) == [
+        f"chain 1, step {step}: the sample's phase: the export has {row['phase']}, expected {honest}"
+    ]
+
+
+def test_steps_after_the_warm_up_need_its_choice(record):
+    found = told(record, None)
+    assert f"chain 0, step {W + 1}: the step: the export has one, expected none: the last step is {W} until" in found[0]
+
+
+def cut(record: Record, last: int, *chains: str) -> None:
+    """Let chains, or all of them, end with this step."""
+    for rows in (record.steps, record.votes, record.samples):
+        rows[:] = [row for row in rows if (chains and row["chain"] not in chains) or int(row["step"]) <= last]
+
+
+def test_a_record_from_the_middle_of_the_warm_up_replays_without_a_choice(record):
+    cut(record, W)
+    cut(record, W - 4, "1")
+    assert told(record, None) == []
+
+
+def test_a_choice_before_every_chain_has_ended_the_warm_up_is_found(record, tuning):
+    cut(record, W)
+    cut(record, W - 4, "1")
+    (found,) = told(record, tuning)
+    assert found.endswith("none: 4 steps are not decided")
+
+
+def test_a_warm_up_that_was_ended_early_goes_on_with_the_recipes_length():
+    record = make_record(chosen=Chosen(5), **CHANGES)
+    cut(record, 4, "1")
+    ended = ended_early(RECIPE_OF_IT, "2026-11-23T04:00:00.000+00:00")
+    assert told(record, ended) == []
+    assert told(record, ended | {"length": 9}) == ["tuning.json: length: the export has 9, expected 5"]
+
+
+def test_with_too_few_votes_the_middle_is_taken():
+    few = parse_recipe(RECIPE | CHANGES | {"kernel": WALK | {"warm_up": WARM_UP | {"steps": 2}}})
+    steps = [step for step in warm_up_steps(HONEST) if step.step <= 2]
+    assert (tuned(few, steps)["length"], tuned(few, steps)["because"]) == (
+        3,
+        "the middle of the grid: too little to choose by",
+    )
+
+
+def test_objects_that_do_not_differ_in_any_property_say_nothing(record):
+    alike = [
+        WarmUpStep(each.chain, each.step, each.votes, each.votes_for, ("a cat", ""), ("a cat", ""), accepted=True)
+        for each in warm_up_steps(record)
+    ]
+    assert tuned(RECIPE_OF_IT, alike)["length"] == 3
+
+
+@pytest.mark.parametrize("constant", [0.4423, 2.5, -1e6 / 7])
+def test_a_property_that_never_changes_has_no_say(constant):
+    """Not even by the rounding of its spread."""
+    rng = np.random.default_rng(1)
+    before, after = rng.integers(2, 9, 400), rng.integers(2, 9, 400)
+    same = np.full(400, constant)
+    votes, part = np.ones(400, int), rng.integers(0, 3, 400)
+    columns = [np.stack(each, axis=1) for each in ((before, same), (after, same * (1 + 1e-14)))]
+    with_it = trials((1, 3, 9), part, votes, votes, *columns)
+    without = trials((1, 3, 9), part, votes, votes, before[:, None], after[:, None])
+    assert [each.jump_per_vote for each in with_it] == pytest.approx([each.jump_per_vote for each in without])
+    assert not says_too_little(with_it)
+
+
+def test_a_column_of_phases_that_nobody_declared_is_found():
+    record = make_record()
+    record.samples[3]["phase"] = "burn-in"
+    assert told(record, None) == [
+        f"chain {record.samples[3]['chain']}, step {record.samples[3]['step']}: the sample's phase: "
+        "the export has burn-in, expected sampling"
+    ]
+
+
+def test_tuning_without_a_warm_up_is_found():
+    assert told(make_record(), TUNING) == [
+        "tuning.json: the file: the export has one, expected none: the recipe has no warm-up"
+    ]
+
+
+ENDED = TUNING | {"because": "the warm-up was ended early"}
+
+
+@pytest.mark.parametrize("tuning", [[], {}, ENDED, ENDED | {"ended_at": None}, TUNING | {"rule_version": 2}])
+def test_a_file_that_is_none_is_refused(record, tuning):
+    with pytest.raises(RecordError, match="cannot be read"):
+        told(record, tuning)
