@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sampler import Chosen, Mixture, Proposal, exact, marginal_acceptance, parse_recipe
 from sampler.kernels.inner_chain import after_steps
@@ -19,6 +20,7 @@ from sampler.kernels.tilted import TiltedWalk
 from sampler.kernels.walk import WalkKernel
 from tests.sampler.kernels.test_walk import EXACT, LENGTHS, WRONG, space
 from tests.support.catalogs import LOPSIDED
+from tests.support.kernels import LEAST_P_VALUE
 from tests.support.outcomes import law_of
 
 NAMES = ("synthetic", "lopsided", "texts", "molecules")
@@ -128,6 +130,20 @@ def test_the_mean_tilt_in_every_part_is_found_out(name):
 
     parts = [WalkKernel(small.first, 2), *(MeanTilt(small.first, 2, tilt, mean) for tilt in tilts)]
     assert imbalance(small, Mixture(SHARES, parts)) > WRONG
+
+
+@pytest.mark.parametrize("walk", [TiltedWalk, WithoutInnerRatio])
+def test_a_long_pulled_walk_ends_where_its_law_says(walk):
+    """Chi-square over 20,000 walks of 40 moves from one state; the walk without the inner base ratio must fail."""
+    small, length, draws = space("synthetic"), 40, 20_000
+    tilt = tilt_of(small, 1)
+    rng, kernel = np.random.default_rng(16), walk(small.first, length, tilt)
+    proposals = [kernel.propose(rng, 0) for _ in range(draws)]
+    pulled = small.log_p0 + np.array([tilt(state) for state in small.states]) * UNIT
+    expected = draws * exact.walk_law(pulled, small.law(small.first), length)[0]
+    ends = np.bincount([proposal.state for proposal in proposals], minlength=len(small.states))
+    assert (stats.chisquare(ends, expected).pvalue > LEAST_P_VALUE) == (walk is TiltedWalk)
+    assert {round(each.log_r0 / UNIT) for each in proposals if each.state == 3} == {tilt(0) - tilt(3)}
 
 
 TEXTS = ("a", "a cat", "two cats sat", "it was a dark and stormy night. It rained", "Why?")
