@@ -10,10 +10,12 @@ is worth, less one standard error, because a few great jumps make a mean that is
 win enough of their votes, the longest is taken that comes close to the largest jump:
 
 * one step's jump does not see what the next step takes back, and a shorter walk takes more back;
-* where the proposal hardly ever wins, a chain stands still for long, and careless votes move it like careful ones.
+* where the proposal hardly ever wins, a chain stands still for long, and careless votes move it like careful ones;
+* where a single move goes nearly half as far as the longest walk, as with kernels that often draw anew, a walk has
+  little to give, and one that goes on after it has come most of the way only asks about pairs farther apart.
 
-With the numbers below and 1,000 votes, the choice costs 1.0 to 1.51 times the best length of the grid on the spaces of
-`tests/benchmarks/votes_per_sample.py`; with 300 votes up to 2.04 times.
+With the numbers below and 1,000 votes, the choice costs 1.00 to 1.48 times the best length of the grid on the spaces of
+`tests/benchmarks/votes_per_sample.py`; with 300 votes up to 1.92 times.
 """
 
 from __future__ import annotations
@@ -31,10 +33,12 @@ Length = TypeVar("Length", int, float)
 
 FEWEST_VOTES = 100
 """With fewer counted votes in the warm-up, the middle of the grid is taken."""
-LEAST_SHARE_WON = 0.18
+LEAST_SHARE_WON = 0.185
 """A length that wins fewer of its votes is left out; if that leaves none, the shortest is taken."""
-CLOSE = 0.8
+CLOSE = 0.85
 """A length is as good as the best if it moves at least this share of the best one's jump."""
+FAR_AT_ONCE, MOST_OF_THE_WAY = 0.45, 0.65
+"""If the shortest length reaches the first share, lengths beyond the first to reach the second are left out."""
 _STANDARD_ERRORS = 1
 _ROUNDING = 1e-9
 
@@ -50,6 +54,8 @@ class Trial(Generic[Length]):
         votes_for: how many of them were for the proposal.
         jump_per_vote: the squared jump per vote of the property that is slowest by `sure_jump_per_vote`.
         sure_jump_per_vote: the same less a standard error, that of a ratio of sums over steps, linearised.
+        reach: the mean squared distance from the state to its proposals, as a share of the largest of all lengths, of
+            the property for which that is least; None if no property has changed.
     """
 
     length: Length
@@ -58,6 +64,7 @@ class Trial(Generic[Length]):
     votes_for: int
     jump_per_vote: float
     sure_jump_per_vote: float
+    reach: float | None
 
     @property
     def share_won(self) -> float | None:
@@ -71,6 +78,7 @@ def trials(
     votes: npt.ArrayLike,
     votes_for: npt.ArrayLike,
     before: npt.ArrayLike,
+    proposed: npt.ArrayLike,
     after: npt.ArrayLike,
 ) -> tuple[Trial[Length], ...]:
     """Return what each length of the grid did.
@@ -81,17 +89,22 @@ def trials(
         votes: counted votes; shape (steps,).
         votes_for: of them for the proposal; shape (steps,).
         before: properties of the state before the step; shape (steps, k).
-        after: the same of the state after it. A property that never changes is left out.
+        proposed, after: the same of its proposal, and of the state after it. A property that never changes is left out.
 
     Raises:
         ValueError: the shapes do not fit together.
     """
     places, cast, won = (np.asarray(values, dtype=np.int64) for values in (drawn, votes, votes_for))
-    jumps = _squared_jumps(np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64))
-    if not places.shape == cast.shape == won.shape == jumps.shape[:1]:
-        raise ValueError("drawn, votes, votes_for, before and after must have one row a step")
+    states, proposals, ends = (np.asarray(values, dtype=np.float64) for values in (before, proposed, after))
+    if not places.shape == cast.shape == won.shape == states.shape[:1] == proposals.shape[:1] == ends.shape[:1]:
+        raise ValueError("drawn, votes, votes_for, before, proposed and after must have one row a step")
+    spread = _spread(states, proposals, ends)
+    varies = spread > 0
+    jumps, distances = (np.square((there - states)[:, varies] / spread[varies]) for there in (ends, proposals))
     rows = [places == place for place in range(len(grid))]
-    return tuple(_trial(length, cast[at], won[at], jumps[at]) for length, at in zip(grid, rows, strict=True))
+    reaches = _reaches([distances[at] for at in rows])
+    found = zip(grid, rows, reaches, strict=True)
+    return tuple(_trial(length, cast[at], won[at], jumps[at], reach) for length, at, reach in found)
 
 
 def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
@@ -104,7 +117,8 @@ def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
     """
     if says_too_little(tried):
         return tried[len(tried) // 2].length
-    winning = [trial for trial in tried if (trial.share_won or 0) >= LEAST_SHARE_WON] or tried[:1]
+    useful = tried[: _first_far_enough(tried) + 1]
+    winning = [trial for trial in useful if (trial.share_won or 0) >= LEAST_SHARE_WON] or tried[:1]
     largest = max(trial.sure_jump_per_vote for trial in winning)
     close = [trial for trial in winning if trial.sure_jump_per_vote >= min(CLOSE * largest, largest)]
     return close[-1].length
@@ -115,19 +129,36 @@ def says_too_little(tried: Sequence[Trial[Length]]) -> bool:
     return sum(trial.votes for trial in tried) < FEWEST_VOTES or not any(trial.jump_per_vote for trial in tried)
 
 
-def _trial(length: Length, votes: IntArray, votes_for: IntArray, jumps: FloatArray) -> Trial[Length]:
+def _first_far_enough(tried: Sequence[Trial[Length]]) -> int:
+    """Return the place of the first length that goes most of the way, where a single move goes far; else the last."""
+    reaches = [trial.reach or 0.0 for trial in tried]
+    is_far = [reaches[0] >= FAR_AT_ONCE and reach >= MOST_OF_THE_WAY for reach in reaches]
+    return is_far.index(True) if True in is_far else len(tried) - 1
+
+
+def _trial(
+    length: Length, votes: IntArray, votes_for: IntArray, jumps: FloatArray, reach: float | None
+) -> Trial[Length]:
     cast = int(votes.sum())
     per_vote = jumps.sum(axis=0) / max(cast, 1)
     error = np.sqrt(((jumps - per_vote * votes[:, None]) ** 2).sum(axis=0)) / max(cast, 1)
     sure = per_vote - _STANDARD_ERRORS * error
     slowest = int(np.argmin(sure)) if len(sure) else None
     found = (0.0, 0.0) if slowest is None else (float(per_vote[slowest]), float(sure[slowest]))
-    return Trial(length, len(votes), cast, int(votes_for.sum()), *found)
+    return Trial(length, len(votes), cast, int(votes_for.sum()), *found, reach)
 
 
-def _squared_jumps(before: FloatArray, after: FloatArray) -> FloatArray:
-    states = np.concatenate([before, after])
-    spread = states.std(axis=0)
+def _spread(states: FloatArray, proposals: FloatArray, ends: FloatArray) -> FloatArray:
+    """Return the standard deviation of each property over all states; 0 where it does not vary, or is unknown."""
+    visited = np.concatenate([states, ends])
+    spread = visited.std(axis=0)
     # The spread of one number, again and again, is rounding, and so is what differs in the last digits only.
-    varies = spread > _ROUNDING * np.abs(states).max(axis=0, initial=0)
-    return np.asarray(((after[:, varies] - before[:, varies]) / spread[varies]) ** 2)
+    varies = spread > _ROUNDING * np.abs(visited).max(axis=0, initial=0)
+    return np.where(varies & np.isfinite(proposals).all(axis=0), spread, 0.0)
+
+
+def _reaches(distances: Sequence[FloatArray]) -> list[float | None]:
+    means = np.array([rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1]) for rows in distances])
+    largest = means.max(axis=0)
+    means, largest = means[:, largest > 0], largest[largest > 0]
+    return [float(share.min()) if len(share) else None for share in means / largest]

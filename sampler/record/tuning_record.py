@@ -14,7 +14,17 @@ from sampler.acceptance import Verdict
 from sampler.kernels.surrogates import UNIT, Surrogate, WarmUpVotes, features_of, surrogates_for
 from sampler.kernels.surrogates import VERSION as FEATURES_VERSION
 from sampler.kernels.surrogates.surrogate import BAND, TAUS
-from sampler.kernels.tuning import CLOSE, FEWEST_VOTES, LEAST_SHARE_WON, Trial, chosen_length, says_too_little, trials
+from sampler.kernels.tuning import (
+    CLOSE,
+    FAR_AT_ONCE,
+    FEWEST_VOTES,
+    LEAST_SHARE_WON,
+    MOST_OF_THE_WAY,
+    Trial,
+    chosen_length,
+    says_too_little,
+    trials,
+)
 from sampler.kernels.warm_up import Chosen, WarmUp
 from sampler.objects.properties import measure_of
 from sampler.recipe import Recipe
@@ -23,10 +33,11 @@ from sampler.record.check_chain import Difference, Row, StepKey, step_key
 
 RULE_VERSION = SURROGATES_VERSION = 1
 RULE = (
-    f"Of the lengths with at least {LEAST_SHARE_WON:.0%} of their votes for the proposal, the longest whose squared "
+    f"Of the lengths with at least {LEAST_SHARE_WON:.1%} of their votes for the proposal, the longest whose squared "
     f"jump per vote is at least {CLOSE:.0%} of the largest. The jump is that of the slowest property, in units of its "
-    f"spread, less one standard error. The middle length if there are fewer than {FEWEST_VOTES} votes, or if no "
-    "property has changed."
+    f"spread, less one standard error. If the proposals of the shortest length lie at least {FAR_AT_ONCE:.0%} as far, "
+    f"squared, as those of the length that goes farthest, lengths beyond the first that goes {MOST_OF_THE_WAY:.0%} as "
+    f"far are left out. The middle length if there are fewer than {FEWEST_VOTES} votes, or if no property has changed."
 )
 TUNED, MIDDLE, ENDED = (
     "chosen by the rule",
@@ -98,6 +109,7 @@ def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
         [each.votes for each in steps],
         [each.votes_for for each in steps],
         [properties(each.before) for each in steps],
+        [properties(each.proposal) for each in steps],
         [properties(each.after) for each in steps],
     )
     because = MIDDLE if says_too_little(tried) else TUNED

@@ -176,10 +176,10 @@ def _warm_up(rng: np.random.Generator, space: FiniteSpace, ends: Matrix, votes: 
         # With one vote and base ratio 1 a step is accepted if and only if the vote is for the proposal.
         is_for = asked & (rng.random(CHAINS) < 1 / (1 + np.exp(space.score[at] - space.score[proposal])))
         after = np.where(is_for, proposal, at)
-        columns.append((drawn, asked, is_for, at, after))
+        columns.append((drawn, asked, is_for, at, proposal, after))
         at, cast = after, cast + int(asked.sum())
-    drawn, asked, is_for, before, after = map(np.concatenate, zip(*columns, strict=True))
-    tried = trials(range(len(space.grid)), drawn, asked, is_for, space.properties[before], space.properties[after])
+    drawn, asked, is_for, *places = map(np.concatenate, zip(*columns, strict=True))
+    tried = trials(range(len(space.grid)), drawn, asked, is_for, *(space.properties[place] for place in places))
     return chosen_length(tried)
 
 

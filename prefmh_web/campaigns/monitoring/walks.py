@@ -25,6 +25,7 @@ class TriedLength:
     Args:
         won_percent: votes for the proposal; None without votes.
         distance_percent: how far a vote moved the chains, compared with the length that moved them furthest.
+        reach_percent: how far its proposals lay, compared with the length whose proposals lay furthest.
     """
 
     length: int
@@ -32,6 +33,7 @@ class TriedLength:
     votes: int
     won_percent: int | None
     distance_percent: int | None
+    reach_percent: int | None
     is_chosen: bool
 
 
@@ -153,6 +155,7 @@ def _tried(trials: Sequence[dict[str, Any]], length: int | None) -> list[TriedLe
             votes=trial["votes"],
             won_percent=None if trial["share_won"] is None else round(100 * trial["share_won"]),
             distance_percent=round(100 * trial["jump_per_vote"] / furthest) if furthest else None,
+            reach_percent=None if trial["reach"] is None else round(100 * trial["reach"]),
             is_chosen=trial["length"] == length,
         )
         for trial in trials

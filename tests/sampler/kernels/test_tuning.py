@@ -14,20 +14,32 @@ def warm_up(jumps, votes_each=200, seed=1, share_moved=(0.5, 0.4, 0.3)):
     drawn = np.repeat(np.arange(len(GRID)), votes_each)
     won = rng.random(len(drawn)) < np.array(share_moved)[drawn]
     before = rng.standard_normal((len(drawn), 1))
-    moved = np.array(jumps)[drawn] * rng.choice([-1, 1], len(drawn)) * won
-    return trials(GRID, drawn, np.ones(len(drawn), dtype=int), won, before, before + moved[:, None])
+    proposed = before + (np.array(jumps)[drawn] * rng.choice([-1, 1], len(drawn)))[:, None]
+    after = np.where(won[:, None], proposed, before)
+    return trials(GRID, drawn, np.ones(len(drawn), dtype=int), won, before, proposed, after)
 
 
 def test_the_length_that_moves_most_per_vote_is_chosen():
     assert chosen_length(warm_up((0.1, 1.0, 0.3))) == 16
     assert chosen_length(warm_up((1.0, 0.3, 0.1))) == 1
+    assert chosen_length(warm_up((0.1, 0.3, 1.0))) == 256
+
+
+def test_where_a_single_move_goes_far_a_walk_stops_when_it_has_come_most_of_the_way():
+    """Squared, the three go 49 %, 81 % and all of the way; then 36 %, 81 % and all of it."""
+    share_moved = (0.3, 0.3, 0.3)
+    found = warm_up((0.7, 0.9, 1.0), share_moved=share_moved)
+    assert [trial.reach for trial in found] == pytest.approx([0.49, 0.81, 1.0])
+    assert chosen_length(found) == 16
+    assert chosen_length(warm_up((0.6, 0.9, 1.0), share_moved=share_moved)) == 256
+    assert chosen_length(warm_up((0.9, 0.9, 1.0), share_moved=share_moved)) == 1
 
 
 def test_a_few_great_jumps_do_not_make_a_length():
     steps, rng = 300, np.random.default_rng(4)
     drawn, ones = np.repeat([0, 1], steps), np.ones(2 * steps, dtype=int)
     few = np.concatenate([rng.choice([-1.0, 1.0], steps), np.where(np.arange(steps) == 7, 20.0, 0.0)])
-    found = trials((1, 16), drawn, ones, ones, np.zeros((2 * steps, 1)), few[:, None])
+    found = trials((1, 16), drawn, ones, ones, np.zeros((2 * steps, 1)), few[:, None], few[:, None])
     assert found[1].jump_per_vote > found[0].jump_per_vote
     assert chosen_length(found) == 1
 
@@ -48,44 +60,50 @@ def test_the_property_that_moves_least_counts():
     sign = np.where(np.arange(steps) // 2 % 2, 1.0, -1.0)
     # The first length moves one property far and the other hardly; the second both a little.
     after = np.stack([np.where(drawn == 0, 5.0, 1.0) * sign, np.where(drawn == 0, 0.01, 1.0) * sign], axis=1)
-    assert chosen_length(trials((1, 16), drawn, votes, votes, np.zeros((steps, 2)), after)) == 16
+    assert chosen_length(trials((1, 16), drawn, votes, votes, np.zeros((steps, 2)), after, after)) == 16
 
 
 def test_units_do_not_matter():
     rng = np.random.default_rng(2)
     drawn, votes = rng.integers(3, size=400), np.ones(400, dtype=int)
-    before, after = rng.standard_normal((2, 400, 2))
-    metres = trials(GRID, drawn, votes, votes, before, after)
-    other = trials(GRID, drawn, votes, votes, before * [1000, 1], after * [1000, 1])
-    assert [trial.jump_per_vote for trial in other] == pytest.approx([trial.jump_per_vote for trial in metres])
+    states = rng.standard_normal((3, 400, 2))
+    metres, other = (trials(GRID, drawn, votes, votes, *(states * unit)) for unit in ([1, 1], [1000, 1]))
+    for one, same in zip(metres, other, strict=True):
+        assert (one.jump_per_vote, one.reach) == pytest.approx((same.jump_per_vote, same.reach))
 
 
 def test_of_lengths_that_move_alike_the_longest_is_taken():
     drawn = np.tile([0, 1, 2], 100)
     after = np.repeat(np.where(np.arange(100) % 2, 1.0, -1.0), 3)[:, None]
+    proposed = after * np.array([0.5, 1, 2])[drawn][:, None]
     ones = np.ones(300, dtype=int)
-    assert chosen_length(trials(GRID, drawn, ones, ones, np.zeros((300, 1)), after)) == 256
+    assert chosen_length(trials(GRID, drawn, ones, ones, np.zeros((300, 1)), proposed, after)) == 256
 
 
 @pytest.mark.parametrize(("votes", "chosen"), [(FEWEST_VOTES - 1, 16), (FEWEST_VOTES, 1)])
 def test_with_few_votes_the_middle_of_the_grid_is_kept(votes, chosen):
     after = np.where(np.arange(votes) % 2, 1.0, -1.0)[:, None]
     ones = np.ones(votes, dtype=int)
-    assert chosen_length(trials(GRID, np.zeros(votes, dtype=int), ones, ones, np.zeros((votes, 1)), after)) == chosen
+    found = trials(GRID, np.zeros(votes, dtype=int), ones, ones, np.zeros((votes, 1)), after, after)
+    assert chosen_length(found) == chosen
 
 
 def test_what_each_length_did_is_counted():
-    found = trials(GRID, [0, 0, 1, 2], [1, 2, 0, 4], [1, 0, 0, 1], np.zeros((4, 1)), [[1.0], [0.0], [0.0], [-1.0]])
+    proposed, after = [[1.0], [3.0], [0.0], [-1.0]], [[1.0], [0.0], [0.0], [-1.0]]
+    found = trials(GRID, [0, 0, 1, 2], [1, 2, 0, 4], [1, 0, 0, 1], np.zeros((4, 1)), proposed, after)
     assert [(trial.steps, trial.votes, trial.votes_for) for trial in found] == [(2, 3, 1), (1, 0, 0), (1, 4, 1)]
     assert [trial.share_won for trial in found] == [1 / 3, None, 0.25]
     assert found[1].jump_per_vote == 0
+    # Proposals at 1 and 3, at 0, at -1: squared and averaged 5, 0 and 1.
+    assert [trial.reach for trial in found] == pytest.approx([1, 0, 0.2])
 
 
 def test_objects_without_properties_give_no_jump():
-    found = trials(GRID, [0, 1], [1, 1], [1, 1], np.zeros((2, 0)), np.zeros((2, 0)))
-    assert {trial.jump_per_vote for trial in found} == {0.0}
+    nothing = np.zeros((2, 0))
+    found = trials(GRID, [0, 1], [1, 1], [1, 1], nothing, nothing, nothing)
+    assert {(trial.jump_per_vote, trial.reach) for trial in found} == {(0.0, None)}
 
 
 def test_rows_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match="one row a step"):
-        trials(GRID, [0, 1], [1], [1], np.zeros((2, 1)), np.zeros((2, 1)))
+        trials(GRID, [0, 1], [1], [1], *np.zeros((3, 2, 1)))

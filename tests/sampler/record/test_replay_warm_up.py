@@ -82,7 +82,7 @@ def test_a_record_that_walked_otherwise_than_chosen_is_found(tuning):
     assert all(line.startswith("chain") for line in found)
 
 
-@pytest.mark.parametrize("count", ["steps", "votes", "votes_for", "jump_per_vote", "share_won"])
+@pytest.mark.parametrize("count", ["steps", "votes", "votes_for", "jump_per_vote", "share_won", "reach"])
 def test_another_count_is_found(record, tuning, count):
     trial = tuning["trials"][1]
     trial[count] += 1
@@ -181,9 +181,9 @@ def test_a_property_that_never_changes_has_no_say(constant):
     before, after = rng.integers(2, 9, 400), rng.integers(2, 9, 400)
     same = np.full(400, constant)
     votes, part = np.ones(400, int), rng.integers(0, 3, 400)
-    columns = [np.stack(each, axis=1) for each in ((before, same), (after, same * (1 + 1e-14)))]
+    columns = [np.stack(each, axis=1) for each in ((before, same), (after, same), (after, same * (1 + 1e-14)))]
     with_it = trials((1, 3, 9), part, votes, votes, *columns)
-    without = trials((1, 3, 9), part, votes, votes, before[:, None], after[:, None])
+    without = trials((1, 3, 9), part, votes, votes, before[:, None], after[:, None], after[:, None])
     assert [each.jump_per_vote for each in with_it] == pytest.approx([each.jump_per_vote for each in without])
     assert not says_too_little(with_it)
 
