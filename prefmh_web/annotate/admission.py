@@ -1,4 +1,8 @@
-"""Which annotator a session is, in each campaign it has joined; joining, and being shown out."""
+"""Which annotator a session is, in each campaign it has joined; joining, and being shown out.
+
+Where a platform sends people, who they are is told by their id, and a session only remembers it: the same id is the
+same annotator in every browser, and another id in the same browser is somebody else.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +11,10 @@ from typing import Any
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 
-from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
+from prefmh_web.participants import joining
+from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants.recruiting import terms_of
 
 _KEY = "annotator_in_{}"
 _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
@@ -36,38 +43,80 @@ def annotator_by(session: SessionBase, token: str) -> Annotator | None:
     return annotator_in(session, invitation.campaign_id) if invitation else None
 
 
-def demand_admission(session: SessionBase, invitation: Invitation) -> Annotator | None:
-    """Return who this session is already in the invitation's campaign, None if it may join.
+def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Annotator | None:
+    """Return who somebody is already in the invitation's campaign, None if they may join.
+
+    Args:
+        arrival: who the platform's link says they are.
 
     Raises:
-        NotAdmitted: its access was withdrawn, or the link is revoked or used up.
+        NotAdmitted: their access was withdrawn, the link is revoked or used up, or a platform sends the people of this
+            campaign and has not sent this one.
     """
-    annotator = _joined(session, invitation.campaign_id)
+    campaign = invitation.campaign
+    annotator = joining.annotator_of(campaign, arrival) if arrival else _joined(session, campaign.pk)
     if annotator and annotator.removed_at:
         raise NotAdmitted("The researcher has removed you from this campaign. Your votes are kept.")
-    if annotator is None and invitation.revoked_at:
+    if annotator is None:
+        _demand_open(invitation, arrival)
+    return annotator
+
+
+def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
+    if invitation.revoked_at:
         raise NotAdmitted("This link is closed. If you still want to vote, ask the researcher for a new one.")
-    if annotator is None and invitation.is_single_use and invitation.annotators.exists():
+    if invitation.is_single_use and invitation.annotators.exists():
         raise NotAdmitted(
             "This link is for one person and has been used already. Ask the researcher for your own link."
         )
-    return annotator
+    recruiter = terms_of(invitation.campaign).recruiter
+    if recruiter.knows_people and arrival is None:
+        raise NotAdmitted(
+            f"The address has no {recruiter.person}. Open the study again with the link that you were given."
+        )
 
 
-def join(session: SessionBase, invitation: Invitation) -> Annotator:
+def join(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Annotator:
     """Make the session an annotator of the invitation's campaign, once.
 
     Raises:
-        NotAdmitted: as `demand_admission`.
+        NotAdmitted: as `demand_admission`; or the campaign does not take people of an earlier one.
     """
     with transaction.atomic():
         # Locked: of two who open a link for one person at the same moment, one gets in.
-        locked = Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
-        annotator = demand_admission(session, locked)
-        if annotator is None:
-            annotator = Annotator.objects.create(campaign_id=locked.campaign_id, invitation=locked)
+        locked = Invitation.objects.select_for_update(no_key=True).select_related("campaign").get(pk=invitation.pk)
+        annotator = demand_admission(session, locked, arrival)
+        if arrival:
+            annotator = _sent(locked, arrival)
+        elif annotator is None:
+            annotator = _new(locked)
     session[_KEY.format(locked.campaign_id)] = annotator.pk
     return annotator
+
+
+def _sent(invitation: Invitation, arrival: Arrival) -> Annotator:
+    try:
+        return joining.annotator_for(
+            invitation.campaign,
+            arrival,
+            make=lambda: _new(invitation),
+        )
+    except joining.TookPart as reason:
+        raise NotAdmitted(
+            "You have taken part in an earlier study of this researcher, and this one is for other people. "
+            "Please return your place."
+        ) from reason
+
+
+def _new(invitation: Invitation) -> Annotator:
+    return Annotator.objects.create(campaign_id=invitation.campaign_id, invitation=invitation)
+
+
+def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:
+    """Forget who a session is in a campaign, unless that is the person who arrives now."""
+    joined = _joined(session, campaign.pk)
+    if joined and joined != joining.annotator_of(campaign, arrival):
+        del session[_KEY.format(campaign.pk)]
 
 
 def is_annotator(session: Mapping[str, Any], annotator: Annotator) -> bool:

@@ -121,8 +121,8 @@ class VotingConsumer(LiveConsumer):
                 await self.send(html)
             self._sent, self.status = html, screen.visit.campaign.status
             self.says_held_up = bool(screen.context["is_held_up"]) if screen.standing == "waiting" else None
-            # Resting, people are asked again when they say so.
-            await self._wait_or_not(screen.standing not in ("pair", "resting"))
+            # Resting, people are asked again when they say so; done, never.
+            await self._wait_or_not(screen.standing not in ("pair", "resting", "done"))
 
     async def _wait_or_not(self, is_waiting: bool) -> None:
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.

@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.participants import completion
 
 
 @shared_task
@@ -10,3 +11,9 @@ def sweep_leases() -> None:
     """End the leases whose time is over, so that their pairs go to somebody else; find room nobody has noted."""
     leases.expire()
     leases.look_again_where_nobody_is_asked()
+
+
+@shared_task
+def settle_parts() -> None:
+    """Settle how the parts of people ended who have gone without looking."""
+    completion.settle_overdue()

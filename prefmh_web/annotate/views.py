@@ -7,12 +7,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web.annotate import admission
+from prefmh_web.annotate import admission, arriving
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Comparison, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import media
+from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.transport import rate_limits
 
 
@@ -23,20 +24,28 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     invitation = admission.invitation_by(token)
     if invitation is None:
         raise Http404("There is no such link.")
+    recruiter = terms_of(invitation.campaign).recruiter
+    if recruiter.knows_people and request.method != "POST" and request.GET:
+        return arriving.arrive(request, invitation, recruiter)
+    arrival = arriving.arrival_in(request, token) if recruiter.knows_people else None
     try:
         if request.method == "POST":
-            admission.join(request.session, invitation)
-            return redirect("annotate:vote", token=token)
-        admission.demand_admission(request.session, invitation)
+            admission.join(request.session, invitation, arrival)
+            return arriving.joined(token)
+        annotator = admission.demand_admission(request.session, invitation, arrival)
     except admission.NotAdmitted as reason:
         return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
-    started = started_campaign(invitation.campaign)
-    context = {
-        "campaign": invitation.campaign,
+    return render(request, "annotate/welcome.html", {**_about(invitation.campaign), "is_back": annotator is not None})
+
+
+def _about(campaign: Campaign) -> dict[str, object]:
+    started = started_campaign(campaign)
+    return {
+        "campaign": campaign,
         "questions": [judge.question for judge in started.judges],
         "nouns": started.object_kind.nouns if started.is_readable else "objects",
+        "votes_each": terms_of(campaign).votes_each,
     }
-    return render(request, "annotate/welcome.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

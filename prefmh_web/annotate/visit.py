@@ -9,6 +9,9 @@ from django.db.models import Sum
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.participants.completion import outcome_due
+from prefmh_web.participants.models import Outcome
+from prefmh_web.participants.recruiting import terms_of
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
 # when another page of this process has asked in the last second.
@@ -28,6 +31,13 @@ class Visit:
     steps: int
     is_readable: bool = True
     """False where this version of the program cannot read the campaign's setup."""
+    votes_each: int | None = None
+    """After how many votes the person's part is complete, if that is limited."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the person's part has ended; None while it goes on."""
+        return None if self.lease or not self.is_readable else outcome_due(self.annotator, self.campaign)
 
     @property
     def percent(self) -> int:
@@ -45,14 +55,23 @@ def visit_by(annotator: Annotator) -> Visit:
     campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast or 0
     if not started.is_readable:
         return Visit(campaign, annotator, None, votes, _steps_decided(campaign), steps=0, is_readable=False)
+    votes_each = terms_of(campaign).votes_each
     return Visit(
         campaign=campaign,
         annotator=annotator,
-        lease=leases.take(annotator),
+        lease=_lease_of(annotator, votes_each),
         votes=votes,
         steps_decided=_steps_decided(campaign),
         steps=started.recipe.chains * started.recipe.steps,
+        votes_each=votes_each,
     )
+
+
+def _lease_of(annotator: Annotator, votes_each: int | None) -> Lease | None:
+    if votes_each is None or (annotator.votes_cast or 0) < votes_each:
+        return leases.take(annotator)
+    # The pair on the screen may still be answered.
+    return leases.live_lease_of(annotator) if annotator.holds_a_lease else None
 
 
 def _steps_decided(campaign: Campaign) -> int:

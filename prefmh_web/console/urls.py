@@ -2,7 +2,7 @@ from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import warm_up
-from prefmh_web.console.views import campaigns, downloads, endpoints, invitations, judges, members
+from prefmh_web.console.views import campaigns, downloads, endpoints, invitations, judges, members, participants
 
 app_name = "console"
 urlpatterns = [
@@ -26,6 +26,9 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/invitations/<int:invitation_id>/revoke/", invitations.revoke, name="revoke"),
     path("campaigns/<int:campaign_id>/annotators/remove/", invitations.remove_annotator, name="remove-annotator"),
     path("campaigns/<int:campaign_id>/files/<str:filename>", downloads.download, name="download"),
+    path("campaigns/<int:campaign_id>/participants/", participants.participants, name="participants"),
+    path("campaigns/<int:campaign_id>/participants/payments.csv", participants.pay, name="payments"),
+    path("campaigns/<int:campaign_id>/participants/forget/", participants.forget, name="forget-participants"),
     path("campaigns/<int:campaign_id>/judges/try-again/", judges.try_again, name="try-again"),
     path("campaigns/<int:campaign_id>/judges/accept/", judges.accept, name="accept-model"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),

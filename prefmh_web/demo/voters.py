@@ -67,9 +67,9 @@ class Voter:
         jar = CookieJar()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
         with browser.open(self.link) as welcome:
-            page = _Fields.of(welcome.read().decode())
+            page, address = _Fields.of(welcome.read().decode()), welcome.geturl()
         form = urllib.parse.urlencode({"csrfmiddlewaretoken": page.values["csrfmiddlewaretoken"]}).encode()
-        browser.open(urllib.request.Request(self.link, form, {"Referer": self.link})).close()  # noqa: S310 - our own link
+        browser.open(urllib.request.Request(address, form, {"Referer": address})).close()  # noqa: S310 - our own link
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
     async def _vote(self, connection) -> None:
@@ -77,7 +77,7 @@ class Voter:
         if self._unanswered and self._unanswered.get("lease") == screen.values.get("lease"):
             # Sent into a connection that was dying, it was lost. Had it arrived, its key would tell the server.
             await connection.send(json.dumps(self._unanswered))
-        while screen.standing != "finished":
+        while screen.standing not in ("finished", "done"):
             message = await self._decide(screen)
             if message is not None:
                 self._unanswered = message

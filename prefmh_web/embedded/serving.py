@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.annotate.tasks import sweep_leases
+from prefmh_web.annotate.tasks import settle_parts, sweep_leases
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded.server import CannotListen, Clock, free_port, server
 from prefmh_web.embedded.tasks import run_here
@@ -106,3 +106,4 @@ def sweep_everything() -> None:
     # On the clock's own thread: a sweep that takes long delays the next one, instead of queueing up behind it.
     run_here(sweep)
     run_here(sweep_leases)
+    run_here(settle_parts)

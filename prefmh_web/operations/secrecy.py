@@ -1,4 +1,4 @@
-"""Secrets that must stand in no log: invitations, links that sign in, cookies, bearer tokens.
+"""Secrets that must stand in no log: invitations, who is sent to them, links that sign in, cookies, bearer tokens.
 
 Whoever reads a log could otherwise vote in a campaign, or be its researcher for a day. Two nets, so that neither a
 logger nor a handler of somebody else's gets by:
@@ -17,8 +17,14 @@ _NAMED = re.compile(
     # The path of an invitation, also inside another address: /join/TOKEN/vote/, next=%2Fjoin%2FTOKEN%2F
     rf"(?P<before>(?:/|%2f)join(?:/|%2f)+"
     # What is called by a telling name: sesame=..., {'sesame': ['...']}, "prefmh_session": "..."
-    r"|\b(?:sesame|prefmh_session|prefmh_csrf|csrfmiddlewaretoken|sessionid|token)(?:=|%3d|[\"']?\s*:\s*)[\[(]?b?[\"']?"
+    r"|\b(?:sesame|prefmh_session|prefmh_csrf|prefmh_arrival|csrfmiddlewaretoken|sessionid|token)(?:=|%3d|[\"']?\s*:\s*)[\[(]?b?[\"']?"
     rf"|\bbearer\s+){_VALUE}",
+    re.IGNORECASE,
+)
+# What a platform's link says of the person whom it sends: /join/TOKEN/?PROLIFIC_PID=..., also inside another address;
+# and as a server takes an address apart, {'query_string': b'PROLIFIC_PID=...'}.
+_SENT = re.compile(
+    r"(?P<before>(?:/|%2f)join(?:/|%2f)[^\s?\"'<>]*?(?:\?|%3f)|query_string[\"']?\s*[:=]\s*b?[\"']?)[^\s\"'<>]+",
     re.IGNORECASE,
 )
 # An invitation standing alone: 16 bytes in base64url, whose last letter holds two bits. A word that happens to look
@@ -28,7 +34,7 @@ _ALONE = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{21}[AQgw](?!
 
 def redacted(text: str) -> str:
     """Return a text without what lets somebody in."""
-    return _ALONE.sub(REDACTED, _NAMED.sub(rf"\g<before>{REDACTED}", text))
+    return _ALONE.sub(REDACTED, _NAMED.sub(rf"\g<before>{REDACTED}", _SENT.sub(rf"\g<before>{REDACTED}", text)))
 
 
 class SafeRecord(logging.LogRecord):

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "prefmh_web.operations",
     "prefmh_web.annotate",
     "prefmh_web.console",
+    "prefmh_web.participants",
     "prefmh_web.campaigns",
     "prefmh_web.endpoints",
     "prefmh_web.accounts",
@@ -177,6 +178,7 @@ if _engines.broker_url is not None:
     CELERY_BEAT_SCHEDULE = {
         "sweep": {"task": "prefmh_web.campaigns.tasks.sweep", **_EVERY_5_S},
         "sweep-leases": {"task": "prefmh_web.annotate.tasks.sweep_leases", **_EVERY_5_S},
+        "settle-parts": {"task": "prefmh_web.annotate.tasks.settle_parts", **_EVERY_5_S},
     }
 
 AUTHENTICATION_BACKENDS = [

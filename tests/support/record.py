@@ -41,6 +41,12 @@ def export_to(campaign: Campaign, folder: Path) -> Path:
     return path
 
 
+def everything_in(path: Path) -> str:
+    """Return the content of all files of an export, one after the other."""
+    with zipfile.ZipFile(path) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
 def assert_replay_passes(path: Path) -> str:
     """Replay an export as a stranger would; return what was printed."""
     out = io.StringIO()

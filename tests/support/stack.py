@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 
 import sampler
-from prefmh_web.annotate.tasks import sweep_leases
+from prefmh_web.annotate.tasks import settle_parts, sweep_leases
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
@@ -51,6 +51,7 @@ def sweep_everything() -> None:
     else:
         sweep.delay()
         sweep_leases.delay()
+        settle_parts.delay()
 
 
 def make_recipe(**changes) -> dict:

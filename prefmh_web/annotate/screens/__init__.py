@@ -10,6 +10,7 @@ from functools import cached_property
 from django.db import IntegrityError
 from django.template.loader import render_to_string
 
+from prefmh_web.annotate.screens.done import Done
 from prefmh_web.annotate.screens.idle import Idle
 from prefmh_web.annotate.screens.pair import Pair
 from prefmh_web.annotate.screens.screen import Response, ResponseError, Screen
@@ -17,7 +18,7 @@ from prefmh_web.annotate.visit import Visit, visit_by, visit_of
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.models import Annotator
 
-SCREENS: tuple[Screen, ...] = (Pair(), Idle())
+SCREENS: tuple[Screen, ...] = (Pair(), Done(), Idle())
 
 
 @dataclass(frozen=True)

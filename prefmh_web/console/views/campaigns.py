@@ -20,6 +20,7 @@ from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.objects import media
+from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.transport import rate_limits
 
 posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
@@ -108,7 +109,9 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
     if right >= Right.RUN and not campaign.is_draft:
         links = list(campaign.invitations.annotate(joined=Count("annotators")).order_by("pk"))
         people["links"] = links
-        people["invitation"] = next((link for link in links if link.admits_anybody), None)
+        people["invitation"] = invitation = next((link for link in links if link.admits_anybody), None)
+        people["platform"] = platform = terms_of(campaign).recruiter
+        people["link"] = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
     if right >= Right.OWN:
         people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
         people["roles"] = Membership.Role.choices

@@ -1,0 +1,55 @@
+"""A person comes by a platform's link: its parameters leave the address at once, and stay with the browser until the
+person presses the first button.
+"""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from prefmh_web.annotate import admission
+from prefmh_web.campaigns.models import Invitation
+from prefmh_web.participants import arrivals
+from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants.recruiters import Recruiter
+
+COOKIE = "prefmh_arrival"
+_SECONDS = 24 * 60 * 60
+
+
+def arrive(request: HttpRequest, invitation: Invitation, recruiter: Recruiter) -> HttpResponse:
+    """Keep what the address says of the person in their browser, and send them to the address without it."""
+    try:
+        arrival = arrivals.read(recruiter, request.GET.dict())
+    except arrivals.Preview:
+        return render(request, "annotate/preview.html")
+    except arrivals.NotFromThere as reason:
+        return render(request, "annotate/not_from_there.html", {"reason": reason, "platform": recruiter}, status=400)
+    admission.leave_unless(request.session, invitation.campaign, arrival)
+    response = redirect("annotate:welcome", token=invitation.token)
+    response.set_cookie(
+        COOKIE,
+        arrivals.sign(arrival, invitation.token),
+        max_age=_SECONDS,
+        path=_path(invitation.token),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+def arrival_in(request: HttpRequest, token: str) -> Arrival | None:
+    """Return who has come by an invitation in this browser and has not pressed the button yet."""
+    return arrivals.signed(request.COOKIES.get(COOKIE, ""), token)
+
+
+def joined(token: str) -> HttpResponse:
+    """Send somebody who has pressed the button to their pair."""
+    response = redirect("annotate:vote", token=token)
+    response.delete_cookie(COOKIE, path=_path(token), samesite="Lax")
+    return response
+
+
+def _path(token: str) -> str:
+    return reverse("annotate:welcome", args=[token])

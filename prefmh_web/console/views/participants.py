@@ -1,0 +1,73 @@
+"""The people of a campaign, for its owner: how they come, what they are paid for, and who they are."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.record import export
+from prefmh_web.console.forms.recruitment import RecruitmentForm
+from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.participants import erasure, payments, recruiting
+from prefmh_web.participants.models import Participation
+from prefmh_web.participants.recruiters import RECRUITERS
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@posts_by_user
+def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Set up how people come, and show how many have."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    recruitment = recruiting.recruitment_of(campaign)
+    posted = request.POST if request.method == "POST" else None
+    form = RecruitmentForm(posted, campaign=campaign, recruitment=recruitment)
+    if posted is not None and form.is_valid():
+        try:
+            recruiting.set_up(campaign, form.stored(), form.excluded_campaigns)
+        except NotPossible as reason:
+            return told(request, campaign, reason)
+        messages.info(request, "Saved.")
+        return redirect("console:participants", campaign_id=campaign.pk)
+    parts = Participation.objects.filter(campaign=campaign)
+    invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False).first()
+    context = {
+        "campaign": campaign,
+        "form": form,
+        "recruiters": [each for each in RECRUITERS.values() if each.help],
+        "platform": recruitment.platform,
+        "link": invitation and recruitment.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
+        "joined": parts.count(),
+        "ended": parts.exclude(outcome="").count(),
+    }
+    return render(request, "console/participants.html", context)
+
+
+@login_required
+@require_safe
+def pay(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
+    """Send payments.csv."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    response = StreamingHttpResponse(export.as_csv(payments.rows(campaign)), content_type="text/csv; charset=utf-8")
+    response["Cache-Control"] = "no-store"
+    response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{payments.NAME}"'
+    return response
+
+
+@login_required
+@require_POST
+@posts_by_user
+def forget(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Delete the ids of a finished campaign's participants."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    try:
+        count = erasure.forget(campaign)
+    except NotPossible as reason:
+        return told(request, campaign, reason)
+    messages.info(
+        request, f"The ids of {count} participant{'' if count == 1 else 's'} are deleted. The votes are kept."
+    )
+    return redirect("console:participants", campaign_id=campaign.pk)

@@ -1,0 +1,91 @@
+"""What a platform's link says of the person who opens it.
+
+It is read from the address once. The browser then keeps it, signed, until the person presses the first button; up to
+then nothing is stored, so robots and previews leave nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from django.core import signing
+
+from prefmh_web.participants.models import LONGEST_ID
+from prefmh_web.participants.recruiters import Recruiter
+
+MOST_KEPT = 1000
+"""Characters of names and values of a link's other parameters that are kept; what comes after them is left out."""
+_SALT = "prefmh_web.participants.arrivals"
+
+
+class NotFromThere(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The address does not name the person; the message says what is missing, to the person who opened it."""
+
+
+class Preview(Exception):  # noqa: N818 - not an error
+    """Somebody only looks at the study."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A person who opened a platform's link.
+
+    Args:
+        external_id: how the platform names the person.
+        session_id: how it names this visit; empty where it does not.
+        parameters: the other parameters of the link.
+    """
+
+    external_id: str
+    session_id: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(recruiter: Recruiter, query: Mapping[str, str]) -> Arrival:
+    """Read the parameters of an address.
+
+    Raises:
+        NotFromThere: the person's id is missing, empty, too long, or the platform has not filled it in.
+        Preview: the platform only shows the study.
+    """
+    if recruiter.preview and query.get(recruiter.preview[0]) == recruiter.preview[1]:
+        raise Preview
+    for name in dict.fromkeys(filter(None, (recruiter.person, recruiter.session))):
+        _check(name, query.get(name, ""), recruiter)
+    others = {name: value for name, value in query.items() if name not in (recruiter.person, recruiter.session)}
+    session = query.get(recruiter.session, "") if recruiter.session else ""
+    return Arrival(query[recruiter.person], session, _as_many_as_fit(others))
+
+
+def sign(arrival: Arrival, token: str) -> str:
+    """Return an arrival as text that only this server can have written, for one invitation."""
+    return signing.dumps(asdict(arrival), salt=f"{_SALT}:{token}", compress=True)
+
+
+def signed(text: str, token: str) -> Arrival | None:
+    """Return what `sign` was given; None for anything else."""
+    try:
+        return Arrival(**signing.loads(text, salt=f"{_SALT}:{token}"))
+    except (signing.BadSignature, TypeError):
+        return None
+
+
+def _check(name: str, value: str, recruiter: Recruiter) -> None:
+    if not value:
+        raise NotFromThere(f"The link has no {name}.")
+    if value == recruiter.parameters.get(name):
+        raise NotFromThere(f"The link has {value} in place of your {name}.")
+    if len(value) > LONGEST_ID or not value.isprintable():
+        raise NotFromThere(f"The {name} in the link is longer than {LONGEST_ID} characters, or cannot be read.")
+
+
+def _as_many_as_fit(parameters: Mapping[str, str]) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    left = MOST_KEPT
+    for name, value in parameters.items():
+        left -= len(name) + len(value)
+        if left < 0:
+            break
+        kept[name] = value
+    return kept

@@ -1,0 +1,19 @@
+"""Prolific."""
+
+from prefmh_web.participants.recruiters.recruiter import Recruiter
+
+PROLIFIC = Recruiter(
+    name="prolific",
+    title="Prolific",
+    person="PROLIFIC_PID",
+    session="SESSION_ID",
+    parameters={
+        "PROLIFIC_PID": "{{%PROLIFIC_PID%}}",
+        "STUDY_ID": "{{%STUDY_ID%}}",
+        "SESSION_ID": "{{%SESSION_ID%}}",
+    },
+    way_back="https://app.prolific.com/submissions/complete?cc={code}",
+    help="Paste the link as the study's URL and choose “I'll use URL parameters”. Enter here the completion codes that "
+    "you set up in Prolific.",
+    source="docs.prolific.com, “The study object”, read on 2026-11-22",
+)

@@ -1,0 +1,82 @@
+"""Setting up how people come."""
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.participants.models import Recruitment
+from tests.security.world import browser_of
+from tests.support.recruited import recruited_campaign
+from tests.support.stack import make_draft
+
+PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
+
+
+@pytest.fixture
+def draft(researcher):
+    return make_draft(researcher)
+
+
+@pytest.fixture
+def owner(researcher):
+    return browser_of(researcher)
+
+
+def save(owner, campaign, **fields) -> str:
+    path = reverse("console:participants", args=[campaign.pk])
+    return owner.post(path, fields, follow=True).content.decode()
+
+
+def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
+    assert "Saved." in save(owner, draft, **PROLIFIC)
+    stored = Recruitment.objects.get()
+    assert (stored.recruiter, stored.votes_each) == ("prolific", 40)
+    assert stored.codes == {"completed": "C1", "nothing-left": "C2"}
+    # Left empty, it is the platform's own.
+    assert stored.way_back == "https://app.prolific.com/submissions/complete?cc={code}"
+    path = reverse("console:participants", args=[draft.pk])
+    assert "when the campaign has started" in owner.get(path).content.decode()
+    lifecycle.start(draft)
+    for address in (path, draft.get_absolute_url()):
+        page = owner.get(address).content.decode()
+        assert "Paste this link into Prolific" in page
+        assert "?PROLIFIC_PID={{%PROLIFIC_PID%}}&amp;STUDY_ID=" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"recruiter": "facebook"}, "Select a valid choice"),
+        ({"votes_each": "0"}, "greater than or equal to 1"),
+        ({"recruiter": "link", "parameter": ""}, "Enter a name of letters"),
+        ({"recruiter": "link", "parameter": "a b"}, "Enter a name of letters"),
+        ({"way_back": "javascript:alert(1)"}, "begins with https://"),
+        ({"way_back": "/relative"}, "begins with https://"),
+        ({"way_back": "https://x.example/?a={prolific}"}, "{prolific} is not known"),
+        ({"code_completed": ""}, "the address to return to has {code}"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draft, fields, message):
+    page = save(owner, draft, **PROLIFIC | fields)
+    assert message in page
+    assert not Recruitment.objects.exists()
+
+
+def test_after_start_only_codes_and_the_way_back_change(owner, researcher):
+    study = recruited_campaign(researcher, votes_each=7)
+    save(owner, study, recruiter="sona", votes_each="1", code_completed="NEW", way_back="https://x.example/{code}")
+    stored = Recruitment.objects.get()
+    assert (stored.recruiter, stored.votes_each) == ("prolific", 7)
+    assert (stored.codes["completed"], stored.way_back) == ("NEW", "https://x.example/{code}")
+
+
+def test_people_of_earlier_campaigns_can_be_left_out(owner, researcher, draft):
+    earlier = recruited_campaign(researcher, name="Earlier")
+    assert "Earlier" in owner.get(reverse("console:participants", args=[draft.pk])).content.decode()
+    save(owner, draft, **PROLIFIC, excluded=[earlier.pk])
+    assert list(Recruitment.objects.get(campaign=draft).excluded.all()) == [earlier]
+
+
+def test_a_campaign_that_started_without_recruitment_stays_open_to_all(owner, campaign):
+    save(owner, campaign, recruiter="prolific", code_completed="X")
+    assert Recruitment.objects.get().recruiter == "anybody"

@@ -1,0 +1,194 @@
+"""People sent by a platform: who they are, on which device, and what is stored of them."""
+
+import threading
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db import connections
+from django.test import Client
+
+from prefmh_web.annotate import arriving
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.participants.models import Participant, Participation
+from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path
+
+
+@pytest.fixture
+def study(researcher):
+    return recruited_campaign(researcher)
+
+
+def stored() -> list[int]:
+    return [model.objects.count() for model in (Participant, Participation, Annotator, Session)]
+
+
+def annotators() -> list[int]:
+    return list(Annotator.objects.order_by("pk").values_list("pk", flat=True))
+
+
+def test_the_address_is_cleaned_and_nothing_is_stored_before_the_first_button(study):
+    browser, path = Client(), invitation_path(study)
+    for _ in range(2):
+        answer = browser.get(path, prolific("anna"))
+        assert (answer.status_code, answer.url) == (302, path)
+        page = browser.get(path)
+        assert page.status_code == 200
+        assert "anna" not in page.content.decode()
+    assert stored() == [0, 0, 0, 0]
+    assert browser.cookies[arriving.COOKIE]["httponly"]
+    assert browser.cookies[arriving.COOKIE]["path"] == path
+    browser.post(path)
+    assert stored() == [1, 1, 1, 1]
+    part = Participation.objects.get()
+    assert (part.participant.owner, part.participant.recruiter) == (study.owner, "prolific")
+    assert part.visits == [{"session_id": "s1", "parameters": {"STUDY_ID": "study"}}]
+
+
+@pytest.mark.parametrize("lacking", ["PROLIFIC_PID", "SESSION_ID"])
+def test_a_link_without_an_id_gets_a_page_that_says_what_is_missing(study, lacking):
+    query = {name: value for name, value in prolific("anna").items() if name != lacking}
+    answer = Client().get(invitation_path(study), query)
+    assert answer.status_code == 400
+    assert f"The link has no {lacking}" in answer.content.decode()
+    assert stored() == [0, 0, 0, 0]
+
+
+def test_a_link_without_any_parameter_lets_nobody_in(study):
+    for send in (Client().get, Client().post):
+        answer = send(invitation_path(study))
+        assert answer.status_code == 403
+        assert "The address has no PROLIFIC_PID" in answer.content.decode()
+    assert stored() == [0, 0, 0, 0]
+
+
+def test_the_preview_of_mturk_stores_nothing(researcher):
+    study = recruited_campaign(researcher, "mturk-toolkit")
+    query = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": "h", "workerId": ""}
+    assert "This is a preview" in Client().get(invitation_path(study), query).content.decode()
+    assert stored() == [0, 0, 0, 0]
+
+
+def test_the_same_id_is_the_same_person_on_every_device_and_sees_the_same_pair(study):
+    laptop = arrive(study, prolific("anna"))
+    pair = pair_of(laptop, study)
+    phone = arrive(study, prolific("anna", session="s2"))
+    assert pair_of(phone, study) == pair
+    vote(phone, study)
+    assert pair_of(laptop, study) == pair_of(phone, study) != pair
+    assert len(annotators()) == 1
+    visits = Participation.objects.get().visits
+    assert [visit["session_id"] for visit in visits] == ["s1", "s2"]
+    assert Participation.objects.get().last_visit["session_id"] == "s2"
+
+
+def test_another_id_in_the_same_browser_is_another_person_at_once(study):
+    browser = arrive(study, prolific("anna"))
+    pair = pair_of(browser, study)
+    path = invitation_path(study)
+    browser.get(path, prolific("ben"))
+    # Not Anna any more, although Ben has not pressed the button yet.
+    assert browser.get(f"{path}vote/").url == path
+    browser.post(path)
+    assert pair_of(browser, study) != pair
+    assert len(annotators()) == 2
+
+
+def test_who_comes_back_with_the_same_id_goes_on(study):
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study)
+    path = invitation_path(study)
+    browser.get(path, prolific("anna", session="s2"))
+    assert "Continue" in browser.get(path).content.decode()
+    browser.post(path)
+    assert Vote.objects.get().annotator_id == annotators()[0]
+    assert len(annotators()) == 1
+
+
+def test_a_forged_cookie_is_nobody(study):
+    browser, path = Client(), invitation_path(study)
+    browser.cookies[arriving.COOKIE] = "eyJleHRlcm5hbF9pZCI6ImFubmEifQ:1x:forged"
+    assert browser.post(path).status_code == 403
+    assert stored() == [0, 0, 0, 0]
+
+
+def test_a_closed_link_lets_those_go_on_who_have_joined(study):
+    arrive(study, prolific("anna"))
+    access.revoke(study.invitations.get())
+    arrive(study, prolific("anna"))
+    stranger, path = Client(), invitation_path(study)
+    stranger.get(path, prolific("ben"))
+    assert stranger.get(path).status_code == stranger.post(path).status_code == 403
+    assert len(annotators()) == 1
+
+
+def test_a_removed_person_does_not_come_back_from_another_device(study):
+    arrive(study, prolific("anna"))
+    access.remove(Annotator.objects.get())
+    phone, path = Client(), invitation_path(study)
+    phone.get(path, prolific("anna"))
+    assert "removed you" in phone.post(path).content.decode()
+    assert len(annotators()) == 1
+
+
+def test_people_of_named_campaigns_may_not_come_again(study, researcher):
+    arrive(study, prolific("anna"))
+    second = recruited_campaign(researcher, excluded=(study,))
+    third = recruited_campaign(researcher)
+    browser, path = Client(), invitation_path(second)
+    browser.get(path, prolific("anna"))
+    answer = browser.post(path)
+    assert answer.status_code == 403
+    assert "earlier study" in answer.content.decode()
+    arrive(second, prolific("ben"))
+    arrive(third, prolific("anna"))
+    assert Participant.objects.count() == 2
+    assert Participation.objects.count() == 3
+
+
+def test_two_owners_never_share_a_participant(study, django_user_model):
+    other = recruited_campaign(django_user_model.objects.create_user("eve"), excluded=())
+    for campaign in (study, other):
+        arrive(campaign, prolific("anna"))
+    assert Participant.objects.count() == 2
+
+
+def test_of_many_pages_that_bring_one_person_at_once_all_are_that_person(study):
+    path, ready, failures = invitation_path(study), threading.Barrier(8), []
+
+    def come() -> None:
+        try:
+            browser = Client()
+            browser.get(path, prolific("anna"))
+            ready.wait()
+            assert browser.post(path).status_code == 302
+        except BaseException as failure:
+            failures.append(failure)
+            raise
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=come) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert [Participant.objects.count(), Participation.objects.count(), Annotator.objects.count()] == [1, 1, 1]
+
+
+def test_where_nobody_is_sent_parameters_of_the_address_do_nothing(campaign):
+    page = Client().get(invitation_path(campaign), prolific("anna"))
+    assert page.status_code == 200
+    assert not Participant.objects.exists()
+
+
+def test_the_numbers_of_the_record_are_annotators(study):
+    arrive(study, prolific("anna"))
+    part = Participation.objects.get()
+    assert str(part.participant) == f"participant {part.participant.pk}"
+    assert "anna" not in repr([part, part.participant])
+    lifecycle.pause(study)
+    assert pair_of(arrive(study, prolific("ben")), study) is None

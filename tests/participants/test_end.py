@@ -1,0 +1,193 @@
+"""The end of a part: after so many votes, or with the campaign; what is shown, settled and paid."""
+
+import csv
+import io
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from prefmh_web.annotate.tasks import settle_parts
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Annotator, Campaign, Membership, Vote
+from prefmh_web.participants import completion, recruiting
+from prefmh_web.participants.models import Participant, Participation
+from tests.security.world import browser_of
+from tests.support.record import everything_in, export_to
+from tests.support.recruited import CODES, WAY_BACK, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_recipe
+
+FEW = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 1, "steps": 2}
+
+
+def page_of(browser, campaign) -> str:
+    return browser.get(f"{invitation_path(campaign)}vote/").content.decode()
+
+
+def payments_of(browser, campaign) -> list[dict[str, str]]:
+    answer = browser.get(reverse("console:payments", args=[campaign.pk]))
+    text = b"".join(answer.streaming_content).decode()
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def finish(campaign) -> None:
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.FINISHED)
+
+
+def test_after_so_many_votes_the_code_and_the_way_back_are_shown(researcher):
+    study = recruited_campaign(researcher, votes_each=3)
+    browser = arrive(study, prolific("anna"))
+    assert "of 3 votes" in page_of(browser, study)
+    vote(browser, study, times=3)
+    page = page_of(browser, study)
+    assert "Your part is complete" in page
+    assert CODES["completed"] in page
+    assert 'href="https://app.prolific.com/submissions/complete?cc=C0MPLETE"' in page
+    assert Vote.objects.count() == 3
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("completed", "C0MPLETE")
+    assert part.finished_at is not None
+
+
+def test_a_pair_on_the_screen_may_still_be_answered(researcher):
+    """The vote on a second device reaches the number while the first shows a pair, which nobody takes away."""
+    study = recruited_campaign(researcher, votes_each=1)
+    browser = arrive(study, prolific("anna"))
+    pair = pair_of(browser, study)
+    # As if a vote on another device had reached the number meanwhile.
+    Annotator.objects.update(votes_cast=1)
+    assert pair_of(browser, study) == pair
+    vote(browser, study)
+    assert Vote.objects.count() == 1
+    assert "Your part is complete" in page_of(browser, study)
+
+
+def test_outcome_and_code_are_settled_once(researcher):
+    study = recruited_campaign(researcher, votes_each=1)
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study)
+    page_of(browser, study)
+    before = Participation.objects.values().get()
+    recruiting.set_up(study, {"codes": CODES | {"completed": "OTHER"}}, ())
+    phone = arrive(study, prolific("anna"))
+    assert "C0MPLETE" in page_of(phone, study)
+    assert "OTHER" not in page_of(browser, study)
+    assert Participation.objects.values().get() == before
+    # Who has not seen theirs gets the new one.
+    other = arrive(study, prolific("ben"))
+    vote(other, study)
+    assert "OTHER" in page_of(other, study)
+
+
+@pytest.mark.parametrize(("votes_each", "outcome"), [(10, "nothing-left"), (None, "completed")])
+def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, votes_each, outcome):
+    study = recruited_campaign(researcher, votes_each=votes_each, recipe=make_recipe(**FEW))
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study, times=2)
+    study.refresh_from_db()
+    assert study.status == Campaign.Status.FINISHED
+    assert CODES[outcome] in page_of(browser, study)
+    assert Participation.objects.get().outcome == outcome
+
+
+def test_parts_of_people_who_have_gone_are_settled_by_the_sweep(researcher):
+    study = recruited_campaign(researcher, votes_each=1)
+    gone, going_on = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
+    removed = arrive(study, prolific("cleo"))
+    vote(gone, study)
+    vote(removed, study)
+    pair_of(going_on, study)
+    access.remove(Annotator.objects.order_by("pk")[2])
+    settle_parts()
+    found = dict(Participation.objects.values_list("participant__external_id", "outcome"))
+    assert found == {"anna": "completed", "ben": "", "cleo": ""}
+
+
+def test_without_a_platform_everybody_sees_the_same_code(researcher):
+    study = recruited_campaign(researcher, "anybody", votes_each=1, way_back="")
+    browser = Client()
+    browser.post(invitation_path(study))
+    vote(browser, study)
+    page = page_of(browser, study)
+    assert CODES["completed"] in page
+    assert "enter it there" in page
+    assert not Participation.objects.exists()
+
+
+def test_a_campaign_without_recruitment_ends_as_before(client, researcher, campaign):
+    client.post(invitation_path(campaign))
+    finish(campaign)
+    assert "All done. Thank you!" in page_of(client, campaign)
+
+
+def test_payments_tell_the_owner_who_gave_what(researcher):
+    study = recruited_campaign(researcher, votes_each=2)
+    anna, ben = arrive(study, prolific("anna")), arrive(study, prolific("=ben()"))
+    vote(anna, study, times=2)
+    vote(ben, study)
+    arrive(study, prolific("anna", session="s9"))
+    first, second = payments_of(browser_of(researcher), study)
+    assert {name: first[name] for name in ("external_id", "session_id", "outcome", "code", "paid", "votes")} == {
+        "external_id": "anna",
+        "session_id": "s9",
+        "outcome": "completed",
+        "code": "C0MPLETE",
+        "paid": "in full",
+        "votes": "2",
+    }
+    assert first["arrived_at"] < first["finished_at"]
+    # No spreadsheet runs an id as a formula.
+    assert (second["external_id"], second["outcome"], second["votes"]) == ("'=ben()", "", "1")
+    assert second["finished_at"] == ""
+
+
+def test_only_the_owner_sees_ids(researcher, django_user_model):
+    study = recruited_campaign(researcher)
+    arrive(study, prolific("anna-id"))
+    manager = django_user_model.objects.create_user("mona")
+    access.add_member(study, "mona", Membership.Role.MANAGER)
+    for name in ("participants", "payments"):
+        assert browser_of(manager).get(reverse(f"console:{name}", args=[study.pk])).status_code == 404
+    page = browser_of(manager).get(study.get_absolute_url()).content.decode()
+    assert "anna-id" not in page
+    assert "{{%PROLIFIC_PID%}}" in page
+
+
+def test_no_file_of_the_record_names_anybody(researcher, tmp_path):
+    study = recruited_campaign(researcher, votes_each=1)
+    vote(arrive(study, prolific("anna-id", session="session-id")), study)
+    content = everything_in(export_to(study, tmp_path))
+    assert str(Annotator.objects.get().pk) in content
+    assert "anna-id" not in content
+    assert "session-id" not in content
+
+
+def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
+    study, other = (recruited_campaign(researcher, votes_each=1) for _ in range(2))
+    vote(arrive(study, prolific("anna")), study)
+    arrive(study, prolific("ben"))
+    arrive(other, prolific("ben"))
+    owner, path = browser_of(researcher), reverse("console:forget-participants", args=[study.pk])
+    assert "once the campaign is finished" in owner.post(path, follow=True).content.decode()
+    assert Participation.objects.count() == 3
+    finish(study)
+    assert "The ids of 2 participants are deleted" in owner.post(path, follow=True).content.decode()
+    # Ben takes part in another campaign still.
+    assert list(Participant.objects.values_list("external_id", flat=True)) == ["ben"]
+    assert Vote.objects.count() == 1
+    assert payments_of(owner, study) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "known", "address"),
+    [
+        (WAY_BACK, {"code": "A B&c"}, "https://app.prolific.com/submissions/complete?cc=A%20B%26c"),
+        (WAY_BACK, {"code": ""}, ""),
+        ("https://sona.example/?survey_code={session_id}", {"session_id": "7"}, "https://sona.example/?survey_code=7"),
+        ("https://x.example/", {}, "https://x.example/"),
+        ("", {"code": "1"}, ""),
+        ("https://x.example/{a}", {}, ""),
+    ],
+)
+def test_the_way_back_is_filled_in_safely_or_not_shown(template, known, address):
+    assert completion.way_back(template, known) == address

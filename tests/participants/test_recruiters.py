@@ -1,0 +1,96 @@
+"""What platforms' links say, over the registry of recruiters."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from prefmh_web.participants import arrivals
+from prefmh_web.participants.arrivals import Arrival, NotFromThere, Preview
+from prefmh_web.participants.models import LONGEST_ID, Recruitment
+from prefmh_web.participants.recruiters import ANYBODY, LINK, MTURK_TOOLKIT, PROLIFIC, RECRUITERS, SONA, recruiter_by
+
+PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.knows_people]
+each_platform = pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
+
+
+def query_of(platform) -> dict[str, str]:
+    """Return what the platform's own link has once its placeholders are filled in."""
+    return {name: f"value-of-{name}" for name in (*platform.parameters, *platform.appends)}
+
+
+@each_platform
+def test_a_filled_in_link_names_the_person(platform):
+    arrival = arrivals.read(platform, query_of(platform))
+    assert arrival.external_id == f"value-of-{platform.person}"
+    assert arrival.session_id == (f"value-of-{platform.session}" if platform.session else "")
+    others = query_of(platform).keys() - {platform.person, platform.session}
+    assert arrival.parameters == {name: f"value-of-{name}" for name in others}
+
+
+@each_platform
+def test_the_link_to_paste_has_a_placeholder_for_each_parameter(platform):
+    link = platform.link("https://study.example/join/abc/")
+    assert link.startswith("https://study.example/join/abc/")
+    assert parse_qs(urlsplit(link).query) == {name: [value] for name, value in platform.parameters.items()}
+
+
+@pytest.mark.parametrize("platform", [each for each in PLATFORMS if each.parameters], ids=lambda each: each.name)
+def test_a_link_that_the_platform_has_not_filled_in_is_refused(platform):
+    with pytest.raises(NotFromThere, match="in place of your"):
+        arrivals.read(platform, dict(platform.parameters))
+
+
+@each_platform
+@pytest.mark.parametrize("value", [None, "", "x" * (LONGEST_ID + 1), "a\nb", "\x00"])
+def test_without_a_usable_id_the_page_names_what_is_missing(platform, value):
+    query = query_of(platform) | {platform.person: value}
+    query = {name: text for name, text in query.items() if text is not None}
+    with pytest.raises(NotFromThere, match=platform.person):
+        arrivals.read(platform, query)
+
+
+def test_a_session_must_be_there_where_the_platform_has_one():
+    with pytest.raises(NotFromThere, match="SESSION_ID"):
+        arrivals.read(PROLIFIC, {"PROLIFIC_PID": "a", "STUDY_ID": "b"})
+
+
+def test_the_preview_of_mturk_is_no_visit():
+    with pytest.raises(Preview):
+        arrivals.read(MTURK_TOOLKIT, {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": "h"})
+
+
+def test_sona_has_one_code_for_the_person_and_the_visit():
+    assert arrivals.read(SONA, {"survey_code": "77"}) == Arrival("77", "77")
+
+
+def test_other_parameters_are_kept_up_to_a_stated_size():
+    query = {"person": "p", "first": "x" * 400, "second": "y" * 400, "third": "z" * 400}
+    assert arrivals.read(recruiter_by("link", "person"), query).parameters.keys() == {"first", "second"}
+
+
+def test_an_arrival_is_believed_only_as_signed_for_its_link():
+    arrival = Arrival("p", "s", {"STUDY_ID": "x"})
+    text = arrivals.sign(arrival, "token")
+    assert arrivals.signed(text, "token") == arrival
+    for forged in (text[:-1], "", "nonsense", f"x{text}"):
+        assert arrivals.signed(forged, "token") is None
+    assert arrivals.signed(text, "another") is None
+
+
+def test_a_signed_arrival_fits_into_a_cookie():
+    query = {"person": "é" * LONGEST_ID, "other": "中" * 900}
+    assert len(arrivals.sign(arrivals.read(recruiter_by("link", "person"), query), "token")) < 4000
+
+
+def test_each_recruiter_is_stored_by_its_name():
+    for name, recruiter in RECRUITERS.items():
+        assert Recruitment(recruiter=name).platform is recruiter
+        assert len(name) <= Recruitment._meta.get_field("recruiter").max_length
+    assert Recruitment(recruiter=LINK.name, parameter="pid").platform.person == "pid"
+    assert not ANYBODY.knows_people
+
+
+@each_platform
+def test_each_platform_says_how_to_use_it_and_where_that_is_written(platform):
+    assert platform.help
+    assert platform.source or platform.name == LINK.name
