@@ -88,8 +88,9 @@ class Crowd:
     async def _stay(self, seat: Seat, rng: random.Random) -> None:
         address = seat.origin.replace("http", "ws", 1) + "/ws" + seat.path
         headers = {"Cookie": seat.cookie}
-        # Compression as browsers offer it; a browser sends no pings of its own.
-        async with connect(address, origin=seat.origin, additional_headers=headers, ping_interval=None) as socket:
+        # Compression as browsers offer it; a browser sends no pings of its own. Thousands who open at once wait long.
+        options = {"open_timeout": _PATIENCE_S, "ping_interval": None}
+        async with connect(address, origin=seat.origin, additional_headers=headers, **options) as socket:
             try:
                 await self._vote(socket, rng)
             except ConnectionClosed:
