@@ -12,9 +12,11 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import joining
+from prefmh_web.participants import completion, consent, joining
 from prefmh_web.participants.arrivals import Arrival
-from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.participants.completion import End
+from prefmh_web.participants.consent import Answer
+from prefmh_web.participants.recruiting import recruitment_of, terms_of
 
 _KEY = "annotator_in_{}"
 _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
@@ -22,6 +24,18 @@ _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
 
 class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
     """This session may not join; the message says why, to the person who tries."""
+
+
+class PartEnded(Exception):  # noqa: N818 - not an error
+    """The person's part is closed: they refused, withdrew, or the researcher ended it.
+
+    Args:
+        end: what they read.
+    """
+
+    def __init__(self, end: End) -> None:
+        super().__init__("this part is closed")
+        self.end = end
 
 
 def invitation_by(token: str) -> Invitation | None:
@@ -32,9 +46,12 @@ def invitation_by(token: str) -> Invitation | None:
 
 
 def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
-    """Return who this session is in a campaign; None before joining and once access is withdrawn."""
+    """Return who this session is in a campaign; None before joining, and once their part is closed."""
     annotator = _joined(session, campaign_id)
-    return annotator if annotator and annotator.removed_at is None else None
+    if annotator is None or annotator.removed_at:
+        return None
+    was_sent = terms_of(annotator.campaign).recruiter.knows_people
+    return None if was_sent and completion.is_closed(annotator) else annotator
 
 
 def annotator_by(session: SessionBase, token: str) -> Annotator | None:
@@ -44,7 +61,9 @@ def annotator_by(session: SessionBase, token: str) -> Annotator | None:
 
 
 def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Annotator | None:
-    """Return who somebody is already in the invitation's campaign, None if they may join.
+    """Return who this session is already in the invitation's campaign, None if somebody new may be there.
+
+    Whether the person of an arrival is known is found out by `join` only: nobody learns by looking who takes part.
 
     Args:
         arrival: who the platform's link says they are.
@@ -52,14 +71,21 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
     Raises:
         NotAdmitted: their access was withdrawn, the link is revoked or used up, or a platform sends the people of this
             campaign and has not sent this one.
+        PartEnded: they were sent by a platform, and their part is closed.
     """
-    campaign = invitation.campaign
-    annotator = joining.annotator_of(campaign, arrival) if arrival else _joined(session, campaign.pk)
-    if annotator and annotator.removed_at:
-        raise NotAdmitted("The researcher has removed you from this campaign. Your votes are kept.")
-    if annotator is None:
-        _demand_open(invitation, arrival)
+    annotator = _joined(session, invitation.campaign_id)
+    if annotator:
+        _demand_part(annotator, invitation.campaign)
+    elif arrival is None:
+        _demand_open(invitation, None)
     return annotator
+
+
+def _demand_part(annotator: Annotator, campaign: Campaign) -> None:
+    if end := completion.closed_end(annotator, campaign):
+        raise PartEnded(end)
+    if annotator.removed_at:
+        raise NotAdmitted("The researcher has removed you from this campaign. Your votes are kept.")
 
 
 def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
@@ -74,33 +100,58 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
         raise NotAdmitted(
             f"The address has no {recruiter.person}. Open the study again with the link that you were given."
         )
+    if recruiter.knows_people and invitation.campaign.status == Campaign.Status.FINISHED:
+        raise NotAdmitted("This study is finished: there is nothing left to do. Please return your place.")
 
 
-def join(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Annotator:
-    """Make the session an annotator of the invitation's campaign, once.
+def join(
+    session: SessionBase, invitation: Invitation, arrival: Arrival | None = None, answer: Answer | None = None
+) -> bool:
+    """Make the session an annotator of the invitation's campaign, once; return whether they may vote.
+
+    Args:
+        arrival: who the platform's link says they are.
+        answer: to the question whether they agree, where that is asked.
 
     Raises:
         NotAdmitted: as `demand_admission`; or the campaign does not take people of an earlier one.
+        PartEnded: as `demand_admission`.
     """
     with transaction.atomic():
         # Locked: of two who open a link for one person at the same moment, one gets in.
-        locked = Invitation.objects.select_for_update(no_key=True).select_related("campaign").get(pk=invitation.pk)
-        annotator = demand_admission(session, locked, arrival)
-        if arrival:
-            annotator = _sent(locked, arrival)
-        elif annotator is None:
-            annotator = _new(locked)
-    session[_KEY.format(locked.campaign_id)] = annotator.pk
+        Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
+        annotator = _agreed(session, invitation, arrival, answer)
+    if annotator is None:
+        return False
+    session[_KEY.format(invitation.campaign_id)] = annotator.pk
+    return answer is None or answer.agrees
+
+
+def _agreed(
+    session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None
+) -> Annotator | None:
+    """Return who somebody is who joins or comes back; None if they must be asked first whether they agree."""
+    campaign, recruitment = invitation.campaign, recruitment_of(invitation.campaign)
+    known = joining.annotator_of(campaign, arrival) if arrival else _joined(session, campaign.pk)
+    # The text may have changed while they read it.
+    is_of_now = answer is not None and answer.version == consent.version_of(recruitment.consent)
+    if consent.is_needed(known, recruitment) and not is_of_now:
+        return None
+    if known and answer and answer.agrees:
+        completion.take_back_refusal(known)
+    if known:
+        _demand_part(known, campaign)
+    else:
+        _demand_open(invitation, arrival)
+    annotator = _sent(invitation, arrival) if arrival else known or _new(invitation)
+    if answer and is_of_now and not consent.note(annotator, answer):
+        completion.refuse(annotator, campaign)
     return annotator
 
 
 def _sent(invitation: Invitation, arrival: Arrival) -> Annotator:
     try:
-        return joining.annotator_for(
-            invitation.campaign,
-            arrival,
-            make=lambda: _new(invitation),
-        )
+        return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation))
     except joining.TookPart as reason:
         raise NotAdmitted(
             "You have taken part in an earlier study of this researcher, and this one is for other people. "

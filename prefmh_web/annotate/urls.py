@@ -8,5 +8,6 @@ app_name = "annotate"
 urlpatterns = [
     path("join/<str:token>/", views.welcome, name="welcome"),
     path("join/<str:token>/vote/", views.vote, name="vote"),
+    path("join/<str:token>/withdraw/", views.withdraw, name="withdraw"),
     re_path(rf"^pairs/(?P<lease>{_UUID})/(?P<side>left|right)/$", views.picture, name="picture"),
 ]

@@ -10,10 +10,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from prefmh_web.annotate import admission, arriving
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import media
-from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.participants import completion, consent
+from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from prefmh_web.transport import rate_limits
 
 
@@ -30,17 +32,28 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     arrival = arriving.arrival_in(request, token) if recruiter.knows_people else None
     try:
         if request.method == "POST":
-            admission.join(request.session, invitation, arrival)
-            return arriving.joined(token)
+            may_vote = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
+            return arriving.joined(token) if may_vote else redirect("annotate:welcome", token=token)
         annotator = admission.demand_admission(request.session, invitation, arrival)
     except admission.NotAdmitted as reason:
         return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
-    return render(request, "annotate/welcome.html", {**_about(invitation.campaign), "is_back": annotator is not None})
+    except admission.PartEnded as part:
+        return render(request, "annotate/part_ended.html", {"end": part.end, **_asked(invitation.campaign)})
+    return render(request, "annotate/welcome.html", _about(invitation.campaign, annotator))
 
 
-def _about(campaign: Campaign) -> dict[str, object]:
+def _asked(campaign: Campaign) -> dict[str, object]:
+    """Return what people are asked to agree to."""
+    text = recruitment_of(campaign).consent
+    return {"consent": rendered(text), "version": consent.version_of(text)} if text else {}
+
+
+def _about(campaign: Campaign, annotator: Annotator | None) -> dict[str, object]:
     started = started_campaign(campaign)
+    asks = consent.is_needed(annotator, recruitment_of(campaign))
     return {
+        **(_asked(campaign) if asks else {}),
+        "is_back": annotator is not None,
         "campaign": campaign,
         "questions": [judge.question for judge in started.judges],
         "nouns": started.object_kind.nouns if started.is_readable else "objects",
@@ -67,8 +80,25 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "HEAD":
         # Whoever asks only whether the page is there holds no pair.
         return HttpResponse()
+    if consent.is_needed(annotator, recruitment_of(annotator.campaign)):
+        return redirect("annotate:welcome", token=token)
     leases.wake(annotator)
-    return render(request, "annotate/vote.html", {"screen": screen_for(annotator.pk), "token": token})
+    may_withdraw = terms_of(annotator.campaign).recruiter.knows_people
+    context = {"screen": screen_for(annotator.pk), "token": token, "may_withdraw": may_withdraw}
+    return render(request, "annotate/vote.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@rate_limits.posts("join", rate_limits.by_address)
+def withdraw(request: HttpRequest, token: str) -> HttpResponse:
+    """Ask somebody who was sent by a platform whether they want to leave for good, and let them."""
+    annotator = admission.annotator_by(request.session, token)
+    if annotator is None or not terms_of(annotator.campaign).recruiter.knows_people:
+        return redirect("annotate:welcome", token=token)
+    if request.method != "POST":
+        return render(request, "annotate/withdraw.html", {"token": token})
+    end = completion.withdraw(annotator, annotator.campaign, erase="erase" in request.POST)
+    return render(request, "annotate/part_ended.html", {"end": end})
 
 
 @require_safe

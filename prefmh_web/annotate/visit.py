@@ -69,7 +69,7 @@ def visit_by(annotator: Annotator) -> Visit:
 
 def _lease_of(annotator: Annotator, votes_each: int | None) -> Lease | None:
     if votes_each is None or (annotator.votes_cast or 0) < votes_each:
-        return leases.take(annotator)
+        return leases.take(annotator, votes_each)
     # The pair on the screen may still be answered.
     return leases.live_lease_of(annotator) if annotator.holds_a_lease else None
 

@@ -24,7 +24,7 @@ _NAMED = re.compile(
 # What a platform's link says of the person whom it sends: /join/TOKEN/?PROLIFIC_PID=..., also inside another address;
 # and as a server takes an address apart, {'query_string': b'PROLIFIC_PID=...'}.
 _SENT = re.compile(
-    r"(?P<before>(?:/|%2f)join(?:/|%2f)[^\s?\"'<>]*?(?:\?|%3f)|query_string[\"']?\s*[:=]\s*b?[\"']?)[^\s\"'<>]+",
+    r"(?P<before>(?:/|%2f)join(?:/|%2f)[^\s?\"'<>]{0,200}?(?:\?|%3f)|query_string[\"']?\s*[:=]\s*b?[\"']?)[^\s\"'<>]+",
     re.IGNORECASE,
 )
 # An invitation standing alone: 16 bytes in base64url, whose last letter holds two bits. A word that happens to look

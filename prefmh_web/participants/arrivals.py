@@ -6,6 +6,7 @@ then nothing is stored, so robots and previews leave nothing behind.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -15,7 +16,9 @@ from prefmh_web.participants.models import LONGEST_ID
 from prefmh_web.participants.recruiters import Recruiter
 
 MOST_KEPT = 1000
-"""Characters of names and values of a link's other parameters that are kept; what comes after them is left out."""
+"""Characters of a link's other parameters, as JSON, that are kept; what comes after them is left out. With ids of the
+greatest length, a cookie holds them all.
+"""
 _SALT = "prefmh_web.participants.arrivals"
 
 
@@ -82,10 +85,10 @@ def _check(name: str, value: str, recruiter: Recruiter) -> None:
 
 def _as_many_as_fit(parameters: Mapping[str, str]) -> dict[str, str]:
     kept: dict[str, str] = {}
-    left = MOST_KEPT
+    # Databases store no NUL in JSON, and nobody reads what cannot be printed.
     for name, value in parameters.items():
-        left -= len(name) + len(value)
-        if left < 0:
-            break
-        kept[name] = value
+        if (name + value).isprintable():
+            if len(json.dumps(kept | {name: value})) > MOST_KEPT:
+                break
+            kept[name] = value
     return kept

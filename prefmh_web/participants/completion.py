@@ -10,11 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
+from prefmh_web.participants import erasure
 from prefmh_web.participants.models import Outcome, Participation, Recruitment
+from prefmh_web.participants.recruiters import Recruiter
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
 
 FIELDS = ("code", "external_id", "session_id")
@@ -39,58 +43,98 @@ class End:
     platform: str
 
 
+# How a part has ended although pairs may be left: nobody with one of these votes any more.
+CLOSED = (Outcome.NO_CONSENT, Outcome.WITHDRAWN, Outcome.ENDED)
+
+
 def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
     """Return how the part of somebody with no pair on the screen has ended; None while it goes on."""
     terms = terms_of(campaign)
     if terms.votes_each is not None and (annotator.votes_cast or 0) >= terms.votes_each:
         return Outcome.COMPLETED
-    if not (terms.is_set_up and campaign.status == Campaign.Status.FINISHED):
+    if annotator.removed_at:
+        return Outcome.ENDED
+    if campaign.status != Campaign.Status.FINISHED or not Recruitment.objects.filter(campaign=campaign).exists():
         return None
-    # Without a number of votes, whoever stays to the end has done what was asked.
-    return Outcome.COMPLETED if terms.votes_each is None else Outcome.NOTHING_LEFT
+    # Without a number of votes, whoever votes to the end has done what was asked.
+    has_done_it = terms.votes_each is None and annotator.votes_cast
+    return Outcome.COMPLETED if has_done_it else Outcome.NOTHING_LEFT
 
 
 def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
     recruitment = recruitment_of(campaign)
-    platform = recruitment.platform
-    title = platform.title if platform.knows_people else ""
-    _settle(Participation.objects.filter(annotator=annotator), recruitment, outcome)
-    participation = Participation.objects.filter(annotator=annotator).select_related("participant").first()
+    parts = Participation.objects.filter(annotator=annotator)
+    _settle(parts, recruitment, outcome)
+    participation = parts.select_related("participant").first()
     if participation is None:
-        code = recruitment.codes.get(outcome, "")
-        return End(outcome, code, way_back(recruitment.way_back, {"code": code}), title)
-    known = fields_of(participation)
-    return End(Outcome(participation.outcome), participation.code, way_back(recruitment.way_back, known), title)
+        code, known = recruitment.codes.get(outcome, ""), {}
+    else:
+        outcome, code = Outcome(participation.outcome), participation.code
+        known = fields_of(participation, recruitment.platform)
+    address = way_back(recruitment.address_back, known | {"code": code})
+    return End(outcome, code, address, recruitment.platform.called)
 
 
-def settle_overdue(campaign: Campaign | None = None) -> None:
-    """Settle the parts of people whose page is gone: their last vote was the last one asked for, or the campaign ended.
+def refuse(annotator: Annotator, campaign: Campaign) -> None:
+    """Settle that somebody does not consent, unless their part has ended otherwise."""
+    _settle(Participation.objects.filter(annotator=annotator), recruitment_of(campaign), Outcome.NO_CONSENT)
+
+
+def take_back_refusal(annotator: Annotator) -> None:
+    """Let somebody who had not consented take part after all."""
+    refused = Participation.objects.filter(annotator=annotator, outcome=Outcome.NO_CONSENT)
+    refused.update(outcome="", code="", finished_at=None)
+
+
+def withdraw(annotator: Annotator, campaign: Campaign, *, erase: bool) -> End:
+    """Let somebody leave for good: no pair is shown to them any more, and their votes stay.
 
     Args:
-        campaign: only this one; None for all.
+        erase: also delete who they are; then nothing says that they are to be paid.
     """
+    with transaction.atomic():
+        end = end_of(annotator, campaign, Outcome.WITHDRAWN)
+        if erase:
+            erasure.forget_one(annotator)
+        access.remove(annotator)
+    return end
+
+
+def is_closed(annotator: Annotator) -> bool:
+    """True if somebody has refused, withdrawn, or been removed: they are asked no more."""
+    return Participation.objects.filter(annotator=annotator, outcome__in=CLOSED).exists()
+
+
+def closed_end(annotator: Annotator, campaign: Campaign) -> End | None:
+    """Return what somebody reads whose part is closed; None if it is not, or if there is nothing to tell them."""
+    found = Participation.objects.filter(annotator=annotator).values_list("outcome", flat=True).first()
+    if found is None or not (annotator.removed_at or found in CLOSED):
+        return None
+    return end_of(annotator, campaign, Outcome(found or outcome_due(annotator, campaign) or Outcome.ENDED))
+
+
+def settle_overdue() -> None:
+    """Settle the parts of people who have gone: after the last vote asked of them, or before the campaign ended."""
     asked = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
     votes_each = Recruitment.objects.filter(campaign=OuterRef("campaign")).values("votes_each")
     is_over = Q(campaign__status=Campaign.Status.FINISHED) | Q(annotator__votes_cast__gte=Subquery(votes_each))
-    found = Participation.objects.filter(~Exists(asked), is_over, outcome="", annotator__removed_at__isnull=True)
-    if campaign is not None:
-        found = found.filter(campaign=campaign)
+    is_removed = Q(annotator__removed_at__isnull=False)
+    found = Participation.objects.filter(~Exists(asked), is_over | is_removed, outcome="")
+    # Who gave nothing and has gone is asked to come back, and is not paid unseen.
+    found = found.filter(is_removed | Q(annotator__votes_cast__gte=1))
     for participation in found.select_related("annotator", "campaign"):
         if outcome := outcome_due(participation.annotator, participation.campaign):
             end_of(participation.annotator, participation.campaign, outcome)
 
 
-def fields_of(participation: Participation) -> dict[str, str]:
-    """Return what a way back may name, by its name."""
+def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:
+    """Return what a way back may name beside the code, by its name: ours, and the platform's own."""
     visit = participation.last_visit
     parameters: dict[str, str] = visit.get("parameters", {})
-    own = {
-        "code": participation.code,
-        "external_id": participation.participant.external_id,
-        "session_id": visit.get("session_id", ""),
-    }
-    return parameters | own
+    external_id, session_id = participation.participant.external_id, visit.get("session_id", "")
+    own = {platform.person: external_id, platform.session: session_id}
+    return parameters | own | {"external_id": external_id, "session_id": session_id}
 
 
 def way_back(template: str, known: Mapping[str, str]) -> str:
@@ -112,5 +156,8 @@ def unknown_fields(template: str, parameters: Iterable[str]) -> list[str]:
 
 
 def _settle(parts: QuerySet[Participation], recruitment: Recruitment, outcome: Outcome) -> None:
-    code = recruitment.codes.get(outcome, "")
-    parts.filter(outcome="").update(outcome=outcome, code=code, finished_at=timezone.now())
+    parts.filter(outcome="").update(outcome=outcome, finished_at=timezone.now())
+    # A code that the researcher has not entered yet is none that anybody was shown.
+    for settled, code in recruitment.codes.items():
+        if code:
+            parts.filter(outcome=settled, code="").update(code=code)

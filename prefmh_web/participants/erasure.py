@@ -1,10 +1,16 @@
 """Deleting who people are. Their votes stay, under the numbers of the record."""
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants.models import Participant, Participation
+
+
+def forget_one(annotator: Annotator) -> None:
+    """Delete who an annotator is."""
+    _delete(Participation.objects.filter(annotator=annotator))
 
 
 def forget(campaign: Campaign) -> int:
@@ -17,8 +23,14 @@ def forget(campaign: Campaign) -> int:
         status = Campaign.objects.select_for_update(no_key=True).values_list("status", flat=True).get(pk=campaign.pk)
         if status != Campaign.Status.FINISHED:
             raise NotPossible("The ids can be deleted once the campaign is finished.")
-        parts = Participation.objects.filter(campaign=campaign)
-        people = list(parts.values_list("participant", flat=True))
-        count, _ = parts.delete()
-        Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
-    return count
+        return _delete(Participation.objects.filter(campaign=campaign))
+
+
+def _delete(parts: QuerySet[Participation]) -> int:
+    people = list(parts.values_list("participant", flat=True))
+    # Locked, in one order: nobody takes part elsewhere between the look and the deletion.
+    list(Participant.objects.select_for_update().filter(pk__in=people).order_by("pk"))
+    parts.delete()
+    # Who takes part in another campaign of the same owner is still somebody there.
+    Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
+    return len(people)

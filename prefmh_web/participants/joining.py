@@ -57,7 +57,8 @@ def _parts(campaign: Campaign, recruitment: Recruitment, arrival: Arrival) -> Qu
 
 
 def _new(campaign: Campaign, recruitment: Recruitment, arrival: Arrival, annotator: Annotator) -> Participation:
-    participant, _ = Participant.objects.get_or_create(
+    # Locked: of two campaigns, one may delete its people while another takes one of them in.
+    participant, _ = Participant.objects.select_for_update(no_key=True).get_or_create(
         owner_id=campaign.owner_id, recruiter=recruitment.recruiter, external_id=arrival.external_id
     )
     return Participation.objects.create(participant=participant, campaign=campaign, annotator=annotator)

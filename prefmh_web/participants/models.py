@@ -4,6 +4,8 @@ record stays whole.
     Recruitment      how people come to a campaign, and what they get at its end
     Participant      a person, as a platform names them to one owner of campaigns
     Participation    a participant in one campaign, and the annotator that they are there
+    ConsentText      a version of what they are asked to agree to
+    Consent          what one of them answered
 """
 
 from __future__ import annotations
@@ -16,18 +18,40 @@ from django.db import models
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter, recruiter_by
 
-LONGEST_ID = 200
+LONGEST_ID = 100
 
 
 class Outcome(models.TextChoices):
-    """How somebody's part ended. Each has its own code."""
+    """How somebody's part ended. Each has its own code and its own pay."""
 
     COMPLETED = "completed", "completed"
     NOTHING_LEFT = "nothing-left", "nothing left to vote on"
+    NO_CONSENT = "no-consent", "did not consent"
+    WITHDRAWN = "withdrawn", "withdrew"
+    ENDED = "ended", "ended by the researcher"
+
+
+class Pay(models.TextChoices):
+    """What an outcome is paid."""
+
+    FULL = "full", "in full"
+    PART = "part", "in part"
+    NOTHING = "nothing", "not"
+
+
+USUAL_PAY = {
+    Outcome.COMPLETED: Pay.FULL,
+    Outcome.NOTHING_LEFT: Pay.FULL,
+    Outcome.NO_CONSENT: Pay.NOTHING,
+    Outcome.WITHDRAWN: Pay.PART,
+    Outcome.ENDED: Pay.NOTHING,
+}
 
 
 class Recruitment(models.Model):
-    """How people come to a campaign. Codes and the way back may change at any time, the rest until Start."""
+    """How people come to a campaign. The recruiter, the number of votes and the campaigns whose people may not come
+    are fixed at Start; consent, codes, pay and the way back may change at any time.
+    """
 
     campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="+")
     recruiter = models.CharField(max_length=20, default=ANYBODY.name)
@@ -35,9 +59,13 @@ class Recruitment(models.Model):
     parameter = models.CharField(max_length=64, blank=True, default="")
     # After so many votes somebody's part is complete; null for no limit.
     votes_each = models.PositiveIntegerField(null=True)
+    # What people agree to first, in Markdown; empty for nothing.
+    consent = models.TextField(blank=True, default="")
     # By outcome.
     codes = models.JSONField(default=dict)
-    # The address to return to, with {code}, {external_id}, {session_id} or a parameter of the link.
+    pay = models.JSONField(default=dict)
+    # The address to return to, with {code}, {external_id}, {session_id} or a parameter of the link; empty for the
+    # platform's own.
     way_back = models.CharField(max_length=500, blank=True, default="")
     # People of these campaigns may not take part.
     excluded = models.ManyToManyField(Campaign, related_name="+")
@@ -49,6 +77,15 @@ class Recruitment(models.Model):
     def platform(self) -> Recruiter:
         """Where its people come from."""
         return recruiter_by(self.recruiter, self.parameter)
+
+    @property
+    def address_back(self) -> str:
+        """The address to return to: the researcher's, or the platform's own."""
+        return self.way_back or self.platform.way_back
+
+    def pay_for(self, outcome: str) -> Pay:
+        """Return what an outcome is paid."""
+        return Pay(self.pay.get(outcome) or USUAL_PAY[Outcome(outcome)])
 
 
 class Participant(models.Model):
@@ -95,3 +132,31 @@ class Participation(models.Model):
         """The visit that is paid: the last one."""
         found: dict[str, Any] = self.visits[-1] if self.visits else {}
         return found
+
+
+class ConsentText(models.Model):
+    """A version of what the people of a campaign are asked to agree to."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    # SHA-256 of the text.
+    version = models.CharField(max_length=64)
+    text = models.TextField()
+    first_used_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("campaign", "version"), name="consent_text_once_per_campaign"),)
+
+    def __str__(self) -> str:
+        return f"consent text {self.version[:8]} of {self.campaign_id}"
+
+
+class Consent(models.Model):
+    """What a participant answered when asked to agree. The last answer holds."""
+
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="consents")
+    version = models.CharField(max_length=64)
+    agreed = models.BooleanField()
+    answered_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"consent {self.pk}"

@@ -1,12 +1,13 @@
 """How people come to a campaign: what is set up, and what everybody's page asks of it.
 
-The recruiter and the number of votes do not change once the campaign has started, so a process remembers them. Codes
-and the way back may change later, and are read when they are shown.
+The recruiter and the number of votes do not change once the campaign has started, so a process remembers them.
+Consent, codes, pay and the way back may change later, and are read when they are shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -14,14 +15,15 @@ from typing import Any
 
 from django.db import transaction
 
-from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.participants import consent
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter
 
 _REMEMBERED = 1000
-AFTER_START = frozenset({"codes", "way_back"})
+AFTER_START = frozenset({"consent", "codes", "pay", "way_back"})
 """What may change once a campaign has started: platforms give out codes when the study is set up there."""
 
 
@@ -32,12 +34,10 @@ class Terms:
     Args:
         recruiter: where its people come from.
         votes_each: after how many votes somebody's part is complete; None for no limit.
-        is_set_up: False where nobody has said anything about it.
     """
 
     recruiter: Recruiter = ANYBODY
     votes_each: int | None = None
-    is_set_up: bool = False
 
 
 def terms_of(campaign: Campaign) -> Terms:
@@ -55,7 +55,7 @@ def _remembered(campaign_id: int, _started_at: datetime) -> Terms:
 
 def _read(campaign_id: int) -> Terms:
     found = Recruitment.objects.filter(campaign=campaign_id).first()
-    return Terms() if found is None else Terms(found.platform, found.votes_each, is_set_up=True)
+    return Terms() if found is None else Terms(found.platform, found.votes_each)
 
 
 def recruitment_of(campaign: Campaign) -> Recruitment:
@@ -64,20 +64,33 @@ def recruitment_of(campaign: Campaign) -> Recruitment:
 
 
 def set_up(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:
-    """Store how people come to a campaign. Of one that has started only the codes and the way back change.
+    """Store how people come to a campaign; of one that has started only what `AFTER_START` names.
 
     Raises:
         NotPossible: the campaign is deleted.
     """
-    with transaction.atomic():
-        try:
-            lock_draft(campaign.pk)
-        except NotPossible:
-            campaign.refresh_from_db()
-            if campaign.is_draft:
-                raise
-            fields = {name: value for name, value in fields.items() if name in AFTER_START}
-            Recruitment.objects.update_or_create(campaign=campaign, defaults=fields)
+    if campaign.is_draft:
+        with suppress(Started), transaction.atomic():
+            _set_up_draft(campaign, fields, excluded)
             return
-        found, _ = Recruitment.objects.update_or_create(campaign=campaign, defaults=dict(fields))
-        found.excluded.set(excluded)
+    # Not under the campaign's lock: people who join hold the recruitment's, and wait for the campaign's at the end.
+    with transaction.atomic():
+        allowed = {name: value for name, value in fields.items() if name in AFTER_START}
+        found, _ = Recruitment.objects.update_or_create(campaign=campaign, defaults=allowed)
+        consent.keep(found)
+
+
+class Started(Exception):  # noqa: N818 - not an error
+    """The draft has started in this very moment."""
+
+
+def _set_up_draft(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:
+    try:
+        lock_draft(campaign.pk)
+    except Deleted:
+        raise
+    except NotPossible as reason:
+        raise Started from reason
+    found, _ = Recruitment.objects.update_or_create(campaign=campaign, defaults=dict(fields))
+    found.excluded.set(excluded)
+    consent.keep(found)

@@ -98,7 +98,7 @@ def trials(
     states, proposals, ends = (np.asarray(values, dtype=np.float64) for values in (before, proposed, after))
     if not places.shape == cast.shape == won.shape == states.shape[:1] == proposals.shape[:1] == ends.shape[:1]:
         raise ValueError("drawn, votes, votes_for, before, proposed and after must have one row a step")
-    spread = _spread(states, proposals, ends)
+    spread = _spread(states, ends)
     varies = spread > 0
     jumps, distances = (np.square((there - states)[:, varies] / spread[varies]) for there in (ends, proposals))
     rows = [places == place for place in range(len(grid))]
@@ -148,17 +148,19 @@ def _trial(
     return Trial(length, len(votes), cast, int(votes_for.sum()), *found, reach)
 
 
-def _spread(states: FloatArray, proposals: FloatArray, ends: FloatArray) -> FloatArray:
+def _spread(states: FloatArray, ends: FloatArray) -> FloatArray:
     """Return the standard deviation of each property over all states; 0 where it does not vary, or is unknown."""
     visited = np.concatenate([states, ends])
     spread = visited.std(axis=0)
     # The spread of one number, again and again, is rounding, and so is what differs in the last digits only.
     varies = spread > _ROUNDING * np.abs(visited).max(axis=0, initial=0)
-    return np.where(varies & np.isfinite(proposals).all(axis=0), spread, 0.0)
+    return np.where(varies, spread, 0.0)
 
 
 def _reaches(distances: Sequence[FloatArray]) -> list[float | None]:
     means = np.array([rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1]) for rows in distances])
     largest = means.max(axis=0)
-    means, largest = means[:, largest > 0], largest[largest > 0]
+    # A property that some proposal lacks is not known well enough.
+    usable = np.isfinite(largest) & (largest > 0)
+    means, largest = means[:, usable], largest[usable]
     return [float(share.min()) if len(share) else None for share in means / largest]

@@ -31,9 +31,11 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     assert "Saved." in save(owner, draft, **PROLIFIC)
     stored = Recruitment.objects.get()
     assert (stored.recruiter, stored.votes_each) == ("prolific", 40)
-    assert stored.codes == {"completed": "C1", "nothing-left": "C2"}
-    # Left empty, it is the platform's own.
-    assert stored.way_back == "https://app.prolific.com/submissions/complete?cc={code}"
+    assert {name: code for name, code in stored.codes.items() if code} == {"completed": "C1", "nothing-left": "C2"}
+    assert stored.pay_for("nothing-left") == "full"
+    assert stored.pay_for("ended") == "nothing"
+    # Left empty, it is the platform's own, whichever that will be.
+    assert (stored.way_back, stored.address_back) == ("", "https://app.prolific.com/submissions/complete?cc={code}")
     path = reverse("console:participants", args=[draft.pk])
     assert "when the campaign has started" in owner.get(path).content.decode()
     lifecycle.start(draft)
@@ -47,12 +49,18 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     ("fields", "message"),
     [
         ({"recruiter": "facebook"}, "Select a valid choice"),
+        ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with a person"),
+        ({"pay_withdrawn": "double"}, "Select a valid choice"),
         ({"votes_each": "0"}, "greater than or equal to 1"),
         ({"recruiter": "link", "parameter": ""}, "Enter a name of letters"),
         ({"recruiter": "link", "parameter": "a b"}, "Enter a name of letters"),
         ({"way_back": "javascript:alert(1)"}, "begins with https://"),
         ({"way_back": "/relative"}, "begins with https://"),
         ({"way_back": "https://x.example/?a={prolific}"}, "{prolific} is not known"),
+        ({"way_back": "https://x.example/?a={}"}, "{} is not known"),
+        ({"recruiter": "link", "parameter": "p", "way_back": "https://x.example/{}"}, "{} is not known"),
+        ({"way_back": "https://x.example{STUDY_ID}/"}, "only after the host"),
+        ({"way_back": "https://{session_id}.com/?cc={code}"}, "only after the host"),
         ({"code_completed": ""}, "the address to return to has {code}"),
     ],
 )

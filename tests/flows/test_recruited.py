@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 import logging
 from urllib.parse import urlencode
 
 import numpy as np
-from django.urls import reverse
 
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.demo.voters import Voter
 from prefmh_web.participants.models import Participation
 from tests.security.world import browser_of
 from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
-from tests.support.recruited import CODES, prolific, recruited_campaign
+from tests.support.recruited import CODES, payments_of, prolific, recruited_campaign
 from tests.support.stack import invitation_path
 
 PEOPLE, VOTES_EACH = 12, 6
@@ -60,8 +57,7 @@ def test_everybody_gets_a_code_once_and_no_id_is_told_to_anybody(
     idle_tasks()
     assert eventually(lambda: not Participation.objects.filter(outcome="").exists())
     assert Annotator.objects.count() == PEOPLE
-    answer = browser_of(researcher).get(reverse("console:payments", args=[study.pk]))
-    rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
+    rows = payments_of(browser_of(researcher), study)
     assert sorted(row["external_id"] for row in rows) == people
     for row in rows:
         assert (row["outcome"], row["code"], row["votes"]) == ("completed", CODES["completed"], str(VOTES_EACH))

@@ -1,20 +1,22 @@
 """The end of a part: after so many votes, or with the campaign; what is shown, settled and paid."""
 
-import csv
-import io
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
+from prefmh_web.annotate.screens import response_in, screen_after
 from prefmh_web.annotate.tasks import settle_parts
+from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Membership, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Vote
 from prefmh_web.participants import completion, recruiting
 from prefmh_web.participants.models import Participant, Participation
 from tests.security.world import browser_of
 from tests.support.record import everything_in, export_to
-from tests.support.recruited import CODES, WAY_BACK, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.recruited import CODES, WAY_BACK, arrive, pair_of, payments_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path, make_recipe
 
 FEW = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 1, "steps": 2}
@@ -22,12 +24,6 @@ FEW = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 1, "
 
 def page_of(browser, campaign) -> str:
     return browser.get(f"{invitation_path(campaign)}vote/").content.decode()
-
-
-def payments_of(browser, campaign) -> list[dict[str, str]]:
-    answer = browser.get(reverse("console:payments", args=[campaign.pk]))
-    text = b"".join(answer.streaming_content).decode()
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def finish(campaign) -> None:
@@ -62,6 +58,27 @@ def test_a_pair_on_the_screen_may_still_be_answered(researcher):
     assert "Your part is complete" in page_of(browser, study)
 
 
+def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
+    study = recruited_campaign(researcher, votes_each=2)
+    browser = arrive(study, prolific("anna"))
+    # What a second page read when it was opened.
+    old = reading.person(Annotator.objects.get().pk)
+    vote(browser, study, times=2)
+    assert screen_after(response_in({"choice": "continue"}), old).standing == "done"
+    assert not Lease.objects.filter(ended_at=None).exists()
+
+
+def test_the_number_is_asked_again_before_a_pair_is_given(researcher):
+    """A vote on another device was the last one, between the look at the votes and the lease."""
+    study = recruited_campaign(researcher, votes_each=1)
+    browser = arrive(study, prolific("anna"))
+    old = reading.person(Annotator.objects.get().pk)
+    vote(browser, study)
+    assert leases.take(old, most_votes=1) is None
+    # The negative control: without the number there is a pair.
+    assert leases.take(old) is not None
+
+
 def test_outcome_and_code_are_settled_once(researcher):
     study = recruited_campaign(researcher, votes_each=1)
     browser = arrive(study, prolific("anna"))
@@ -94,13 +111,68 @@ def test_parts_of_people_who_have_gone_are_settled_by_the_sweep(researcher):
     study = recruited_campaign(researcher, votes_each=1)
     gone, going_on = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     removed = arrive(study, prolific("cleo"))
+    arrive(study, prolific("dora"))
     vote(gone, study)
     vote(removed, study)
     pair_of(going_on, study)
-    access.remove(Annotator.objects.order_by("pk")[2])
+    for annotator in Annotator.objects.order_by("pk")[2:]:
+        access.remove(annotator)
     settle_parts()
     found = dict(Participation.objects.values_list("participant__external_id", "outcome"))
-    assert found == {"anna": "completed", "ben": "", "cleo": ""}
+    # Cleo had given all her votes before she was removed; Dora had not.
+    assert found == {"anna": "completed", "ben": "", "cleo": "completed", "dora": "ended"}
+
+
+def test_nobody_is_paid_for_nothing(researcher):
+    """Neither who left before their first vote, nor who comes when the campaign is over."""
+    study = recruited_campaign(researcher)
+    arrive(study, prolific("anna"))
+    finish(study)
+    settle_parts()
+    assert Participation.objects.get().outcome == ""
+    late, path = Client(), invitation_path(study)
+    late.get(path, prolific("ben"))
+    assert "This study is finished" in late.post(path).content.decode()
+    assert Participation.objects.count() == 1
+
+
+def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
+    study = recruited_campaign(researcher, votes_each=1, codes={})
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study)
+    settle_parts()
+    assert Participation.objects.get().outcome == "completed"
+    assert "Completion code" not in page_of(browser, study)
+    recruiting.set_up(study, {"codes": CODES}, ())
+    assert CODES["completed"] in page_of(browser, study)
+    recruiting.set_up(study, {"codes": {"completed": "OTHER"}}, ())
+    assert CODES["completed"] in page_of(browser, study)
+
+
+def test_a_code_entered_after_start_is_shown_where_nothing_was_set_up(client, researcher, campaign):
+    client.post(invitation_path(campaign))
+    # What a process remembers of it.
+    assert recruiting.terms_of(campaign).votes_each is None
+    recruiting.set_up(campaign, {"codes": CODES}, ())
+    finish(campaign)
+    assert CODES["nothing-left"] in page_of(client, campaign)
+
+
+def test_codes_are_saved_while_people_join(researcher):
+    """On PostgreSQL, one of the two would be ended if they took their locks in another order."""
+    study = recruited_campaign(researcher)
+
+    def save() -> None:
+        for number in range(20):
+            recruiting.set_up(study, {"codes": {"completed": str(number)}}, ())
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread:
+        saved = thread.submit(save)
+        for number in range(20):
+            arrive(study, prolific(f"person {number}"))
+        saved.result()
+    assert Participation.objects.count() == 20
 
 
 def test_without_a_platform_everybody_sees_the_same_code(researcher):
@@ -126,6 +198,7 @@ def test_payments_tell_the_owner_who_gave_what(researcher):
     vote(anna, study, times=2)
     vote(ben, study)
     arrive(study, prolific("anna", session="s9"))
+    settle_parts()
     first, second = payments_of(browser_of(researcher), study)
     assert {name: first[name] for name in ("external_id", "session_id", "outcome", "code", "paid", "votes")} == {
         "external_id": "anna",

@@ -2,11 +2,12 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 
-from prefmh_web.participants import arrivals
+from prefmh_web.participants import arrivals, completion
 from prefmh_web.participants.arrivals import Arrival, NotFromThere, Preview
-from prefmh_web.participants.models import LONGEST_ID, Recruitment
+from prefmh_web.participants.models import LONGEST_ID, Participant, Participation, Recruitment
 from prefmh_web.participants.recruiters import ANYBODY, LINK, MTURK_TOOLKIT, PROLIFIC, RECRUITERS, SONA, recruiter_by
 
 PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.knows_people]
@@ -78,8 +79,30 @@ def test_an_arrival_is_believed_only_as_signed_for_its_link():
 
 
 def test_a_signed_arrival_fits_into_a_cookie():
-    query = {"person": "é" * LONGEST_ID, "other": "中" * 900}
-    assert len(arrivals.sign(arrivals.read(recruiter_by("link", "person"), query), "token")) < 4000
+    """Of letters that cannot be compressed, as many as there may be."""
+    letters = np.random.default_rng(1).integers(0x4E00, 0x9FFF, size=2000)
+    text = "".join(map(chr, letters))
+    query = {"PROLIFIC_PID": text[:LONGEST_ID], "SESSION_ID": text[-LONGEST_ID:]}
+    query |= {f"other{place}": text[10 * place : 10 * place + 10] for place in range(40)}
+    arrival = arrivals.read(PROLIFIC, query)
+    assert len(arrival.parameters) > 5
+    assert len(arrivals.sign(arrival, "token")) < 4000
+
+
+@each_platform
+def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
+    arrival = arrivals.read(platform, query_of(platform))
+    participant = Participant(external_id=arrival.external_id)
+    visit = {"session_id": arrival.session_id, "parameters": arrival.parameters}
+    known = completion.fields_of(Participation(participant=participant, visits=[visit]), platform)
+    for name in (*platform.parameters, *platform.appends):
+        assert completion.way_back(f"https://x.example/{{{name}}}", known) == f"https://x.example/value-of-{name}"
+
+
+@pytest.mark.parametrize("pair", [("x", "\x00"), ("\x00", "x"), ("x", "a\nb")])
+def test_what_no_database_stores_is_left_out(pair):
+    arrival = arrivals.read(recruiter_by("link", "person"), {"person": "p", "kept": "1"} | dict([pair]))
+    assert arrival.parameters == {"kept": "1"}
 
 
 def test_each_recruiter_is_stored_by_its_name():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import csv
+import io
+
 from django.test import Client
+from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
@@ -15,7 +20,7 @@ WAY_BACK = "https://app.prolific.com/submissions/complete?cc={code}"
 
 def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campaign, ...] = (), **options) -> Campaign:
     """Return a started campaign; of `options`, those of a recruitment set it up."""
-    names = ("parameter", "votes_each", "codes", "way_back")
+    names = ("parameter", "votes_each", "consent", "codes", "pay", "way_back")
     fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK}
     fields |= {name: options.pop(name) for name in names if name in options}
     campaign = make_draft(owner, **options)
@@ -43,6 +48,16 @@ def pair_of(browser: Client, campaign: Campaign):
     """Return the key of the pair on somebody's page, or None."""
     lease = browser.get(f"{invitation_path(campaign)}vote/").context["screen"].visit.lease
     return lease and lease.key
+
+
+def payments_of(browser: Client, campaign: Campaign) -> list[dict[str, str]]:
+    """Download payments.csv and return its rows."""
+    answer = browser.get(reverse("console:payments", args=[campaign.pk]))
+
+    async def content() -> bytes:
+        return b"".join([chunk async for chunk in answer.streaming_content])
+
+    return list(csv.DictReader(io.StringIO(asyncio.run(content()).decode(), newline="")))
 
 
 def vote(browser: Client, campaign: Campaign, times: int = 1) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prefmh_web.annotate.visit import Visit
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.proposals import drawing
 
@@ -55,6 +55,10 @@ class Continue:
     def respond(self, annotator: Annotator) -> None:
         """Ask the person again."""
         leases.wake(annotator)
+        # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
+        now = reading.person(annotator.pk)
+        annotator.campaign, annotator.votes_cast = now.campaign, now.votes_cast
+        annotator.holds_a_lease, annotator.removed_at = now.holds_a_lease, now.removed_at
 
 
 def is_held_up(campaign: Campaign) -> bool:

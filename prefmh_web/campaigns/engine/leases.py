@@ -42,10 +42,13 @@ FAREWELL_GRACE = timedelta(seconds=3)
 
 
 @retried_after_conflicts
-def take(annotator: Annotator) -> Lease | None:
+def take(annotator: Annotator, most_votes: int | None = None) -> Lease | None:
     """Return the annotator's live lease, or lease them a comparison; None when there is none for them now.
 
     Together with other calls in one transaction, comparisons that others hold at this moment are not waited for.
+
+    Args:
+        most_votes: no further comparison is leased to somebody who has cast so many; None for no limit.
 
     Raises:
         django.db.IntegrityError: together with other calls, when a second page of theirs takes a lease in this moment.
@@ -54,7 +57,7 @@ def take(annotator: Annotator) -> Lease | None:
     if lease or not annotator.campaign.is_running or annotator.resting or annotator.removed_at:
         return lease
     try:
-        return _first_lease(open_comparisons.wanted_by(annotator), annotator)
+        return _first_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
     except IntegrityError:
         if is_joined():
             raise
@@ -188,16 +191,18 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
     leases.filter(ended_at__isnull=True, expires_at__gt=deadline).update(expires_at=deadline, is_orphan=True)
 
 
-def _first_lease(wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator) -> Lease | None:
+def _first_lease(
+    wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None
+) -> Lease | None:
     busy: list[tuple[OpenComparison, StartedJudge]] = []
     for seen, judge in wanted:
-        if lease := _lease(seen, judge, annotator, busy):
+        if lease := _lease(seen, judge, annotator, busy, most_votes):
             return lease
     if busy and is_joined():
         pass_over()
         return None
     # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
-    leases = (_lease(seen, judge, annotator, None) for seen, judge in busy)
+    leases = (_lease(seen, judge, annotator, None, most_votes) for seen, judge in busy)
     return next(filter(None, leases), None)
 
 
@@ -206,6 +211,7 @@ def _lease(
     judge: StartedJudge,
     annotator: Annotator,
     busy: list[tuple[OpenComparison, StartedJudge]] | None,
+    most_votes: int | None,
 ) -> Lease | None:
     """Lease a comparison that was seen to have room, if it still has.
 
@@ -216,6 +222,8 @@ def _lease(
         if comparison is None:
             if busy is not None:
                 busy.append((seen, judge))
+            return None
+        if most_votes is not None and not _may_cast_another(annotator, most_votes):
             return None
         if lease := _lease_as_seen(seen, comparison, judge, annotator):
             return lease
@@ -231,6 +239,12 @@ def _lease(
         transitions.note_room(comparison, opened, changes)
         changes.make()
         return lease
+
+
+def _may_cast_another(annotator: Annotator, most_votes: int) -> bool:
+    """Look again under the lock of the annotator's row: a vote on another page may have been the last one."""
+    found = Annotator.objects.select_for_update(no_key=True).values_list("votes_cast", flat=True)
+    return (found.get(pk=annotator.pk) or 0) < most_votes
 
 
 def _lease_as_seen(

@@ -10,17 +10,26 @@ from django.core.validators import URLValidator
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import completion
-from prefmh_web.participants.models import Outcome, Recruitment
+from prefmh_web.participants.models import USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS, recruiter_by
-from prefmh_web.participants.recruiting import AFTER_START
 
+_NAMES = ("recruiter", "parameter", "votes_each", "consent", "way_back")
+_UNTIL_START = {"recruiter", "parameter", "votes_each", "excluded"}
 _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
+# All that comes after the host: without it, an address ends with its host.
+_HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}]*\}")
-_CODE = "code_{}"
+CODES = {
+    Outcome.COMPLETED: "Code for completed parts",
+    Outcome.NOTHING_LEFT: "Code if nothing is left to vote on",
+    Outcome.NO_CONSENT: "Code for people who do not consent",
+    Outcome.WITHDRAWN: "Code for people who withdraw",
+    Outcome.ENDED: "Code for people whom you remove",
+}
 
 
 class RecruitmentForm(forms.Form):
-    """What a researcher sets up for the people of a campaign. After Start, only codes and the way back change."""
+    """What a researcher sets up for the people of a campaign. Who comes, and how much each gives, is fixed at Start."""
 
     recruiter = forms.ChoiceField(
         choices=[(each.name, each.title) for each in RECRUITERS.values()], label="Where do people come from?"
@@ -39,17 +48,13 @@ class RecruitmentForm(forms.Form):
         help_text="After so many votes a person's part is complete. A pair on the screen may still be answered. Leave "
         "empty for no limit.",
     )
-    code_completed = forms.CharField(
-        max_length=100,
+    consent = forms.CharField(
+        max_length=20_000,
         required=False,
-        label="Code for completed parts",
-        help_text="Shown at the end, and in the address.",
-    )
-    code_nothing_left = forms.CharField(
-        max_length=100,
-        required=False,
-        label="Code if nothing is left to vote on",
-        help_text="For people who could not give all their votes because the campaign was finished.",
+        widget=forms.Textarea(attrs={"rows": 8}),
+        label="Consent",
+        help_text="In Markdown. People agree to it before they start, and a changed text is asked again. Leave empty "
+        "for none.",
     )
     way_back = forms.CharField(
         max_length=500,
@@ -62,6 +67,11 @@ class RecruitmentForm(forms.Form):
     def __init__(self, *args, campaign: Campaign, recruitment: Recruitment, **kwargs):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
+        for outcome, label in CODES.items():
+            self.fields[_field("code", outcome)] = forms.CharField(max_length=100, required=False, label=label)
+            self.fields[_field("pay", outcome)] = forms.ChoiceField(
+                choices=Pay.choices, initial=USUAL_PAY[outcome], required=False, label=f"Paid: {outcome.label}"
+            )
         others = Campaign.objects.filter(owner=campaign.owner_id).exclude(pk=campaign.pk).exclude(started_at=None)
         if others.exists():
             self.fields["excluded"] = forms.ModelMultipleChoiceField(
@@ -71,7 +81,7 @@ class RecruitmentForm(forms.Form):
                 label="Do not take people who took part in",
             )
         if not campaign.is_draft:
-            for name in self.fields.keys() - AFTER_START - {_code_field(outcome) for outcome in Outcome}:
+            for name in _UNTIL_START & self.fields.keys():
                 self.fields[name].disabled = True
 
     def clean(self):
@@ -82,22 +92,34 @@ class RecruitmentForm(forms.Form):
                 "parameter", ValidationError("Enter a name of letters, digits, “-”, “_” and “.”, such as participant.")
             )
         if not self.errors:
+            self._check_consent()
             self._check_way_back()
         return data
+
+    def _check_consent(self) -> None:
+        if self.cleaned_data["consent"] and not RECRUITERS[self.cleaned_data["recruiter"]].knows_people:
+            message = "Consent is stored with a person's id. Choose a platform, or links of your own with an id each."
+            self.add_error("consent", ValidationError(message))
 
     def _check_way_back(self) -> None:
         data = self.cleaned_data
         recruiter = recruiter_by(data["recruiter"], data["parameter"])
-        data["way_back"] = template = data["way_back"] or recruiter.way_back
+        template = data["way_back"] or recruiter.way_back
         try:
             if template:
                 URLValidator(schemes=["https", "http"])(_BRACES.sub("x", template))
         except ValidationError:
             self.add_error("way_back", ValidationError("Enter a whole address that begins with https://."))
             return
+        if _BRACES.search(_HOST.sub("", template)):
+            # Whoever makes up a link would choose where people go.
+            self.add_error("way_back", ValidationError("Braces may stand only after the host and a “/”."))
+            return
         known = {*recruiter.parameters, *recruiter.appends}
-        # Links of the researcher's own may have any parameter.
-        unknown = [] if recruiter.name == LINK.name else completion.unknown_fields(template, known)
+        unknown = completion.unknown_fields(template, known)
+        if recruiter.name == LINK.name:
+            # Links of the researcher's own may have any parameter.
+            unknown = [name for name in unknown if not _PARAMETER.fullmatch(name)]
         if unknown:
             allowed = ", ".join(f"{{{name}}}" for name in (*completion.FIELDS, *known))
             self.add_error("way_back", ValidationError(f"{{{unknown[0]}}} is not known. Use {allowed}."))
@@ -107,9 +129,9 @@ class RecruitmentForm(forms.Form):
     def stored(self) -> dict[str, object]:
         """Return the fields of a `Recruitment`."""
         data = self.cleaned_data
-        codes = {outcome.value: data[_code_field(outcome)] for outcome in Outcome}
-        names = ("recruiter", "parameter", "votes_each", "way_back")
-        return {name: data[name] for name in names} | {"codes": codes}
+        codes = {outcome.value: data[_field("code", outcome)] for outcome in Outcome}
+        pay = {outcome.value: data[_field("pay", outcome)] for outcome in Outcome}
+        return {name: data[name] for name in _NAMES} | {"codes": codes, "pay": pay}
 
     @property
     def excluded_campaigns(self) -> list[Campaign]:
@@ -117,12 +139,12 @@ class RecruitmentForm(forms.Form):
         return list(self.cleaned_data.get("excluded") or ())
 
 
-def _code_field(outcome: Outcome) -> str:
-    return _CODE.format(outcome.value.replace("-", "_"))
+def _field(kind: str, outcome: Outcome) -> str:
+    return f"{kind}_{outcome.value.replace('-', '_')}"
 
 
 def _fields_of(recruitment: Recruitment) -> dict[str, object]:
-    codes = {_code_field(outcome): recruitment.codes.get(outcome, "") for outcome in Outcome}
-    names = ("recruiter", "parameter", "votes_each", "way_back")
+    codes = {_field("code", outcome): recruitment.codes.get(outcome, "") for outcome in Outcome}
+    pay = {_field("pay", outcome): recruitment.pay_for(outcome) for outcome in Outcome}
     excluded = list(recruitment.excluded.all()) if recruitment.pk else []
-    return {name: getattr(recruitment, name) for name in names} | codes | {"excluded": excluded}
+    return {name: getattr(recruitment, name) for name in _NAMES} | codes | pay | {"excluded": excluded}

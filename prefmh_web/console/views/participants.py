@@ -1,5 +1,6 @@
 """The people of a campaign, for its owner: how they come, what they are paid for, and who they are."""
 
+from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -11,9 +12,12 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
 from prefmh_web.console.forms.recruitment import RecruitmentForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.downloads import stream
 from prefmh_web.participants import erasure, payments, recruiting
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiters import RECRUITERS
+
+_CSV = "text/csv; charset=utf-8"
 
 
 @login_required
@@ -48,10 +52,12 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def pay(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
+async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Send payments.csv."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
-    response = StreamingHttpResponse(export.as_csv(payments.rows(campaign)), content_type="text/csv; charset=utf-8")
+    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
+    response: HttpResponse | StreamingHttpResponse = HttpResponse(content_type=_CSV)
+    if request.method == "GET":
+        response = stream(lambda: export.as_csv(payments.rows(campaign)), _CSV)
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{payments.NAME}"'
     return response

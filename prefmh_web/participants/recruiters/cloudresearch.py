@@ -5,6 +5,7 @@ from prefmh_web.participants.recruiters.recruiter import Recruiter
 CONNECT = Recruiter(
     name="connect",
     title="CloudResearch Connect",
+    called="Connect",
     person="participantId",
     session="assignmentId",
     appends=("participantId", "assignmentId", "projectId"),
@@ -15,6 +16,7 @@ CONNECT = Recruiter(
 MTURK_TOOLKIT = Recruiter(
     name="mturk-toolkit",
     title="CloudResearch MTurk Toolkit",
+    called="Mechanical Turk",
     person="workerId",
     session="assignmentId",
     appends=("workerId", "assignmentId", "hitId"),

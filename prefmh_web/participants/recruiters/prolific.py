@@ -5,6 +5,7 @@ from prefmh_web.participants.recruiters.recruiter import Recruiter
 PROLIFIC = Recruiter(
     name="prolific",
     title="Prolific",
+    called="Prolific",
     person="PROLIFIC_PID",
     session="SESSION_ID",
     parameters={

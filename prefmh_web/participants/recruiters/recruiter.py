@@ -13,6 +13,7 @@ class Recruiter:
     Args:
         name: as stored, and in addresses.
         title: what the researcher reads.
+        called: what the people whom it sends call it; empty where it has no name.
         person: the parameter of the link that names the person; empty where nobody is told apart.
         session: the parameter that names this visit; empty where there is none.
         parameters: for each parameter of the link to paste, what the platform puts its value in for.
@@ -25,6 +26,7 @@ class Recruiter:
 
     name: str
     title: str
+    called: str = ""
     person: str = ""
     session: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)

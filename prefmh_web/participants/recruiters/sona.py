@@ -5,6 +5,7 @@ from prefmh_web.participants.recruiters.recruiter import Recruiter
 SONA = Recruiter(
     name="sona",
     title="SONA",
+    called="SONA",
     person="survey_code",
     session="survey_code",
     parameters={"survey_code": "%SURVEY_CODE%"},

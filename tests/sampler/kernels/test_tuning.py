@@ -63,6 +63,19 @@ def test_the_property_that_moves_least_counts():
     assert chosen_length(trials((1, 16), drawn, votes, votes, np.zeros((steps, 2)), after, after)) == 16
 
 
+def test_a_proposal_without_a_property_takes_it_from_the_reach_alone():
+    rng = np.random.default_rng(3)
+    drawn, ones = rng.integers(3, size=600), np.ones(600, dtype=int)
+    states = rng.standard_normal((3, 600, 2))
+    known = trials(GRID, drawn, ones, ones, *states)
+    states[1, 5, 0] = np.nan
+    lacking = trials(GRID, drawn, ones, ones, *states)
+    assert [trial.jump_per_vote for trial in lacking] == [trial.jump_per_vote for trial in known]
+    assert all(trial.reach is not None for trial in lacking)
+    states[1, 5, 1] = np.nan
+    assert {trial.reach for trial in trials(GRID, drawn, ones, ones, *states)} == {None}
+
+
 def test_units_do_not_matter():
     rng = np.random.default_rng(2)
     drawn, votes = rng.integers(3, size=400), np.ones(400, dtype=int)

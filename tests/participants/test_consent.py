@@ -1,0 +1,197 @@
+"""Agreeing, refusing, changing one's mind, and withdrawing."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.participants import consent, recruiting
+from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.models import Consent, ConsentText, Participant, Participation
+from tests.support.record import assert_record_is_whole
+from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, wait_until_idle
+
+TEXT = "# Consent\n\nYou compare *texts*. You may stop at any time."
+ALL_CODES = CODES | {"no-consent": "N0", "withdrawn": "W1THDREW", "ended": "ENDED"}
+
+
+@pytest.fixture
+def study(researcher):
+    return recruited_campaign(researcher, consent=TEXT, codes=ALL_CODES)
+
+
+def come(campaign, person: str = "anna") -> Client:
+    browser = Client()
+    browser.get(invitation_path(campaign), prolific(person))
+    return browser
+
+
+def answer(browser, campaign, said: str, text: str = TEXT):
+    return browser.post(invitation_path(campaign), {"consent": said, "version": consent.version_of(text)})
+
+
+def page_of(browser, campaign) -> str:
+    return browser.get(invitation_path(campaign)).content.decode()
+
+
+def test_who_agrees_votes_and_what_they_agreed_to_is_kept(study):
+    browser = come(study)
+    page = page_of(browser, study)
+    assert "<h2>Consent</h2>" in page
+    assert "<em>texts</em>" in page
+    assert "I do not agree" in page
+    assert not Participation.objects.exists()
+    assert answer(browser, study, "agree").url.endswith("/vote/")
+    assert pair_of(browser, study) is not None
+    given = Consent.objects.get()
+    assert given.agreed
+    assert ConsentText.objects.get(version=given.version).text == TEXT
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"consent": "maybe"}, {"consent": "agree"}, {"consent": "agree", "version": "0" * 64}]
+)
+def test_nobody_starts_without_agreeing_to_the_text_of_now(study, fields):
+    browser = come(study)
+    assert browser.post(invitation_path(study), fields).url == invitation_path(study)
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    assert not Annotator.objects.exists()
+
+
+def test_who_refuses_stores_that_alone_and_may_change_their_mind(study):
+    browser = come(study)
+    assert answer(browser, study, "refuse").url == invitation_path(study)
+    page = page_of(browser, study)
+    assert "You did not agree" in page
+    assert "cc=N0" in page
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("no-consent", "N0")
+    assert not Lease.objects.exists()
+    # On another device it is the same person, and may not vote without agreeing.
+    assert come(study).post(invitation_path(study)).url == invitation_path(study)
+    assert answer(browser, study, "agree").url.endswith("/vote/")
+    part.refresh_from_db()
+    assert (part.outcome, part.code, part.finished_at) == ("", "", None)
+    assert pair_of(browser, study) is not None
+    assert list(Consent.objects.order_by("pk").values_list("agreed", flat=True)) == [False, True]
+
+
+def test_a_new_text_is_asked_again(study):
+    browser = come(study)
+    answer(browser, study, "agree")
+    new = f"{TEXT} And we record your screen."
+    recruiting.set_up(study, {"consent": new}, ())
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    assert "record your screen" in page_of(browser, study)
+    # The old page, still open somewhere, does not agree to the new text.
+    assert answer(browser, study, "agree").url == invitation_path(study)
+    assert answer(browser, study, "agree", new).url.endswith("/vote/")
+    assert pair_of(browser, study) is not None
+    assert ConsentText.objects.count() == 2
+
+
+def test_who_refuses_after_all_on_another_device_votes_no_more(study):
+    browser = come(study)
+    answer(browser, study, "agree")
+    vote(browser, study)
+    answer(come(study), study, "refuse")
+    assert Participation.objects.get().outcome == "no-consent"
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    assert Vote.objects.count() == 1
+
+
+def test_looking_does_not_tell_who_takes_part(study):
+    answer(come(study, "anna"), study, "agree")
+    pages = {re.sub(r'value="[^"]+"', "", page_of(come(study, person), study)) for person in ("anna", "ben")}
+    assert len(pages) == 1
+
+
+def withdraw(browser, campaign, **fields) -> str:
+    path = reverse("annotate:withdraw", args=[campaign.invitations.get().token])
+    assert "cannot be taken back" in browser.get(path).content.decode()
+    page = browser.post(path, fields).content.decode()
+    wait_until_idle()
+    return page
+
+
+def test_who_withdraws_is_asked_no_more_and_their_votes_stay(study):
+    browser = come(study)
+    answer(browser, study, "agree")
+    vote(browser, study)
+    pair = pair_of(browser, study)
+    page = withdraw(browser, study)
+    assert "You have withdrawn" in page
+    assert "cc=W1THDREW" in page
+    assert Participation.objects.get().outcome == "withdrawn"
+    assert Lease.objects.get(key=pair).ended_at is not None
+    assert Vote.objects.count() == 1
+    assert "You have withdrawn" in page_of(browser, study)
+    assert "You have withdrawn" in answer(come(study), study, "agree").content.decode()
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    # An answer that was on its way comes too late: access ended first.
+    assert browser.post(f"{invitation_path(study)}vote/", {"choice": "left", "lease": str(pair)}).status_code == 302
+    assert Vote.objects.count() == 1
+    assert_record_is_whole(study)
+    # The pair is asked of somebody else.
+    other = come(study, "ben")
+    answer(other, study, "agree")
+    assert pair_of(other, study) is not None
+
+
+def test_who_withdraws_can_have_their_id_deleted(study):
+    browser = come(study)
+    answer(browser, study, "agree")
+    vote(browser, study)
+    withdraw(browser, study, erase="on")
+    assert not Participant.objects.exists()
+    assert not Participation.objects.exists()
+    assert not Consent.objects.exists()
+    assert Vote.objects.count() == 1
+    assert Annotator.objects.get().removed_at is not None
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    assert browser.get(invitation_path(study)).status_code == 403
+
+
+def test_who_was_removed_reads_that_and_gets_the_code_for_it(study):
+    browser = come(study)
+    answer(browser, study, "agree")
+    access.remove(Annotator.objects.get())
+    page = page_of(browser, study)
+    assert "The researcher has ended your part" in page
+    assert "cc=ENDED" in page
+    assert Participation.objects.get().outcome == "ended"
+
+
+def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
+    client.post(invitation_path(campaign))
+    token = campaign.invitations.get().token
+    assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
+    client.post(reverse("annotate:withdraw", args=[token]))
+    assert Annotator.objects.get().removed_at is None
+
+
+def test_without_consent_nothing_is_asked(researcher):
+    plain = recruited_campaign(researcher)
+    assert pair_of(arrive(plain, prolific("anna")), plain) is not None
+    assert not Consent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "gone"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;", "<script"),
+        ("[x](javascript:alert(1))", "x", 'href="javascript'),
+        ("![p](https://evil.example/p.png)", "", "<img"),
+        ("[site](https://lab.example/)", 'href="https://lab.example/"', "onclick"),
+        ("| a |\n|---|\n| b |", "<td>b</td>", "style="),
+        ("# Title", "<h2>Title</h2>", "<h1"),
+    ],
+)
+def test_texts_of_researchers_run_and_load_nothing(text, kept, gone):
+    html = rendered(text)
+    assert kept in html
+    assert gone not in html
