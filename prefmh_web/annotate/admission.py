@@ -106,8 +106,8 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
 
 def join(
     session: SessionBase, invitation: Invitation, arrival: Arrival | None = None, answer: Answer | None = None
-) -> bool:
-    """Make the session an annotator of the invitation's campaign, once; return whether they may vote.
+) -> Annotator | None:
+    """Make the session an annotator of the invitation's campaign, once; None if they have not agreed to take part.
 
     Args:
         arrival: who the platform's link says they are.
@@ -122,9 +122,10 @@ def join(
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
         annotator = _agreed(session, invitation, arrival, answer)
     if annotator is None:
-        return False
+        return None
+    # Of somebody who refuses, too: their page says what they have said.
     session[_KEY.format(invitation.campaign_id)] = annotator.pk
-    return answer is None or answer.agrees
+    return annotator if answer is None or answer.agrees else None
 
 
 def _agreed(

@@ -32,8 +32,8 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     arrival = arriving.arrival_in(request, token) if recruiter.knows_people else None
     try:
         if request.method == "POST":
-            may_vote = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
-            return arriving.joined(token) if may_vote else redirect("annotate:welcome", token=token)
+            joined = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
+            return arriving.joined(token) if joined else redirect("annotate:welcome", token=token)
         annotator = admission.demand_admission(request.session, invitation, arrival)
     except admission.NotAdmitted as reason:
         return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
