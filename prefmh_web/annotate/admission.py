@@ -145,8 +145,10 @@ def _agreed(
     else:
         _demand_open(invitation, arrival)
     annotator = _sent(invitation, arrival) if arrival else known or _new(invitation)
-    if answer and is_of_now and not consent.note(annotator, answer):
-        completion.refuse(annotator, campaign)
+    if answer and is_of_now:
+        took_part = consent.was_given(annotator)
+        if not consent.note(annotator, answer):
+            completion.refuse(annotator, campaign, took_part=took_part)
     return annotator
 
 

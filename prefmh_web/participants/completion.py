@@ -76,9 +76,14 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     return End(outcome, code, address, recruitment.platform.called)
 
 
-def refuse(annotator: Annotator, campaign: Campaign) -> None:
-    """Settle that somebody does not consent, unless their part has ended otherwise."""
-    _settle(Participation.objects.filter(annotator=annotator), recruitment_of(campaign), Outcome.NO_CONSENT)
+def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None:
+    """Settle that somebody does not consent, unless their part has ended otherwise. Who took part until now, under an
+    earlier text perhaps, withdraws by that: their open pair goes to somebody else.
+    """
+    if took_part:
+        withdraw(annotator, campaign, erase=False)
+    else:
+        _settle(Participation.objects.filter(annotator=annotator), recruitment_of(campaign), Outcome.NO_CONSENT)
 
 
 def take_back_refusal(annotator: Annotator) -> None:

@@ -43,6 +43,11 @@ def is_needed(annotator: Annotator | None, recruitment: Recruitment) -> bool:
     return given.first() != (version_of(recruitment.consent), True)
 
 
+def was_given(annotator: Annotator) -> bool:
+    """True if somebody has agreed to any version of the text."""
+    return Consent.objects.filter(participation__annotator=annotator, agreed=True).exists()
+
+
 def note(annotator: Annotator, answer: Answer) -> bool:
     """Store what somebody answered, unless they have said so before, and return whether they agree."""
     participation = Participation.objects.get(annotator=annotator)

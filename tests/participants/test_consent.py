@@ -98,8 +98,14 @@ def test_who_refuses_after_all_on_another_device_votes_no_more(study):
     browser = come(study)
     answer(browser, study, "agree")
     vote(browser, study)
-    answer(come(study), study, "refuse")
-    assert Participation.objects.get().outcome == "no-consent"
+    pair = pair_of(browser, study)
+    phone = come(study)
+    answer(phone, study, "refuse")
+    wait_until_idle()
+    assert Participation.objects.get().outcome == "withdrawn"
+    assert Lease.objects.get(key=pair).ended_at is not None
+    for page in (page_of(browser, study), page_of(phone, study)):
+        assert "You have withdrawn" in page
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
     assert Vote.objects.count() == 1
 
