@@ -235,6 +235,30 @@ RATINGS = Table(
         Column("identity", _whole),
     ),
 )
+ANNOTATORS = Table(
+    "annotators",
+    (
+        Column("annotator", _whole),
+        Column("joined_at", moment),
+        Column("removed_at", moment),
+        Column("outcome", _word),
+        Column("finished_at", moment),
+    ),
+)
+"""Of people whom a platform has sent. No verdict depends on it."""
+CONSENTS = Table(
+    "consents",
+    (
+        Column("annotator", _whole),
+        Column("version", _word),
+        Column("agreed", _yes_or_no),
+        Column("answered_at", moment),
+    ),
+)
+CONSENT_TEXTS = Table(
+    "consent_texts",
+    (Column("version", _word), Column("first_used_at", moment), Column("text", escaped)),
+)
 TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", _whole), Column("content", escaped)))

@@ -1,6 +1,7 @@
 """Agreeing, refusing, changing one's mind, and withdrawing."""
 
 import re
+import zipfile
 
 import pytest
 from django.test import Client
@@ -11,7 +12,8 @@ from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import consent, recruiting
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Consent, ConsentText, Participant, Participation
-from tests.support.record import assert_record_is_whole
+from sampler import schema
+from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
 from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path, wait_until_idle
 
@@ -78,6 +80,28 @@ def test_who_refuses_stores_that_alone_and_may_change_their_mind(study):
     assert (part.outcome, part.code, part.finished_at) == ("", "", None)
     assert pair_of(browser, study) is not None
     assert list(Consent.objects.order_by("pk").values_list("agreed", flat=True)) == [False, True]
+
+
+def test_what_was_agreed_to_and_when_is_in_the_record(study, tmp_path):
+    for person, said in (("anna-id", "agree"), ("ben-id", "refuse")):
+        answer(come(study, person), study, said)
+    export = export_to(study, tmp_path)
+    assert_replay_passes(export)
+    [text] = table(export, "consent_texts.csv")
+    assert (text["version"], text["text"]) == (consent.version_of(TEXT), TEXT)
+    anna, ben = Annotator.objects.order_by("pk").values_list("pk", flat=True)
+    given = [(row["annotator"], row["version"], row["agreed"]) for row in table(export, "consents.csv")]
+    assert given == [(str(anna), text["version"], "1"), (str(ben), text["version"], "0")]
+    assert [(row["annotator"], row["outcome"]) for row in table(export, "annotators.csv")] == [
+        (str(anna), ""),
+        (str(ben), "no-consent"),
+    ]
+    assert "anna-id" not in everything_in(export)
+
+
+def test_a_campaign_without_a_platform_has_the_files_it_had(campaign, tmp_path):
+    with zipfile.ZipFile(export_to(campaign, tmp_path)) as archive:
+        assert set(archive.namelist()) == {"recipe.json", "judges.json", *(table.file for table in schema.TABLES)}
 
 
 def test_a_new_text_is_asked_again(study):

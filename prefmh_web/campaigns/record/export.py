@@ -34,6 +34,19 @@ TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[tabl
 """By the file's name, in the order of the ZIP."""
 
 
+Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
+_more: list[Tables] = []
+
+
+def also(tables: Tables) -> None:
+    """Add files to every archive: what upper rooms know of a campaign's people, by the numbers of annotators.
+
+    Args:
+        tables: yields a campaign's further files, each by its name, with its header and its rows.
+    """
+    _more.append(tables)
+
+
 def recipe(campaign: Campaign) -> str:
     """Return the recipe as JSON."""
     return json.dumps(campaign.recipe, indent=2, ensure_ascii=False) + "\n"
@@ -99,6 +112,9 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
             stream.add(as_json(chosen), name)
     for name in TABLES:
         stream.add(map(str.encode, csv_text(snapshot, name)), name)
+    for tables in _more:
+        for name, found in tables(campaign):
+            stream.add(map(str.encode, as_csv(found)), name)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     return filter(None, stream)
 
