@@ -1,9 +1,12 @@
 """Every page passes axe-core's rules of WCAG 2.1 A and AA, light and dark."""
 
+from urllib.parse import urlencode
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from prefmh_web.accounts.links import sign_in_path
+from tests.support.recruited import prolific, recruited_campaign
 from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
 
 pytestmark = pytest.mark.browser
@@ -38,5 +41,18 @@ def test_pages_are_accessible(chromium, live_site, researcher, scheme):
         check(path)
         page.get_by_role("button", name="Start").click()
         check(f"{path}vote/")
+    study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1)
+    check(f"{study.get_absolute_url()}participants/")
+    check(f"{invitation_path(study)}?PROLIFIC_PID=anna")
+    check(f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
+    page.get_by_role("button", name="I do not agree").click()
+    check(invitation_path(study))
+    page.get_by_text("I have changed my mind").click()
+    page.get_by_role("button", name="I agree: start").click()
+    for path in ("vote/", "withdraw/", "vote/"):
+        check(f"{invitation_path(study)}{path}")
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("Your part is complete").wait_for()
+    check(f"{invitation_path(study)}vote/")
     context.close()
     assert not broken

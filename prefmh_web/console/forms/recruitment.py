@@ -19,13 +19,14 @@ _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 # All that comes after the host: without it, an address ends with its host.
 _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}]*\}")
-CODES = {
-    Outcome.COMPLETED: "Code for completed parts",
-    Outcome.NOTHING_LEFT: "Code if nothing is left to vote on",
-    Outcome.NO_CONSENT: "Code for people who do not consent",
-    Outcome.WITHDRAWN: "Code for people who withdraw",
-    Outcome.ENDED: "Code for people whom you remove",
+HOW = {
+    Outcome.COMPLETED: "with all votes given",
+    Outcome.NOTHING_LEFT: "because nothing is left to vote on",
+    Outcome.NO_CONSENT: "without consent",
+    Outcome.WITHDRAWN: "because the person withdraws",
+    Outcome.ENDED: "because you remove the voter",
 }
+"""How each outcome reads after “A part can end”."""
 
 
 class RecruitmentForm(forms.Form):
@@ -67,10 +68,12 @@ class RecruitmentForm(forms.Form):
     def __init__(self, *args, campaign: Campaign, recruitment: Recruitment, **kwargs):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
-        for outcome, label in CODES.items():
-            self.fields[_field("code", outcome)] = forms.CharField(max_length=100, required=False, label=label)
+        for outcome, how in HOW.items():
+            code = forms.TextInput(attrs={"aria-label": f"Completion code, if a part ends {how}"})
+            pay = forms.Select(attrs={"aria-label": f"Paid, if a part ends {how}"})
+            self.fields[_field("code", outcome)] = forms.CharField(max_length=100, required=False, widget=code)
             self.fields[_field("pay", outcome)] = forms.ChoiceField(
-                choices=Pay.choices, initial=USUAL_PAY[outcome], required=False, label=f"Paid: {outcome.label}"
+                choices=Pay.choices, initial=USUAL_PAY[outcome], required=False, widget=pay
             )
         others = Campaign.objects.filter(owner=campaign.owner_id).exclude(pk=campaign.pk).exclude(started_at=None)
         if others.exists():
@@ -132,6 +135,19 @@ class RecruitmentForm(forms.Form):
         codes = {outcome.value: data[_field("code", outcome)] for outcome in Outcome}
         pay = {outcome.value: data[_field("pay", outcome)] for outcome in Outcome}
         return {name: data[name] for name in _NAMES} | {"codes": codes, "pay": pay}
+
+    @property
+    def who_comes(self) -> list[forms.BoundField]:
+        """The fields that are fixed at Start."""
+        return [self[name] for name in self.fields if name in _UNTIL_START]
+
+    @property
+    def ends(self) -> list[dict[str, object]]:
+        """For each outcome how it reads, and its fields."""
+        return [
+            {"how": how, "code": self[_field("code", outcome)], "pay": self[_field("pay", outcome)]}
+            for outcome, how in HOW.items()
+        ]
 
     @property
     def excluded_campaigns(self) -> list[Campaign]:
