@@ -82,7 +82,8 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
 
 
 def _demand_part(annotator: Annotator, campaign: Campaign) -> None:
-    if end := completion.closed_end(annotator, campaign):
+    was_sent = terms_of(campaign).recruiter.knows_people
+    if was_sent and (end := completion.closed_end(annotator, campaign)):
         raise PartEnded(end)
     if annotator.removed_at:
         raise NotAdmitted("The researcher has removed you from this campaign. Your votes are kept.")
@@ -120,7 +121,10 @@ def join(
     with transaction.atomic():
         # Locked: of two who open a link for one person at the same moment, one gets in.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
-        annotator = _agreed(session, invitation, arrival, answer)
+        if terms_of(invitation.campaign).recruiter.knows_people:
+            annotator = _sent(session, invitation, arrival, answer)
+        else:
+            annotator = demand_admission(session, invitation) or _new(invitation)
     if annotator is None:
         return None
     # Of somebody who refuses, too: their page says what they have said.
@@ -128,10 +132,10 @@ def join(
     return annotator if answer is None or answer.agrees else None
 
 
-def _agreed(
+def _sent(
     session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None
 ) -> Annotator | None:
-    """Return who somebody is who joins or comes back; None if they must be asked first whether they agree."""
+    """Return who somebody is whom a platform has sent; None if they must be asked first whether they agree."""
     campaign, recruitment = invitation.campaign, recruitment_of(invitation.campaign)
     known = joining.annotator_of(campaign, arrival) if arrival else _joined(session, campaign.pk)
     # The text may have changed while they read it.
@@ -144,15 +148,15 @@ def _agreed(
         _demand_part(known, campaign)
     else:
         _demand_open(invitation, arrival)
-    annotator = _sent(invitation, arrival) if arrival else known or _new(invitation)
-    if answer and is_of_now:
+    annotator = _arrived(invitation, arrival) if arrival else known
+    if annotator and answer and is_of_now:
         took_part = consent.was_given(annotator)
         if not consent.note(annotator, answer):
             completion.refuse(annotator, campaign, took_part=took_part)
     return annotator
 
 
-def _sent(invitation: Invitation, arrival: Arrival) -> Annotator:
+def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
     try:
         return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation))
     except joining.TookPart as reason:

@@ -43,16 +43,21 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _asked(campaign: Campaign) -> dict[str, object]:
-    """Return what people are asked to agree to."""
-    text = recruitment_of(campaign).consent
+    """Return what people are asked to agree to, where a platform sends them."""
+    text = recruitment_of(campaign).consent if terms_of(campaign).recruiter.knows_people else ""
     return {"consent": rendered(text), "version": consent.version_of(text)} if text else {}
+
+
+def _must_agree(annotator: Annotator | None, campaign: Campaign) -> bool:
+    if not terms_of(campaign).recruiter.knows_people:
+        return False
+    return consent.is_needed(annotator, recruitment_of(campaign))
 
 
 def _about(campaign: Campaign, annotator: Annotator | None) -> dict[str, object]:
     started = started_campaign(campaign)
-    asks = consent.is_needed(annotator, recruitment_of(campaign))
     return {
-        **(_asked(campaign) if asks else {}),
+        **(_asked(campaign) if _must_agree(annotator, campaign) else {}),
         "is_back": annotator is not None,
         "campaign": campaign,
         "questions": [judge.question for judge in started.judges],
@@ -80,7 +85,7 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "HEAD":
         # Whoever asks only whether the page is there holds no pair.
         return HttpResponse()
-    if consent.is_needed(annotator, recruitment_of(annotator.campaign)):
+    if _must_agree(annotator, annotator.campaign):
         return redirect("annotate:welcome", token=token)
     leases.wake(annotator)
     may_withdraw = terms_of(annotator.campaign).recruiter.knows_people

@@ -192,7 +192,7 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
 
 
 def _first_lease(
-    wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None
+    wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None = None
 ) -> Lease | None:
     busy: list[tuple[OpenComparison, StartedJudge]] = []
     for seen, judge in wanted:

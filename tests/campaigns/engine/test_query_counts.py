@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from prefmh_web.annotate import visit
 from prefmh_web.asgi import application
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
+from prefmh_web.participants.recruiting import terms_of
 from tests.annotate.test_socket import lease_in
 from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
 
@@ -50,6 +51,8 @@ def cost(call) -> int:
 
 def test_the_voters_pages(client, campaign):
     link = invitation_path(campaign)
+    # What a process remembers of a campaign once it has looked.
+    terms_of(campaign)
     assert cost(lambda: client.get(link)) == 1
     assert cost(lambda: client.post(link)) == 5
     assert cost(lambda: client.get(link)) == 3
@@ -61,6 +64,7 @@ def test_the_voters_pages(client, campaign):
 
 def test_the_researchers_pages(client, researcher, campaign):
     client.force_login(researcher)
+    terms_of(campaign)
     assert cost(lambda: client.get("/")) == 4
     assert cost(lambda: client.get(campaign.get_absolute_url())) == 14
     assert cost(lambda: client.get("/campaigns/new/")) == 5
