@@ -1,10 +1,12 @@
 """Setting up how people come."""
 
+import hashlib
+
 import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.participants.models import Recruitment
+from prefmh_web.participants.models import ConsentText, Recruitment
 from tests.security.world import browser_of
 from tests.support.recruited import recruited_campaign
 from tests.support.stack import make_draft
@@ -68,6 +70,11 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
     page = save(owner, draft, **PROLIFIC | fields)
     assert message in page
     assert not Recruitment.objects.exists()
+
+
+def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
+    save(owner, draft, **PROLIFIC, consent="# Consent\r\n\r\nYes?")
+    assert ConsentText.objects.get().version == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
 
 
 def test_after_start_only_codes_and_the_way_back_change(owner, researcher):

@@ -87,6 +87,10 @@ class RecruitmentForm(forms.Form):
             for name in _UNTIL_START & self.fields.keys():
                 self.fields[name].disabled = True
 
+    def clean_consent(self) -> str:
+        # Browsers send their own line ends; the version is the hash of the text as the researcher has it in a file.
+        return self.cleaned_data["consent"].replace("\r\n", "\n")
+
     def clean(self):
         super().clean()
         data = self.cleaned_data
