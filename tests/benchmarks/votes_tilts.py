@@ -29,6 +29,7 @@ WALK_SHARES = (0.7, 0.2)
 VOTES = (100, 300, 1000)
 FITS = 8
 _RIDGE = 1.0
+_STEPS_OF_A_BETA = 16
 
 
 @dataclass(frozen=True)
@@ -50,23 +51,23 @@ class Tilted:
 
 
 def tilted(space: FiniteSpace, length: float) -> Iterator[Tilted]:
-    """Yield the cost of every surrogate on a space, with walks of this length; nothing where a length names a β."""
-    if space.walked:
-        return
+    """Yield the cost of every surrogate on a space, with walks of this length."""
     rng = np.random.default_rng(SEED)
     surrogates = {"perfect": [space.score], "reversed": [-space.score]}
     surrogates |= {f"learned {votes}": [_fitted(rng, space, votes) for _ in range(FITS)] for votes in VOTES}
     for share in WALK_SHARES:
         for name, scores in surrogates.items():
-            yield Tilted(name, share, tuple(_cost(space, int(length), share, score) for score in scores))
+            yield Tilted(name, share, tuple(_cost(space, length, share, score) for score in scores))
 
 
-def _cost(space: FiniteSpace, length: int, share: float, surrogate: Matrix) -> float:
+def _cost(space: FiniteSpace, length: float, share: float, surrogate: Matrix) -> float:
     parts = [Part(share, space.proposals(length), np.zeros_like(space.q))]
+    # Where a length names a β, a score pulls a chain of steps of that size.
+    moves, count = (space.proposals(length), _STEPS_OF_A_BETA) if space.walked else (space.q, int(length))
     for tau in TAUS:
         tilt = _bounded(space, tau * surrogate)
         # Given p0·exp(tilt), it works out the ratio against that by itself.
-        inner = exact.walk_law(space.log_p0 + tilt, space.q, length)
+        inner = exact.walk_law(space.log_p0 + tilt, moves, count)
         parts.append(Part((1 - share) / len(TAUS), inner, tilt[:, None] - tilt[None]))
     rule, scores = NVote((1,)), space.score[None]
     law = exact.target(space.log_p0, scores)
