@@ -62,8 +62,8 @@ class WalkFields(forms.Form):
         required=False,
         label="Learn from the warm-up’s votes what to propose",
         help_text="A score is fitted to the votes, and pulls 30 % of the proposals after the warm-up. The result stays "
-        "exact, even if the score is wrong. On our lists, molecules and texts, scores changed the votes needed by −22 % to "
-        "+2 %. It needs at least 4 chains.",
+        "exact, even if the score is wrong. On our lists, molecules and texts, scores changed the votes needed by "
+        "−22 % to +2 %. It needs at least 4 chains.",
     )
 
     def __init__(self, *args, **kwargs):
