@@ -54,6 +54,7 @@ from .objects.properties import MAIN_PROPERTIES
 from .objects.texts.differences import compare_texts
 from .objects.texts.measures import TextDescription, describe_text
 from .planning import (
+    CrowdForecast,
     FewestVotes,
     JudgeByJudge,
     Policy,
@@ -61,6 +62,7 @@ from .planning import (
     RoundRobin,
     VotePlan,
     expected_votes,
+    forecast_crowd,
     mean_votes,
 )
 from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
@@ -131,6 +133,7 @@ __all__ = [
     "Chosen",
     "Comparison",
     "CrankNicolson",
+    "CrowdForecast",
     "Difference",
     "FewestVotes",
     "FragmentMoves",
@@ -220,6 +223,7 @@ __all__ = [
     "draws_of",
     "ended_early",
     "expected_votes",
+    "forecast_crowd",
     "given",
     "learned",
     "load_vocabulary",

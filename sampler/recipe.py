@@ -30,7 +30,7 @@ from sampler.kernels.surrogates import Surrogate, features_of, has_features
 from sampler.objects.properties import property_names
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.targets import target_law
-from sampler.spaces import Generated, SpaceRecipe
+from sampler.spaces import Generated, ServedImagesRecipe, SpaceRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
@@ -64,6 +64,7 @@ class RecipeError(ValueError):
 class Recipe(BaseModel):
     """Space, kernel, judges, rule, chains, steps and seed.
 
+    With `most_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
     `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
     law the chains sample (`sampler.rules.targets`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
@@ -77,6 +78,7 @@ class Recipe(BaseModel):
     judges: tuple[JudgeRecipe, ...] = Field(min_length=1, max_length=8)
     rule: RuleRecipe = NVoteRecipe()
     chains: int = Field(ge=1, le=1000)
+    most_chains: int | None = Field(default=None, ge=1, le=1000)
     steps: int = Field(ge=1, le=1_000_000)
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
@@ -86,7 +88,7 @@ class Recipe(BaseModel):
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        absent = {name for name in ("burn_in", "target") if not fields[name]}
+        absent = {name for name in ("most_chains", "burn_in", "target") if not fields[name]}
         return {name: value for name, value in fields.items() if name not in absent}
 
     @property
@@ -144,6 +146,16 @@ class Recipe(BaseModel):
         if self.warm_up is None or step > self.warm_up.steps + self.warm_up.settling:
             return "sampling"
         return "warm-up" if step <= self.warm_up.steps else "settling"
+
+    @property
+    def is_elastic(self) -> bool:
+        """True where chains open while the campaign runs, when somebody would wait."""
+        return self.most_chains is not None
+
+    @property
+    def chains_at_most(self) -> int:
+        """How many chains there can be. The numbers of states are spaced by it: see `record/state_index.py`."""
+        return self.chains if self.most_chains is None else self.most_chains
 
     @property
     def moves(self) -> frozenset[str]:
@@ -282,9 +294,22 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield from (RecipeProblem(*problem) for problem in recipe.kernel.misfits(space))
     if recipe.warm_up is not None:
         yield from _warm_up_misfits(recipe, recipe.warm_up)
+    if recipe.most_chains is not None:
+        yield from (RecipeProblem("most_chains", message) for message in _elastic_misfits(recipe, recipe.most_chains))
     if recipe.burn_in >= recipe.steps:
         yield RecipeProblem("burn_in", f"must be less than the {recipe.steps} steps")
     yield from (RecipeProblem(*problem) for problem in recipe.rule.misfits(recipe.judges))
+
+
+def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
+    if most <= recipe.chains:
+        yield f"must be more than the {recipe.chains} chains of the start; leave it out for a fixed number of chains"
+    if recipe.warm_up is not None:
+        yield "does not go with a warm-up, which waits for all chains; leave it out, or choose a fixed number of moves"
+    if any(judge.source.kind != "people" for judge in recipe.judges):
+        yield "does not go with models that judge: chains open when a person would wait; leave it out"
+    if isinstance(recipe.space, ServedTextsRecipe | ServedImagesRecipe):
+        yield "does not go with objects that a model makes: it would have to make each new start; leave it out"
 
 
 def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]:

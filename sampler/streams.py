@@ -21,6 +21,8 @@ class Purpose(enum.IntEnum):
     SIDES = 3
     JUDGES = 4
     PEOPLE_SIDES = 5
+    CHECKS = 6
+    """Its "chain" is an annotator's number, its "step" the number of their votes: see `judges/attention.py`."""
 
 
 def stream(seed: int, chain: int, step: int, purpose: Purpose) -> np.random.Generator:

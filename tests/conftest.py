@@ -11,30 +11,38 @@ import redis
 from django.conf import settings
 
 from tests.support import engines, needs
+from tests.support.chromium import ARGUMENTS, CHROMIUM
 from tests.support.live_processes import LiveProcesses, on_the_test_database
 from tests.support.processes import Installation, Processes
 from tests.support.stack import LiveServer, make_campaign, wait_until_idle
 from tests.support.worker import worker_in_this_process
 
-CHROMIUM = Path("/usr/bin/chromium")
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 # Files whose tests wait for servers and clocks: started first, so that no half of a run waits for the other at its end.
 LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/released/", "tests/security/")
-# About the one-process mode itself.
-# Those that start PostgreSQL, Redis, RabbitMQ, nginx or several processes of ours. Half of all time went into these: a
-# run of everything leaves them to `--servers`, which CI runs as well.
+# Those that start PostgreSQL, Redis, RabbitMQ, nginx or several processes of ours, make databases of old versions, or
+# wait for what is frozen. Half of all time went into these: a run of everything leaves them to `--servers`, which CI
+# runs as well.
 WITH_SERVERS = (
     "tests/docker/",
     "tests/flows/test_faults.py",
+    "tests/flows/test_frozen_server.py",
+    "tests/flows/test_many_voters.py",
+    "tests/flows/test_paid_study.py",
     "tests/flows/test_processes.py",
     "tests/flows/test_restart.py",
     "tests/flows/test_stalls.py",
     "tests/operations/test_backup.py",
     "tests/operations/test_probes.py",
+    "tests/released/test_old_record.py",
     "tests/released/test_old_record_on_postgresql.py",
     "tests/security/test_log_secrets.py",
 )
+# Whole studies with thousands of votes: minutes of computing, left to `--laws` in the same way.
+WITH_STUDIES = ("tests/laws/", "tests/flows/test_exactness.py", "tests/flows/test_warm_up.py")
+LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES}
+# About the one-process mode itself.
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
 
 
@@ -43,29 +51,27 @@ def pytest_addoption(parser) -> None:
     parser.addoption("--processes", action="store_true", help=told)
     told = "run the tests that start servers of their own, and no others"
     parser.addoption("--servers", action="store_true", default=None, help=told)
+    told = "run the statistical tests of whole studies, and no others"
+    parser.addoption("--laws", action="store_true", default=None, help=told)
 
 
 def pytest_configure(config) -> None:
-    """Hash passwords quickly in this process; the site's own setting is Django's. Leave the tests with servers of
-    their own out of a run of everything.
+    """Hash passwords quickly in this process; the site's own setting is Django's. Leave out of a run of everything what
+    an option asks for.
     """
     settings.PASSWORD_HASHERS = ["tests.support.passwords.QuickHasher"]
     is_of_everything = config.args_source is not pytest.Config.ArgsSource.ARGS
-    if config.option.servers is None and is_of_everything:
-        config.option.servers = False
+    for option in LEFT_OUT if is_of_everything else ():
+        if getattr(config.option, option) is None:
+            setattr(config.option, option, False)
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Start long files first, without or with those that start servers; on the server stack, skip what is the same
-    without it (`support/server_stack.py`).
-    """
+    """Start long files first; on the server stack, skip what is the same without it (`support/server_stack.py`)."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
-    # Files that are named on the command line are run whatever they start.
-    wanted = config.option.servers
-    if wanted is not None:
-        others = [item for item in items if item.nodeid.startswith(WITH_SERVERS) is not wanted]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item.nodeid.startswith(WITH_SERVERS) is wanted]
+    others = [item for item in items if not _is_wanted(item, config)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if _is_wanted(item, config)]
     if settings.EMBEDDED:
         return
     for item in items:
@@ -73,6 +79,19 @@ def pytest_collection_modifyitems(config, items) -> None:
             item.add_marker(pytest.mark.skip(reason="tests the embedded mode; this run is on the server stack"))
         elif "installation" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.skip(reason="brings servers of its own; the run without these has it"))
+
+
+def _is_wanted(item, config) -> bool:
+    """True for what an option asks for, or, where none does, for what none has left out. Files that are named on the
+    command line are run whatever they are.
+    """
+    asked, left_out = (
+        tuple(
+            path for option, paths in LEFT_OUT.items() if getattr(config.option, option) is is_asked for path in paths
+        )
+        for is_asked in (True, False)
+    )
+    return item.nodeid.startswith(asked) if asked else not item.nodeid.startswith(left_out)
 
 
 @pytest.fixture(scope="session")
@@ -168,9 +187,8 @@ def chromium():
     needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
     from playwright.sync_api import sync_playwright
 
-    quiet = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*quiet, "--disable-sync"])
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
         yield browser
         browser.close()
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import completion, consent, joining
+from prefmh_web.participants import completion, consent, joining, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
@@ -60,6 +61,15 @@ def annotator_by(session: SessionBase, token: str) -> Annotator | None:
     return annotator_in(session, invitation.campaign_id) if invitation else None
 
 
+def voter_by(session: SessionBase, token: str) -> Annotator | None:
+    """Return who this session is, as `annotator_by`, if they have come to the votes; None on the way there, too."""
+    annotator = annotator_by(session, token)
+    if annotator is None or not terms_of(annotator.campaign).recruiter.knows_people:
+        return annotator
+    way.arrive(annotator)
+    return annotator if way.has_come_to_votes(annotator) else None
+
+
 def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Annotator | None:
     """Return who this session is already in the invitation's campaign, None if somebody new may be there.
 
@@ -86,23 +96,24 @@ def _demand_part(annotator: Annotator, campaign: Campaign) -> None:
     if was_sent and (end := completion.closed_end(annotator, campaign)):
         raise PartEnded(end)
     if annotator.removed_at:
-        raise NotAdmitted("The researcher has removed you from this campaign. Your votes are kept.")
+        raise NotAdmitted(_("The researcher has removed you from this campaign. Your votes are kept."))
 
 
 def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
     if invitation.revoked_at:
-        raise NotAdmitted("This link is closed. If you still want to vote, ask the researcher for a new one.")
+        raise NotAdmitted(_("This link is closed. If you still want to vote, ask the researcher for a new one."))
     if invitation.is_single_use and invitation.annotators.exists():
         raise NotAdmitted(
-            "This link is for one person and has been used already. Ask the researcher for your own link."
+            _("This link is for one person and has been used already. Ask the researcher for your own link.")
         )
     recruiter = terms_of(invitation.campaign).recruiter
     if recruiter.knows_people and arrival is None:
         raise NotAdmitted(
-            f"The address has no {recruiter.person}. Open the study again with the link that you were given."
+            _("The address has no %(name)s. Open the study again with the link that you were given.")
+            % {"name": recruiter.person}
         )
     if recruiter.knows_people and invitation.campaign.status == Campaign.Status.FINISHED:
-        raise NotAdmitted("This study is finished: there is nothing left to do. Please return your place.")
+        raise NotAdmitted(_("This study is finished: there is nothing left to do. Please return your place."))
 
 
 def join(
@@ -161,8 +172,10 @@ def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
         return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation))
     except joining.TookPart as reason:
         raise NotAdmitted(
-            "You have taken part in an earlier study of this researcher, and this one is for other people. "
-            "Please return your place."
+            _(
+                "You have taken part in an earlier study of this researcher, and this one is for other people. "
+                "Please return your place."
+            )
         ) from reason
 
 

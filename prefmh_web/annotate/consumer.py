@@ -12,6 +12,7 @@ from prefmh_web.annotate.presence import Standing
 from prefmh_web.annotate.screens import Response, ResponseError, ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison
+from prefmh_web.participants import way
 from prefmh_web.transport import nudges, rate_limits
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
 
@@ -144,7 +145,7 @@ class VotingConsumer(LiveConsumer):
 
     @database_sync_to_async
     def _who(self) -> Annotator | None:
-        annotator = admission.annotator_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
+        annotator = admission.voter_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
         if annotator:
             rate_limits.spend("sockets", annotator.pk)
         return annotator
@@ -157,6 +158,7 @@ class VotingConsumer(LiveConsumer):
     @database_sync_to_async
     def _depart(self, grace: timedelta) -> None:
         presence.set_present(self.annotator, False)
+        way.leave(self.annotator)
         leases.orphan(self.annotator, grace)
 
     async def _stay_present(self) -> None:

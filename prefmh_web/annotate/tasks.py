@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.participants import completion
+from prefmh_web.participants import completion, places
 
 
 @shared_task
@@ -15,5 +15,6 @@ def sweep_leases() -> None:
 
 @shared_task
 def settle_parts() -> None:
-    """Settle how the parts of people ended who have gone without looking."""
+    """Settle how the parts of people ended who have gone without looking; give the places of those away to others."""
     completion.settle_overdue()
+    places.take_from_absent()

@@ -4,21 +4,28 @@ from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web.annotate import admission, arriving
+from prefmh_web.annotate import admission, arriving, practice
+from prefmh_web.annotate.language import spoken_by_link
+from prefmh_web.annotate.reporting import ProblemForm
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
+from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.monitoring import problems
 from prefmh_web.campaigns.started import objects, started_campaign
-from prefmh_web.objects import media
-from prefmh_web.participants import completion, consent
+from prefmh_web.objects import StoredObject, media
+from prefmh_web.participants import checks, completion, consent, way
 from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.models import Stage
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.stages.practice import PracticeForm
 from prefmh_web.transport import rate_limits
 
 
+@spoken_by_link
 @require_http_methods(["GET", "HEAD", "POST"])
 @rate_limits.posts("join", rate_limits.by_address)
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
@@ -61,11 +68,12 @@ def _about(campaign: Campaign, annotator: Annotator | None) -> dict[str, object]
         "is_back": annotator is not None,
         "campaign": campaign,
         "questions": [judge.question for judge in started.judges],
-        "nouns": started.object_kind.nouns if started.is_readable else "objects",
+        "kind": started.object_kind if started.is_readable else None,
         "votes_each": terms_of(campaign).votes_each,
     }
 
 
+@spoken_by_link
 @require_http_methods(["GET", "HEAD", "POST"])
 @rate_limits.polite
 def vote(request: HttpRequest, token: str) -> HttpResponse:
@@ -75,6 +83,8 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
         return redirect("annotate:welcome", token=token)
     if request.method == "POST":
         rate_limits.spend("votes", annotator.pk)
+        if not way.has_come_to_votes(annotator):
+            return redirect("annotate:stage", token=token)
         try:
             response_in(request.POST).respond(annotator)
         except ResponseError as error:
@@ -87,12 +97,39 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponse()
     if _must_agree(annotator, annotator.campaign):
         return redirect("annotate:welcome", token=token)
+    was_sent = terms_of(annotator.campaign).recruiter.knows_people
+    if was_sent and way.arrive(annotator) != Stage.VOTES:
+        return redirect("annotate:stage", token=token)
     leases.wake(annotator)
-    may_withdraw = terms_of(annotator.campaign).recruiter.knows_people
-    context = {"screen": screen_for(annotator.pk), "token": token, "may_withdraw": may_withdraw}
+    context = {"screen": screen_for(annotator.pk), "token": token, "may_withdraw": was_sent}
     return render(request, "annotate/vote.html", context)
 
 
+@spoken_by_link
+@require_http_methods(["GET", "HEAD", "POST"])
+@rate_limits.polite
+def stage(request: HttpRequest, token: str) -> HttpResponse:
+    """Show the stage at which somebody is, before the votes or after them, and take what they answer."""
+    annotator = admission.annotator_by(request.session, token)
+    if annotator is None or _must_agree(annotator, annotator.campaign):
+        return redirect("annotate:welcome", token=token)
+    if way.arrive(annotator) == Stage.VOTES:
+        return redirect("annotate:vote", token=token)
+    if request.method == "POST":
+        rate_limits.spend("votes", annotator.pk)
+        page = way.go_on(annotator, request.POST.get("stage", ""), request.POST)
+        if page is None:
+            return redirect("annotate:stage", token=token)
+    elif (page := way.page(annotator)) is None:
+        # Their part has ended: the first page tells how.
+        return redirect("annotate:welcome", token=token)
+    context = {"page": page, "token": token}
+    if isinstance(page.form, PracticeForm):
+        return render(request, practice.TEMPLATE, {**context, **practice.context(page.form.exercise, annotator, token)})
+    return render(request, "annotate/stage.html", context)
+
+
+@spoken_by_link
 @require_http_methods(["GET", "HEAD", "POST"])
 @rate_limits.posts("join", rate_limits.by_address)
 def withdraw(request: HttpRequest, token: str) -> HttpResponse:
@@ -106,17 +143,54 @@ def withdraw(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "annotate/part_ended.html", {"end": end})
 
 
+@spoken_by_link
+@require_http_methods(["GET", "HEAD", "POST"])
+@rate_limits.polite
+def report(request: HttpRequest, token: str, lease: UUID) -> HttpResponse:
+    """Ask what is wrong with a pair; who says so skips it."""
+    annotator = admission.annotator_by(request.session, token)
+    if annotator is None:
+        return redirect("annotate:welcome", token=token)
+    form = ProblemForm(request.POST if request.method == "POST" else None)
+    if request.method != "POST" or not form.is_valid():
+        return render(request, "annotate/report.html", {"form": form, "token": token})
+    rate_limits.spend("votes", annotator.pk)
+    try:
+        PairResponse(lease, choice=None, elapsed_ms=None).respond(annotator)
+    except Comparison.DoesNotExist as error:
+        raise Http404("This pair was never shown to you.") from error
+    problems.note(lease, annotator, **form.cleaned_data)
+    return redirect("annotate:vote", token=token)
+
+
 @require_safe
 def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
     """Send the picture of one side of a pair to the person it was leased to.
 
     Named by the lease, because an object's own number would tell which of the two is the proposal.
     """
-    found = Lease.objects.select_related("comparison__current__campaign", "comparison__proposal__campaign")
-    pair = get_object_or_404(found, key=lease)
-    joined = admission.annotator_in(request.session, pair.comparison.current.campaign_id)
-    if joined is None or joined.pk != pair.annotator_id:
+    annotator, left, right = _pair_of(lease)
+    joined = admission.annotator_in(request.session, annotator.campaign_id)
+    if joined is None or joined.pk != annotator.pk:
         raise PermissionDenied
-    shown, beside = (pair.left, pair.right) if Side(side) == Side.LEFT else (pair.right, pair.left)
-    kind = shown.campaign.object_kind
-    return media.response(kind, objects.stored(shown), media.look_of(request), objects.stored(beside))
+    return _picture_of(request, annotator.campaign, left, right, Side(side))
+
+
+def _pair_of(key: UUID) -> tuple[Annotator, StoredObject, StoredObject]:
+    pairs = Lease.objects.select_related("comparison__current__campaign", "comparison__proposal__campaign")
+    if lease := pairs.select_related("annotator__campaign").filter(key=key).first():
+        return lease.annotator, objects.stored(lease.left), objects.stored(lease.right)
+    # A trial between two pairs stands in the place of one.
+    check = checks.by_key(key)
+    if check is None:
+        raise Http404("There is no such pair.")
+    annotator = check.participation.annotator
+    shown = checks.shown_pair(check, annotator.campaign)
+    return annotator, shown.left, shown.right
+
+
+def _picture_of(
+    request: HttpRequest, campaign: Campaign, left: StoredObject, right: StoredObject, side: Side
+) -> HttpResponse:
+    shown, beside = (left, right) if side == Side.LEFT else (right, left)
+    return media.response(campaign.object_kind, shown, media.look_of(request), beside)

@@ -7,16 +7,18 @@ from datetime import datetime
 from django.db.models import Sum
 
 from prefmh_web.campaigns.engine import leases, reading
+from prefmh_web.campaigns.engine.transactions import is_joined
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants.completion import outcome_due
-from prefmh_web.participants.models import Outcome
+from prefmh_web.participants import checks, waits
+from prefmh_web.participants.completion import is_time_over, outcome_due
+from prefmh_web.participants.models import Check, Outcome
 from prefmh_web.participants.recruiting import terms_of
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
 # when another page of this process has asked in the last second.
 PROGRESS_S = 1.0
-_progress: dict[tuple[int, datetime | None], tuple[float, int]] = {}
+_progress: dict[tuple[int, datetime | None], tuple[float, int, int]] = {}
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,22 @@ class Visit:
     steps: int
     is_readable: bool = True
     """False where this version of the program cannot read the campaign's setup."""
+    check: Check | None = None
+    """The trial that comes before the next pair, if one is due: a check, or a repeat."""
     votes_each: int | None = None
     """After how many votes the person's part is complete, if that is limited."""
 
     @property
     def outcome(self) -> Outcome | None:
         """How the person's part has ended; None while it goes on."""
-        return None if self.lease or not self.is_readable else outcome_due(self.annotator, self.campaign)
+        is_over = self.is_readable and not (self.lease or self.check)
+        return None if not is_over else outcome_due(self.annotator, self.campaign)
+
+    @property
+    def may_be_kept_busy(self) -> bool:
+        """True if there is no pair and people are shown repeats meanwhile."""
+        has_nothing = self.is_readable and not (self.lease or self.check)
+        return has_nothing and terms_of(self.campaign).waiting_share > 0
 
     @property
     def percent(self) -> int:
@@ -54,31 +65,56 @@ def visit_by(annotator: Annotator) -> Visit:
     """Return the same for an annotator whom the engine has just read with their campaign."""
     campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast or 0
     if not started.is_readable:
-        return Visit(campaign, annotator, None, votes, _steps_decided(campaign), steps=0, is_readable=False)
-    votes_each = terms_of(campaign).votes_each
+        return Visit(campaign, annotator, None, votes, _progress_of(campaign, 0)[0], steps=0, is_readable=False)
+    terms, check, lease = terms_of(campaign), None, None
+    if _is_done(annotator, terms.votes_each):
+        # The pair on the screen may still be answered.
+        lease = leases.live_lease_of(annotator) if annotator.holds_a_lease else None
+    elif annotator.holds_a_lease or (check := checks.due(annotator, campaign)) is None:
+        lease = leases.take(annotator, terms.votes_each)
+        if terms.minds_waits:
+            check = _while_waiting(annotator, lease)
+    recipe = started.recipe
+    decided, steps = _progress_of(campaign, None if recipe.is_elastic else recipe.chains * recipe.steps)
     return Visit(
         campaign=campaign,
         annotator=annotator,
-        lease=_lease_of(annotator, votes_each),
+        lease=lease,
+        check=check,
         votes=votes,
-        steps_decided=_steps_decided(campaign),
-        steps=started.recipe.chains * started.recipe.steps,
-        votes_each=votes_each,
+        steps_decided=decided,
+        steps=steps,
+        votes_each=terms.votes_each,
     )
 
 
-def _lease_of(annotator: Annotator, votes_each: int | None) -> Lease | None:
-    if votes_each is None or (annotator.votes_cast or 0) < votes_each:
-        return leases.take(annotator, votes_each)
-    # The pair on the screen may still be answered.
-    return leases.live_lease_of(annotator) if annotator.holds_a_lease else None
+def _while_waiting(annotator: Annotator, lease: Lease | None) -> Check | None:
+    """Note whether somebody waits; return what they may do meanwhile."""
+    if lease or annotator.resting or annotator.removed_at:
+        waits.note(annotator, is_waiting=False)
+        return None
+    waits.note(annotator, is_waiting=True)
+    # Together with a vote, pairs that others hold are passed over: whether there is none is not known yet.
+    return None if is_joined() or waits.is_over(annotator) else checks.while_waiting(annotator)
 
 
-def _steps_decided(campaign: Campaign) -> int:
+def _is_done(annotator: Annotator, votes_each: int | None) -> bool:
+    has_voted_enough = votes_each is not None and (annotator.votes_cast or 0) >= votes_each
+    return has_voted_enough or is_time_over(annotator) or waits.has_ended(annotator)
+
+
+def _progress_of(campaign: Campaign, steps: int | None) -> tuple[int, int]:
+    """Return how many steps are decided, and how many there are.
+
+    Args:
+        steps: how many there are; None where that changes, because chains open while the campaign runs.
+    """
     # Started again under the same number, as tests do, it is another one.
     key, now = (campaign.pk, campaign.started_at), time.monotonic()
-    asked_at, decided = _progress.get(key, (float("-inf"), 0))
+    asked_at, decided, opened = _progress.get(key, (float("-inf"), 0, 0))
     if not campaign.is_running or now - asked_at > PROGRESS_S:
-        decided = campaign.chains.aggregate(decided=Sum("step"))["decided"] or 0
-        _progress[key] = now, decided
-    return decided
+        sums = {"decided": Sum("step")} | ({"opened": Sum("length")} if steps is None else {})
+        found = campaign.chains.aggregate(**sums)
+        decided, opened = found["decided"] or 0, found.get("opened") or 0
+        _progress[key] = now, decided, opened
+    return decided, opened if steps is None else steps

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 
 from prefmh_web.annotate.screens.idle import is_held_up
-from prefmh_web.campaigns.engine import open_comparisons
-from prefmh_web.campaigns.models import Annotator
+from prefmh_web.campaigns.engine import open_comparisons, openings
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.transport import nudges
 
 # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
@@ -88,11 +88,13 @@ class WaitingRoom:
 
 
 def _takers(pages: list[Page]) -> set[int]:
-    """Return who has something else to see now: a pair, or another reason why there is none."""
+    """Return who has something else to see now: a pair, a new chain, or another reason why there is none."""
     if not pages:
         return set()
     campaign = pages[0].annotator.campaign
     takers = open_comparisons.takers(campaign, [(page.annotator.pk, page.status) for page in pages])
+    waiting = [page.annotator.pk for page in pages if page.status == Campaign.Status.RUNNING]
+    takers |= openings.seekers(campaign, waiting)
     held_up = is_held_up(campaign)
     outdated = {page.annotator.pk for page in pages if page.says_held_up not in (None, held_up)}
     return takers | outdated

@@ -75,6 +75,11 @@ def propose(chain: Chain) -> None:
         _hint("prefmh_web.campaigns.tasks.propose", chain.pk)
 
 
+def open_chains(campaign_id: int) -> None:
+    """Hint that chains are to be opened for people who wait."""
+    _hint("prefmh_web.campaigns.tasks.open_chains", campaign_id)
+
+
 def choose_length(campaign: Campaign) -> None:
     """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
     nudges.nudge(nudges.watchers(campaign.pk))

@@ -9,11 +9,11 @@ from celery import shared_task
 from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
-from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine import openings, transitions
 from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.campaigns.proposals import drawing, starts
 
 
 @shared_task
@@ -32,6 +32,12 @@ def propose(chain_id: int) -> None:
 def choose_length(campaign_id: int) -> None:
     """Choose how far a campaign's steps walk once its warm-up is over."""
     warm_up.choose_length(campaign_id)
+
+
+@shared_task
+def open_chains(campaign_id: int) -> None:
+    """Open the chains that people of a campaign wait for."""
+    starts.open_wanted(campaign_id)
 
 
 @shared_task
@@ -65,11 +71,13 @@ def judge(comparison_id: int, judge_id: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Queue every chain that waits for a proposal, every warm-up that is over, every model that waits for its turn and
-    every catalog that waits to be read; finish what is done; remove files that were left on their way in.
+    """Queue every chain that waits for a proposal or to be opened, every warm-up that is over, every model that waits
+    for its turn and every catalog that waits to be read; finish what is done; remove files that were left on their way.
     """
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
+    for campaign_id in set(openings.wanted().values_list("campaign", flat=True)):
+        dispatch.open_chains(campaign_id)
     for campaign in warm_up.over():
         dispatch.choose_length(campaign)
     for comparison_id, judge_id in turns.waiting():

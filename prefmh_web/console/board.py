@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.template.loader import render_to_string
 
 import sampler
@@ -10,6 +11,7 @@ from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
+from prefmh_web.settings.languages import SOURCE
 
 _PREVIEW = 6
 # Reasons. Of more there is a last line, which says how many more there were.
@@ -41,6 +43,11 @@ class Board:
         return ANSWERS[self.campaign.readable_recipe.rule.evidence]
 
     @property
+    def is_elastic(self) -> bool:
+        """True where chains open while the campaign runs."""
+        return self.campaign.readable_recipe.is_elastic
+
+    @property
     def refusals(self) -> int | None:
         """How many rows or files gave no object of their own; None where an earlier version has not kept it."""
         refusals = self.catalog.refusals if self.catalog else []
@@ -59,16 +66,26 @@ class Board:
             ("Rule", rule_line(recipe)),
             ("Questions", "\n".join(judges)),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
-            ("Chains", f"{recipe.chains}, {recipe.steps} steps each"),
+            ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
+            *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("Seed", str(recipe.seed)),
             ("Instructions", self.campaign.instructions or "none"),
         ]
 
+    @property
+    def _language(self) -> str:
+        code = self.campaign.language
+        return dict(settings.LANGUAGES).get(code, code)
+
     def html(self) -> str:
         """Return the fragment that the page swaps in by its id."""
         return render_to_string("console/_board.html", {"board": self})
+
+
+def _chains(recipe: sampler.Recipe) -> str:
+    return f"{recipe.chains} to {recipe.most_chains}" if recipe.is_elastic else str(recipe.chains)
 
 
 def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:

@@ -2,12 +2,23 @@ from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import warm_up
-from prefmh_web.console.views import campaigns, downloads, endpoints, invitations, judges, members, participants
+from prefmh_web.console.views import (
+    campaigns,
+    downloads,
+    endpoints,
+    invitations,
+    judges,
+    members,
+    participants,
+    people,
+    problems,
+)
 
 app_name = "console"
 urlpatterns = [
     path("", campaigns.campaigns, name="campaigns"),
     path("campaigns/new/", campaigns.create, name="create"),
+    path("campaigns/new/crowds/", campaigns.crowds, name="crowds"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),
     path("campaigns/<int:campaign_id>/start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),
@@ -24,11 +35,18 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/members/<int:member_id>/remove/", members.remove, name="remove-member"),
     path("campaigns/<int:campaign_id>/invitations/", invitations.create, name="invite"),
     path("campaigns/<int:campaign_id>/invitations/<int:invitation_id>/revoke/", invitations.revoke, name="revoke"),
-    path("campaigns/<int:campaign_id>/annotators/remove/", invitations.remove_annotator, name="remove-annotator"),
     path("campaigns/<int:campaign_id>/files/<str:filename>", downloads.download, name="download"),
     path("campaigns/<int:campaign_id>/participants/", participants.participants, name="participants"),
     path("campaigns/<int:campaign_id>/participants/payments.csv", participants.pay, name="payments"),
+    path("campaigns/<int:campaign_id>/participants/answers.csv", participants.answers, name="answers"),
+    path("campaigns/<int:campaign_id>/people/", people.people, name="people"),
+    path("campaigns/<int:campaign_id>/people/<int:annotator_id>/", people.person, name="person"),
+    path("campaigns/<int:campaign_id>/people/<int:annotator_id>/end/", people.end, name="end-part"),
+    path("campaigns/<int:campaign_id>/people/<int:annotator_id>/notes/", people.note, name="add-note"),
+    path("campaigns/<int:campaign_id>/people/<int:annotator_id>/bonus/", people.bonus, name="bonus"),
+    path("campaigns/<int:campaign_id>/protocol/", participants.protocol, name="protocol"),
     path("campaigns/<int:campaign_id>/participants/forget/", participants.forget, name="forget-participants"),
+    path("campaigns/<int:campaign_id>/problems/", problems.problems, name="problems"),
     path("campaigns/<int:campaign_id>/judges/try-again/", judges.try_again, name="try-again"),
     path("campaigns/<int:campaign_id>/judges/accept/", judges.accept, name="accept-model"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),

@@ -5,7 +5,9 @@ class ParticipantsConfig(AppConfig):
     name = "prefmh_web.participants"
 
     def ready(self) -> None:
+        from prefmh_web.campaigns.lifecycle import status
         from prefmh_web.campaigns.record import export
-        from prefmh_web.participants import record
+        from prefmh_web.participants import record, recruiting
 
         export.also(record.tables)
+        status.also_demand(recruiting.demand_startable)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from django.core import signing
+from django.utils.translation import gettext as _
 
 from prefmh_web.participants.models import LONGEST_ID
 from prefmh_web.participants.recruiters import Recruiter
@@ -76,11 +77,12 @@ def signed(text: str, token: str) -> Arrival | None:
 
 def _check(name: str, value: str, recruiter: Recruiter) -> None:
     if not value:
-        raise NotFromThere(f"The link has no {name}.")
+        raise NotFromThere(_("The link has no %(name)s.") % {"name": name})
     if value == recruiter.parameters.get(name):
-        raise NotFromThere(f"The link has {value} in place of your {name}.")
+        raise NotFromThere(_("The link has %(value)s in place of your %(name)s.") % {"value": value, "name": name})
     if len(value) > LONGEST_ID or not value.isprintable():
-        raise NotFromThere(f"The {name} in the link is longer than {LONGEST_ID} characters, or cannot be read.")
+        problem = _("The %(name)s in the link is longer than %(most)s characters, or cannot be read.")
+        raise NotFromThere(problem % {"name": name, "most": LONGEST_ID})
 
 
 def _as_many_as_fit(parameters: Mapping[str, str]) -> dict[str, str]:

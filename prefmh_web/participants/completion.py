@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import quote
 
 from django.db import transaction
@@ -16,10 +17,12 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
-from prefmh_web.participants import erasure
-from prefmh_web.participants.models import Outcome, Participation, Recruitment
+from prefmh_web.participants import erasure, waits
+from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
 from prefmh_web.participants.recruiters import Recruiter
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.transport import nudges
 
 FIELDS = ("code", "external_id", "session_id")
 """What a way back may name, beside the parameters of the link."""
@@ -35,16 +38,25 @@ class End:
         code: to copy; empty where there is none.
         address: to go back to; empty where there is none.
         platform: what it is called, if people come from one.
+        is_paid: something is paid for it.
+        debriefing: what the researcher tells those who took part, as HTML.
     """
 
     outcome: Outcome
     code: str
     address: str
     platform: str
+    is_paid: bool = False
+    debriefing: str = ""
 
 
 # How a part has ended although pairs may be left: nobody with one of these votes any more.
-CLOSED = (Outcome.NO_CONSENT, Outcome.WITHDRAWN, Outcome.ENDED)
+TOOK_PART = (Outcome.COMPLETED, Outcome.NOTHING_LEFT, Outcome.TIME_OVER, Outcome.WITHDRAWN)
+"""Whoever ends so has seen pairs, or could have."""
+CLOSED = (
+    *(Outcome.NO_CONSENT, Outcome.NOT_ELIGIBLE, Outcome.NOT_UNDERSTOOD, Outcome.CHECKS_FAILED),
+    *(Outcome.WITHDRAWN, Outcome.ENDED),
+)
 
 
 def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
@@ -54,11 +66,21 @@ def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
         return Outcome.COMPLETED
     if annotator.removed_at:
         return Outcome.ENDED
-    if campaign.status != Campaign.Status.FINISHED or not Recruitment.objects.filter(campaign=campaign).exists():
+    if is_time_over(annotator):
+        return Outcome.TIME_OVER
+    if campaign.status != Campaign.Status.FINISHED:
+        return Outcome.NOTHING_LEFT if waits.is_over(annotator) else None
+    if not Recruitment.objects.filter(campaign=campaign).exists():
         return None
     # Without a number of votes, whoever votes to the end has done what was asked.
     has_done_it = terms.votes_each is None and annotator.votes_cast
     return Outcome.COMPLETED if has_done_it else Outcome.NOTHING_LEFT
+
+
+def is_time_over(annotator: Annotator) -> bool:
+    """True if the time that somebody was given from their arrival on is over."""
+    minutes = terms_of(annotator.campaign).minutes_each
+    return minutes is not None and timezone.now() >= annotator.joined_at + timedelta(minutes=minutes)
 
 
 def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
@@ -73,14 +95,18 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
         outcome, code = Outcome(participation.outcome), participation.code
         known = fields_of(participation, recruitment.platform)
     address = way_back(recruitment.address_back, known | {"code": code})
-    return End(outcome, code, address, recruitment.platform.called)
+    votes = annotator.votes_cast or 0
+    pay = recruitment.paid_to(participation, votes) if participation else recruitment.paid(outcome, votes)
+    debriefing = rendered(recruitment.parsed_protocol.debriefing) if outcome in TOOK_PART else ""
+    return End(outcome, code, address, recruitment.platform.called, pay is not Pay.NOTHING, debriefing)
 
 
 def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None:
     """Settle that somebody does not consent, unless their part has ended otherwise. Who took part until now, under an
-    earlier text perhaps, withdraws by that: their open pair goes to somebody else.
+    earlier text or none, withdraws by that: their open pair goes to somebody else.
     """
-    if took_part:
+    has_place = Participation.objects.filter(annotator=annotator, placed_at__isnull=False).exists()
+    if took_part or has_place or annotator.votes_cast:
         withdraw(annotator, campaign, erase=False)
     else:
         _settle(Participation.objects.filter(annotator=annotator), recruitment_of(campaign), Outcome.NO_CONSENT)
@@ -89,7 +115,7 @@ def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None
 def take_back_refusal(annotator: Annotator) -> None:
     """Let somebody who had not consented take part after all."""
     refused = Participation.objects.filter(annotator=annotator, outcome=Outcome.NO_CONSENT)
-    refused.update(outcome="", code="", finished_at=None)
+    refused.update(outcome="", code="", finished_at=None, placed_at=None)
 
 
 def withdraw(annotator: Annotator, campaign: Campaign, *, erase: bool) -> End:
@@ -107,16 +133,23 @@ def withdraw(annotator: Annotator, campaign: Campaign, *, erase: bool) -> End:
 
 
 def is_closed(annotator: Annotator) -> bool:
-    """True if somebody has refused, withdrawn, or been removed: they are asked no more."""
-    return Participation.objects.filter(annotator=annotator, outcome__in=CLOSED).exists()
+    """True if somebody's part has ended and they are asked nothing more, not even the last questions."""
+    part = Participation.objects.filter(annotator=annotator).first()
+    return part is not None and _is_closed(part)
+
+
+def _is_closed(part: Participation) -> bool:
+    # Who has voted to the end sees the page of the votes once more, or is at the last questions.
+    is_after_votes = part.stage in (Stage.VOTES, Stage.LAST_QUESTIONS)
+    return part.outcome in CLOSED or bool(part.outcome and not is_after_votes)
 
 
 def closed_end(annotator: Annotator, campaign: Campaign) -> End | None:
     """Return what somebody reads whose part is closed; None if it is not, or if there is nothing to tell them."""
-    found = Participation.objects.filter(annotator=annotator).values_list("outcome", flat=True).first()
-    if found is None or not (annotator.removed_at or found in CLOSED):
+    part = Participation.objects.filter(annotator=annotator).first()
+    if part is None or not (annotator.removed_at or _is_closed(part)):
         return None
-    return end_of(annotator, campaign, Outcome(found or outcome_due(annotator, campaign) or Outcome.ENDED))
+    return end_of(annotator, campaign, Outcome(part.outcome or outcome_due(annotator, campaign) or Outcome.ENDED))
 
 
 def settle_overdue() -> None:
@@ -125,12 +158,25 @@ def settle_overdue() -> None:
     votes_each = Recruitment.objects.filter(campaign=OuterRef("campaign")).values("votes_each")
     is_over = Q(campaign__status=Campaign.Status.FINISHED) | Q(annotator__votes_cast__gte=Subquery(votes_each))
     is_removed = Q(annotator__removed_at__isnull=False)
-    found = Participation.objects.filter(~Exists(asked), is_over | is_removed, outcome="")
+    is_late, has_waited = _is_late(), Q(pk__in=waits.overdue())
+    found = Participation.objects.filter(~Exists(asked), is_over | is_removed | is_late | has_waited, outcome="")
     # Who gave nothing and has gone is asked to come back, and is not paid unseen.
-    found = found.filter(is_removed | Q(annotator__votes_cast__gte=1))
+    is_here = Q(annotator__online_until__gte=timezone.now())
+    found = found.filter(is_removed | is_late | Q(annotator__votes_cast__gte=1) | has_waited & is_here)
     for participation in found.select_related("annotator", "campaign"):
         if outcome := outcome_due(participation.annotator, participation.campaign):
             end_of(participation.annotator, participation.campaign, outcome)
+            # A page that waits for a pair shows the code.
+            nudges.nudge(nudges.voter(participation.annotator_id))
+
+
+def _is_late() -> Q:
+    found, now = Q(pk__in=()), timezone.now()
+    limited = Recruitment.objects.filter(most_minutes__isnull=False).exclude(campaign__status=Campaign.Status.FINISHED)
+    for recruitment in limited:
+        joined_by = now - timedelta(minutes=recruitment.minutes_each or 0)
+        found |= Q(campaign=recruitment.campaign_id, annotator__joined_at__lte=joined_by)
+    return found
 
 
 def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:
@@ -165,4 +211,5 @@ def _settle(parts: QuerySet[Participation], recruitment: Recruitment, outcome: O
     # A code that the researcher has not entered yet is none that anybody was shown.
     for settled, code in recruitment.codes.items():
         if code:
-            parts.filter(outcome=settled, code="").update(code=code)
+            # Nor is there one for somebody whose part was ended by hand without pay.
+            parts.filter(outcome=settled, code="").exclude(pay=Pay.NOTHING).update(code=code)

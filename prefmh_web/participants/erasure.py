@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.participants.models import Event, Participant, Participation
 
 
 def forget_one(annotator: Annotator) -> None:
@@ -28,6 +28,8 @@ def forget(campaign: Campaign) -> int:
 
 def _delete(parts: QuerySet[Participation]) -> int:
     people = list(parts.values_list("participant", flat=True))
+    # What was written about them may name them.
+    Event.objects.filter(annotator__in=parts.values("annotator")).update(text="")
     # Locked, in one order: nobody takes part elsewhere between the look and the deletion.
     list(Participant.objects.select_for_update().filter(pk__in=people).order_by("pk"))
     parts.delete()

@@ -6,19 +6,29 @@ record stays whole.
     Participation    a participant in one campaign, and the annotator that they are there
     ConsentText      a version of what they are asked to agree to
     Consent          what one of them answered
+    Answer           what one of them answered to a question about the person
+    PracticeAnswer   what one of them chose at a pair to practise on
+    Check            a trial between their pairs that is no vote
+    Event            what a researcher did or noted about somebody who votes, sent by a platform or not
 """
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
 
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
+from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter, recruiter_by
 
 LONGEST_ID = 100
+MINUTES_TO_RETURN = 2
+"""A part ends so long before the platform's own time is over."""
 
 
 class Outcome(models.TextChoices):
@@ -27,6 +37,10 @@ class Outcome(models.TextChoices):
     COMPLETED = "completed", "completed"
     NOTHING_LEFT = "nothing-left", "nothing left to vote on"
     NO_CONSENT = "no-consent", "did not consent"
+    NOT_ELIGIBLE = "not-eligible", "not eligible, or no place free"
+    NOT_UNDERSTOOD = "not-understood", "comprehension failed"
+    CHECKS_FAILED = "checks-failed", "checks failed"
+    TIME_OVER = "time-over", "time over"
     WITHDRAWN = "withdrawn", "withdrew"
     ENDED = "ended", "ended by the researcher"
 
@@ -43,14 +57,31 @@ USUAL_PAY = {
     Outcome.COMPLETED: Pay.FULL,
     Outcome.NOTHING_LEFT: Pay.FULL,
     Outcome.NO_CONSENT: Pay.NOTHING,
+    Outcome.NOT_ELIGIBLE: Pay.NOTHING,
+    Outcome.NOT_UNDERSTOOD: Pay.NOTHING,
+    Outcome.CHECKS_FAILED: Pay.NOTHING,
+    Outcome.TIME_OVER: Pay.PART,
     Outcome.WITHDRAWN: Pay.PART,
     Outcome.ENDED: Pay.NOTHING,
 }
 
 
+class Stage(models.TextChoices):
+    """Where somebody is on their way through a study. `participants/stages` says what comes after what."""
+
+    ARRIVAL = "arrival", "arrival"
+    QUESTIONS = "questions", "questions"
+    INSTRUCTIONS = "instructions", "instructions"
+    PRACTICE = "practice", "practice"
+    COMPREHENSION = "comprehension", "comprehension"
+    VOTES = "votes", "votes"
+    LAST_QUESTIONS = "last-questions", "last questions"
+    END = "end", "end"
+
+
 class Recruitment(models.Model):
-    """How people come to a campaign. The recruiter, the number of votes and the campaigns whose people may not come
-    are fixed at Start; consent, codes, pay and the way back may change at any time.
+    """How people come to a campaign and what it asks of them. All is fixed at Start, but for consent, codes, pay and
+    the way back, which may change at any time.
     """
 
     campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="+")
@@ -59,6 +90,16 @@ class Recruitment(models.Model):
     parameter = models.CharField(max_length=64, blank=True, default="")
     # After so many votes somebody's part is complete; null for no limit.
     votes_each = models.PositiveIntegerField(null=True)
+    # So many people can take part at most; null for no limit.
+    places = models.PositiveIntegerField(null=True)
+    # How long the platform gives somebody, in minutes; their part ends two minutes before. Null for no limit.
+    most_minutes = models.PositiveIntegerField(null=True)
+    # Somebody who is away for so many minutes loses their place; null for the platform's time, or never.
+    absent_minutes = models.PositiveIntegerField(null=True)
+    # More votes than this within a minute are a flag, see `speed.py`; null for none.
+    most_a_minute = models.PositiveIntegerField(null=True)
+    # What a `Protocol` is made of.
+    protocol = models.JSONField(default=dict)
     # What people agree to first, in Markdown; empty for nothing.
     consent = models.TextField(blank=True, default="")
     # By outcome.
@@ -83,9 +124,28 @@ class Recruitment(models.Model):
         """The address to return to: the researcher's, or the platform's own."""
         return self.way_back or self.platform.way_back
 
+    @property
+    def minutes_each(self) -> int | None:
+        """After so many minutes somebody's part is over, in time to enter the code on the platform."""
+        return None if self.most_minutes is None else self.most_minutes - MINUTES_TO_RETURN
+
+    @property
+    def parsed_protocol(self) -> Protocol:
+        """What is asked of people beside their votes."""
+        return Protocol.model_validate(self.protocol)
+
     def pay_for(self, outcome: str) -> Pay:
-        """Return what an outcome is paid."""
+        """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
         return Pay(self.pay.get(outcome) or USUAL_PAY[Outcome(outcome)])
+
+    def paid(self, outcome: str, votes: int) -> Pay:
+        """Return what somebody is paid. Who gave no vote has no part that could be paid."""
+        pay = self.pay_for(outcome)
+        return Pay.NOTHING if pay is Pay.PART and not votes else pay
+
+    def paid_to(self, part: Participation, votes: int) -> Pay:
+        """Return what somebody is paid whose part has ended: what was decided of them by hand, or as `paid` says."""
+        return Pay(part.pay) if part.pay else self.paid(part.outcome, votes)
 
 
 class Participant(models.Model):
@@ -114,10 +174,23 @@ class Participation(models.Model):
     # What the platform said at each visit, oldest first: `session_id` and the link's other `parameters`.
     visits = models.JSONField(default=list)
     arrived_at = models.DateTimeField(auto_now_add=True)
+    stage = models.CharField(max_length=20, choices=Stage, default=Stage.ARRIVAL)
+    # How often they have answered the questions about the instructions.
+    tries = models.PositiveSmallIntegerField(default=0)
+    # Since when they hold a place; null before they have passed the last stage before the votes, and once it is lost.
+    placed_at = models.DateTimeField(null=True)
+    # The last time they opened a page of theirs or answered on it; open pages tell by `Annotator.online_until`.
+    seen_at = models.DateTimeField(default=timezone.now)
+    # Since when no pair has been free for them; null while they have one. Noted where waits end a part.
+    waits_since = models.DateTimeField(null=True)
     # Settled once, together: how it ended, and the code that was shown for it.
     finished_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=20, choices=Outcome, blank=True, default="")
     code = models.CharField(max_length=100, blank=True, default="")
+    # What they are paid, where the researcher who ended the part has said so; empty for what the outcome is paid.
+    pay = models.CharField(max_length=7, choices=Pay, blank=True, default="")
+    # Beside the pay; null for none.
+    bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
 
     class Meta:
         constraints = (
@@ -160,3 +233,127 @@ class Consent(models.Model):
 
     def __str__(self) -> str:
         return f"consent {self.pk}"
+
+
+class Answer(models.Model):
+    """What a participant answered to a question about the person. Personal data: no part of the record."""
+
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="answers")
+    name = models.CharField(max_length=40)
+    answer = models.TextField()
+    answered_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("participation", "name"), name="answer_once_per_question"),)
+
+    def __str__(self) -> str:
+        return f"answer {self.pk}"
+
+
+class PracticeAnswer(models.Model):
+    """What a participant chose at a pair to practise on. The first answer holds."""
+
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="practice")
+    # The number of the pair in the protocol, from 0.
+    pair = models.PositiveSmallIntegerField()
+    chosen_side = models.CharField(max_length=5, choices=Side)
+    answered_at = models.DateTimeField(auto_now_add=True)
+    # When they went on from what they were told about it.
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("participation", "pair"), name="practice_once_per_pair"),)
+
+    def __str__(self) -> str:
+        return f"answer {self.pk} at practice"
+
+
+class Check(models.Model):
+    """A trial between two pairs. Its answer is no vote. Written only by `checks.py`."""
+
+    class Kind(models.TextChoices):
+        """What is shown; see `sampler/judges/attention.py`."""
+
+        INSTRUCTED = "instructed"
+        GOLD = "gold"
+        REPEAT = "repeat"
+
+    # Stands in the place of a lease's key on the page.
+    key = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="checks")
+    # After how many votes it came.
+    after_votes = models.PositiveIntegerField()
+    # 0 for what is drawn by the number of votes; of repeats while somebody waits, the first is 1.
+    turn = models.PositiveIntegerField(default=0)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.INSTRUCTED)
+    # Whose objects are shown: a pair that they have voted on. Null for a gold pair.
+    lease = models.ForeignKey(Lease, models.CASCADE, null=True, related_name="+")
+    # The number of the gold pair in the protocol, from 0; null for other kinds.
+    gold = models.PositiveSmallIntegerField(null=True)
+    # The objects have changed places.
+    is_swapped = models.BooleanField(default=False)
+    # Empty of a repeat: its answer is neither right nor wrong.
+    expected_side = models.CharField(max_length=5, choices=Side, blank=True, default="")
+    # Empty of one that is not answered yet, or was skipped.
+    chosen_side = models.CharField(max_length=5, choices=Side, blank=True, default="")
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    shown_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("participation", "after_votes", "turn"), name="check_once_after_each_vote"),
+        )
+
+    def __str__(self) -> str:
+        return f"check {self.key}"
+
+    @property
+    def is_passed(self) -> bool | None:
+        """Whether the side was chosen that is right; None without an answer, and of a repeat."""
+        return self.expected_side == self.chosen_side if self.expected_side and self.chosen_side else None
+
+    def agrees_with(self, voted_side: str) -> bool | None:
+        """Return whether a repeat was answered as the vote on its pair was; None without an answer."""
+        if self.kind != self.Kind.REPEAT or not self.chosen_side:
+            return None
+        return (self.chosen_side == voted_side) != self.is_swapped
+
+
+class Event(models.Model):
+    """What a researcher did or noted about a person who votes. Written only by `exclusion.py` and `notes.py`.
+
+    It belongs to the annotator, so it stays when the person has who they are deleted; its text does not.
+    """
+
+    class Kind(models.TextChoices):
+        EXCLUSION = "exclusion", "part ended"
+        NOTE = "note", "note"
+
+    class Reason(models.TextChoices):
+        """Why a part was ended, in a word for the record: what the researcher writes may name people."""
+
+        CARELESS = "careless", "careless answers"
+        TWICE = "twice", "took part twice"
+        TECHNICAL = "technical", "a technical problem"
+        REQUEST = "request", "the person asked for it"
+        LINK = "link", "everyone who joined with a link was removed"
+        OTHER = "other", "another reason"
+
+    annotator = models.ForeignKey(Annotator, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=9, choices=Kind)
+    at = models.DateTimeField(auto_now_add=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    # Of an exclusion only.
+    reason = models.CharField(max_length=9, choices=Reason, blank=True, default="")
+    # Whether the person whose part it ended is paid; null of a note, and where the exclusion settled no pay.
+    is_paid = models.BooleanField(null=True)
+    text = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("annotator",), condition=Q(kind="exclusion"), name="event_one_exclusion"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

@@ -2,30 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 
-from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import recruiting
-from prefmh_web.participants.models import Participation
+from django.db.models import DurationField, F, Sum
+
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease
+from prefmh_web.participants import checks, exclusion, recruiting
+from prefmh_web.participants.models import Check, Participation
 from sampler import schema
 
 NAME = "payments.csv"
-COLUMNS = ("external_id", "session_id", "outcome", "code", "paid", "arrived_at", "finished_at", "votes")
+COLUMNS = (
+    "external_id",
+    "session_id",
+    "outcome",
+    "code",
+    "paid",
+    "arrived_at",
+    "finished_at",
+    "active_minutes",
+    "votes",
+    "checks_passed",
+    "checks_failed",
+    "bonus",
+    "reason",
+)
 
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
-    recruitment = recruiting.recruitment_of(campaign)
+    recruitment, minutes = recruiting.recruitment_of(campaign), _active_minutes(campaign)
+    reasons = exclusion.reasons_in(campaign)
     yield COLUMNS
-    found = Participation.objects.filter(campaign=campaign).select_related("participant", "annotator")
+    found = (
+        Participation.objects.filter(campaign=campaign)
+        .select_related("participant", "annotator")
+        .prefetch_related("checks")
+    )
     for each in found.order_by("pk").iterator(chunk_size=500):
         yield (
             schema.escaped(each.participant.external_id),
             schema.escaped(each.last_visit.get("session_id", "")),
             each.outcome,
             schema.escaped(each.code),
-            recruitment.pay_for(each.outcome).label if each.outcome else "",
+            recruitment.paid_to(each, each.annotator.votes_cast or 0).label if each.outcome else "",
             schema.moment(each.arrived_at),
             schema.moment(each.finished_at),
+            f"{minutes.get(each.annotator_id, 0):.1f}",
             str(each.annotator.votes_cast or 0),
+            *map(str, checks.counts_of(each)),
+            "" if each.bonus is None else str(each.bonus),
+            schema.escaped(reasons.get(each.annotator_id, "")),
         )
+
+
+def set_bonus(annotator: Annotator, amount: Decimal | None) -> None:
+    """Store what somebody is paid beside the pay, also after the end; None for nothing.
+
+    Raises:
+        NotPossible: who they are is deleted, or no platform has sent them: nobody could be paid.
+    """
+    if not Participation.objects.filter(annotator=annotator).update(bonus=amount):
+        raise NotPossible(f"Nothing says who person {annotator.pk} is, so no bonus can be paid.")
+
+
+def _active_minutes(campaign: Campaign) -> Mapping[int, float]:
+    """Return for each annotator how long pairs stood before them that they answered or skipped, repeats included."""
+    done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
+    asked = Lease.objects.filter(annotator__campaign=campaign, ending__in=done).order_by()
+    shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
+    repeats = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.REPEAT, answered_at__isnull=False)
+    repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
+    minutes: defaultdict[int, float] = defaultdict(float)
+    for spent_by in (
+        asked.values_list("annotator").annotate(spent=shown),
+        repeats.order_by().values_list("participation__annotator").annotate(spent=repeated),
+    ):
+        for pk, spent in spent_by:
+            minutes[pk] += spent.total_seconds() / 60
+    return minutes

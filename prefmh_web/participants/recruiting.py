@@ -1,6 +1,7 @@
 """How people come to a campaign: what is set up, and what everybody's page asks of it.
 
-The recruiter and the number of votes do not change once the campaign has started, so a process remembers them.
+The recruiter, the limits and the protocol do not change once the campaign has started, so a process remembers what of
+them each vote needs.
 Consent, codes, pay and the way back may change later, and are read when they are shown.
 """
 
@@ -18,13 +19,18 @@ from django.db import transaction
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import consent
+from prefmh_web.participants import consent, own_pairs
 from prefmh_web.participants.models import Recruitment
+from prefmh_web.participants.protocol import OwnPair, Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter
+from sampler.judges import Shares
 
 _REMEMBERED = 1000
 AFTER_START = frozenset({"consent", "codes", "pay", "way_back"})
 """What may change once a campaign has started: platforms give out codes when the study is set up there."""
+
+
+NO_TRIALS = Shares()
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,30 @@ class Terms:
     Args:
         recruiter: where its people come from.
         votes_each: after how many votes somebody's part is complete; None for no limit.
+        minutes_each: so many minutes after they joined, somebody's part is over; None for no limit.
+        shares: how often a vote is followed by which trial that is no vote.
+        gold: the pairs of gold checks.
+        waiting_share: which share of all that somebody answers may be repeats while they wait.
+        wait_minutes: after so long without a pair, somebody's part ends; None for never.
     """
 
     recruiter: Recruiter = ANYBODY
     votes_each: int | None = None
+    minutes_each: int | None = None
+    shares: Shares = NO_TRIALS
+    gold: tuple[OwnPair, ...] = ()
+    waiting_share: float = 0
+    wait_minutes: int | None = None
+
+    @property
+    def has_trials(self) -> bool:
+        """True if people are shown trials that are no votes."""
+        return self.shares.total > 0 or self.waiting_share > 0
+
+    @property
+    def minds_waits(self) -> bool:
+        """True if something happens for those who wait for a pair."""
+        return self.waiting_share > 0 or self.wait_minutes is not None
 
 
 def terms_of(campaign: Campaign) -> Terms:
@@ -55,7 +81,20 @@ def _remembered(campaign_id: int, _started_at: datetime) -> Terms:
 
 def _read(campaign_id: int) -> Terms:
     found = Recruitment.objects.filter(campaign=campaign_id).first()
-    return Terms() if found is None else Terms(found.platform, found.votes_each)
+    if found is None:
+        return Terms()
+    if not found.platform.knows_people:
+        return Terms(found.platform, found.votes_each, found.minutes_each)
+    protocol = found.parsed_protocol
+    return Terms(
+        recruiter=found.platform,
+        votes_each=found.votes_each,
+        minutes_each=found.minutes_each,
+        shares=protocol.shares,
+        gold=protocol.gold,
+        waiting_share=protocol.waiting_share,
+        wait_minutes=protocol.wait_minutes,
+    )
 
 
 def recruitment_of(campaign: Campaign) -> Recruitment:
@@ -82,6 +121,27 @@ def set_up(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[C
 
 class Started(Exception):  # noqa: N818 - not an error
     """The draft has started in this very moment."""
+
+
+def set_protocol(campaign: Campaign, protocol: Protocol) -> None:
+    """Store what a draft's study asks of people beside their votes.
+
+    Raises:
+        NotPossible: the campaign has started, or is deleted, or cannot show a pair of the protocol.
+    """
+    with transaction.atomic():
+        own_pairs.demand_fit(protocol, lock_draft(campaign.pk))
+        described = protocol.model_dump(mode="json")
+        Recruitment.objects.update_or_create(campaign=campaign, defaults={"protocol": described})
+
+
+def demand_startable(campaign: Campaign) -> None:
+    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since.
+
+    Raises:
+        NotPossible: one does not; the message says which.
+    """
+    own_pairs.demand_fit(recruitment_of(campaign).parsed_protocol, campaign)
 
 
 def _set_up_draft(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:

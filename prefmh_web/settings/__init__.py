@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.utils import get_random_secret_key
 
 from prefmh_web.settings import environment
+from prefmh_web.settings.languages import SOURCE, languages_in
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 _process = environment.read(environment.Process)
@@ -216,7 +217,10 @@ CONTENT_SECURITY_POLICY = {
 
 USE_TZ = True
 TIME_ZONE = "UTC"
-LANGUAGE_CODE = "en"
+# The researcher's pages are in English; the voters', in the language of their campaign.
+LANGUAGE_CODE = SOURCE
+LOCALE_PATHS = [BASE_DIR / "prefmh_web" / "locale"]
+LANGUAGES = languages_in(LOCALE_PATHS[0])
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -117,7 +117,7 @@ class RedisLayer:
 
     async def _listen(self) -> None:
         """Hand out what other processes send; subscribe again whenever the subscription is lost."""
-        while True:
+        while not _was_cancelled():
             try:
                 await self._hear()
             except (redis.RedisError, OSError) as error:
@@ -132,7 +132,7 @@ class RedisLayer:
         ):
             await subscription.subscribe(self._redis_channel)
             was_asked = False
-            while True:
+            while not _was_cancelled():
                 message = await subscription.get_message(timeout=_SILENCE_S)
                 if message is None and was_asked:
                     raise redis.TimeoutError("no sign of life")
@@ -146,3 +146,13 @@ class RedisLayer:
         sent = json.loads(data)
         if sent["from"] != self._me:
             self._put(sent["group"], sent["message"])
+
+
+def _was_cancelled() -> bool:
+    """True once this task shall end, even where the cancellation was lost on the way.
+
+    redis-py sends with `asyncio.wait_for`, which on Python 3.11 returns instead of raising when what it waited for ends
+    in the same moment. A process whose loop waits for this task would then never end.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

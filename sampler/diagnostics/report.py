@@ -77,7 +77,8 @@ def diagnose(
         objects = Objects(record)
         clusters = cluster_of(objects, cluster)
         voters = populations(record, objects, clusters)
-        opening += _convergence(record, objects, followed(record, column))
+        properties = followed(record, column)
+        opening += [*_convergence(record, objects, properties), *_means(record, properties)]
     except KeyError as error:
         raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
     except RecordError:
@@ -131,6 +132,18 @@ def _convergence(record: Record, objects: Objects, properties: Followed) -> Iter
         yield f"Convergence of {column.name}: {_converged(column, prompts)}"
     if properties.missing:
         yield f"Convergence: {properties.missing}"
+
+
+def _means(record: Record, properties: Followed) -> Iterator[str]:
+    """Yield averages over chains that open while people vote: each chain counts alike, however far it has come."""
+    if record.recipe.get("most_chains") is None:
+        return
+    for column in properties.columns:
+        of_chains = [float(np.mean(draws)) for draws in column.draws.values() if draws]
+        if not column.problem and len(of_chains) > 1:
+            error = np.std(of_chains, ddof=1) / math.sqrt(len(of_chains))
+            chains = f"{len(of_chains)} chains, weighed equally"
+            yield f"Mean of {column.name}: {np.mean(of_chains):.4g}, standard error {error:.2g}, over {chains}"
 
 
 def _converged(column: Column, prompts: dict[str, str]) -> str:

@@ -8,11 +8,13 @@ Everything here is a function of its arguments. The call itself, and so the netw
     replies             a reply to a label or a rating, or the reason why it is neither
     log_probabilities   log-probabilities of the labels to p, and votes drawn from p
     rating_scale        integer ratings and their mean
+    attention           which trials people are given between their pairs: checks, and repeats
     truncation          seeing from replies that a server truncates
 
 And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
 """
 
+from sampler.judges.attention import Shares, Trial, check_after, repeat_while_waiting
 from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal
 from sampler.judges.log_probabilities import (
     LOWEST_TEMPERATURE,
@@ -46,8 +48,11 @@ __all__ = [
     "Picture",
     "Prompt",
     "RatingScale",
+    "Shares",
+    "Trial",
     "Truncation",
     "UnparsableReplyError",
+    "check_after",
     "checked_temperature",
     "drawn_vote",
     "in_order",
@@ -61,5 +66,6 @@ __all__ = [
     "preference_for_proposal",
     "rating_messages",
     "rating_prompt",
+    "repeat_while_waiting",
     "truncation_in",
 ]

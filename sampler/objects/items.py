@@ -102,6 +102,14 @@ class ObjectKind(Protocol):
         """
         ...
 
+    def written(self, text: str) -> str:
+        """Return what identifies an object that somebody has written down.
+
+        Raises:
+            ValueError: it is none; the message gives the reason.
+        """
+        ...
+
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Return the symmetric graph that links each item to its `count` nearest others."""
         ...

@@ -9,14 +9,17 @@ A policy may look at the votes cast so far; the accept law does not depend on it
     plan = VotePlan(policy, log_r0, uniform, budgets)
     plan.next(votes_for, votes_cast) -> Request(judge, votes), or None once the verdict is settled
     expected_votes(policy, log_r0, preference, budgets, uniform=None) -> float
+    forecast_crowd(rng, people, votes_each, ...) -> CrowdForecast, where chains open while people come
 """
 
+from sampler.planning.crowd import CrowdForecast, forecast_crowd
 from sampler.planning.expectation import expected_votes, mean_votes
 from sampler.planning.plan import Request, VotePlan
 from sampler.planning.policies import FewestVotes, JudgeByJudge, Policy, RoundRobin
 from sampler.planning.tally_grid import TallyGrid
 
 __all__ = [
+    "CrowdForecast",
     "FewestVotes",
     "JudgeByJudge",
     "Policy",
@@ -25,5 +28,6 @@ __all__ = [
     "TallyGrid",
     "VotePlan",
     "expected_votes",
+    "forecast_crowd",
     "mean_votes",
 ]

@@ -63,15 +63,15 @@ class Recorded:
     Args:
         plan: of texts that a model writes, on as much of their space as there is without the model.
         index: the record's states.
-        chains: how many chains there are.
+        most: how many chains there can be.
     """
 
-    def __init__(self, plan: Plan[Any], index: GeneratedIndex, chains: int) -> None:
-        self._plan, self._index, self._chains = plan, index, chains
+    def __init__(self, plan: Plan[Any], index: GeneratedIndex, most: int) -> None:
+        self._plan, self._index, self._most = plan, index, most
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded."""
-        return Position(chain, 0, self._index.state(state_number(chain, 0, self._chains)))
+        return Position(chain, 0, self._index.state(state_number(chain, 0, self._most)))
 
     def ask(self, position: Position[Any], row: Mapping[str, str]) -> Comparison[Any]:
         """Return the comparison with the proposal of the row, and the base ratio of the move that the step drew."""

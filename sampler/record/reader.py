@@ -1,4 +1,4 @@
-"""Read a campaign's export: JSON files and five CSV tables in one ZIP."""
+"""Read a campaign's export: JSON files and CSV tables in one ZIP."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Record:
     """What a warm-up has chosen; None where there was none, or while it goes on."""
     surrogates: dict[str, Any] | None = None
     """The scores that a warm-up has fitted, if it has."""
+    chains: list[Row] | None = None
+    """When and why each chain opened; None where all did at the start."""
 
 
 def read_record(path: Path) -> Record:
@@ -49,6 +51,7 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
+            chains = _table(archive, schema.CHAINS) if schema.CHAINS.file in names else None
             others = (schema.JUDGES, schema.TUNING, schema.SURROGATES)
             judges, tuning, surrogates = (json.loads(archive.read(name)) if name in names else None for name in others)
     except KeyError as error:
@@ -62,7 +65,7 @@ def read_record(path: Path) -> Record:
     for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates)):
         if found is not None and not isinstance(found, dict):
             raise RecordError(f"{path} cannot be read: {name} must hold an object")
-    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates)
+    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates, chains=chains)
 
 
 def read_properties(path: Path) -> list[Row]:

@@ -16,6 +16,7 @@ from sampler.chain import Plan
 from sampler.kernels import Chosen
 from sampler.recipe import Recipe, parse_recipe
 from sampler.record import schema
+from sampler.record.chain_record import chains_in, compare_openings
 from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.judge_record import compare_judges
@@ -58,11 +59,13 @@ def replay(
     judges: Sequence[Mapping[str, Any]] | None = None,
     tuning: Mapping[str, Any] | None = None,
     surrogates: Mapping[str, Any] | None = None,
+    chains: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
-    warm-up. Exports were once written without ratings; only a rule that rates needs them.
+    warm-up; and the rows of chains.csv, where chains open while the campaign runs. Exports were once written without
+    ratings; only a rule that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -77,11 +80,14 @@ def replay(
             list(_whole("samples", samples)),
             list(_whole("ratings", ratings)),
         )
+        openings = None if chains is None else list(_whole("chains", chains))
+        opened = chains_in(parsed, openings)
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
         chosen, differences = chosen_in(parsed, tuning, surrogates, tables.states, tables.steps)
         differences = [
             *differences,
-            *_compare_chains(parsed, tables, evidence, chosen),
+            *_compare_chains(parsed, tables, evidence, chosen, opened),
+            *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
@@ -108,10 +114,10 @@ def _opened(recipe: Recipe, states: list[Row], chosen: Chosen | None) -> tuple[D
         return Redrawn(recipe.build(_catalog(states), chosen=chosen, contents=contents)), CatalogIndex()
     if recipe.space.kind == "model-texts":
         texts = RecordedTexts(recipe.space)
-        index = GeneratedIndex(texts, recipe.chains, list(states))
-        return Recorded(recipe.plan_on(texts, chosen), index, recipe.chains), index
+        index = GeneratedIndex(texts, recipe.chains_at_most, list(states))
+        return Recorded(recipe.plan_on(texts, chosen), index, recipe.chains_at_most), index
     plan: Plan[Any] = recipe.build(chosen=chosen)
-    return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), recipe.chains, list(states))
+    return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), recipe.chains_at_most, list(states))
 
 
 def _catalog(states: Sequence[Row]) -> Catalog:
@@ -121,7 +127,9 @@ def _catalog(states: Sequence[Row]) -> Catalog:
     return Catalog(np.array([float(row["weight"]) for row in states]), graph if any(graph) else ())
 
 
-def _compare_chains(recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None) -> Iterator[Difference]:
+def _compare_chains(
+    recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None, chains: int
+) -> Iterator[Difference]:
     draws, index = _opened(recipe, tables.states, chosen)
     last = recipe.steps if recipe.warm_up is None or chosen is not None else recipe.warm_up.steps
     visits: dict[StepKey, int] = {}
@@ -134,12 +142,12 @@ def _compare_chains(recipe: Recipe, tables: Tables, evidence: Evidence, chosen: 
         # Where there are no phases, a column of that name is none of the record's; `diagnose` would leave samples out.
         if (row["phase"] if recipe.has_phases else row.get("phase", phase)) != phase:
             yield Difference(*step_key(row), "the sample's phase", row["phase"], phase)
-    for chain in range(recipe.chains):
+    for chain in range(chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
         yield from check_chain(draws, index, recipe, chain, mine, evidence, visits, last, chosen)
     if recipe.has_tilts:
         yield from _compare_tilts(recipe, tables, chosen)
-    yield from _compare_leftovers(recipe.chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
+    yield from _compare_leftovers(chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
 
 
 def _compare_tilts(recipe: Recipe, tables: Tables, chosen: Chosen | None) -> Iterator[Difference]:

@@ -85,6 +85,10 @@ def _yes_or_no(value: bool) -> Cell:
     return int(value)
 
 
+def _if_known(value: bool | None) -> Cell:
+    return "" if value is None else int(value)
+
+
 def moment(value: Moment | None) -> str:
     """Return a moment as the record writes it; empty if there is none."""
     return "" if value is None else value.isoformat(timespec="milliseconds")
@@ -222,6 +226,13 @@ SAMPLES_WITH_PHASES = replace(SAMPLES, columns=(*SAMPLES.columns, Column("phase"
 """Where not every sample is one to analyse: `Recipe.has_phases`."""
 LEFT_OUT = ("burn-in", "settling")
 """The phases whose samples an analysis leaves out."""
+CHAINS = Table(
+    "chains",
+    (Column("chain", _whole), Column("opened_at", moment), Column("reason", _word), Column("annotator", _whole)),
+)
+"""When and why each chain opened, where some open while the campaign runs: `Recipe.is_elastic`."""
+AT_START, FOR_A_PERSON = "start", "wait"
+"""The reasons in it."""
 RATINGS = Table(
     "ratings",
     (
@@ -241,11 +252,16 @@ ANNOTATORS = Table(
         Column("annotator", _whole),
         Column("joined_at", moment),
         Column("removed_at", moment),
+        Column("stage", _word),
         Column("outcome", _word),
         Column("finished_at", moment),
     ),
 )
 """Of people whom a platform has sent. No verdict depends on it."""
+ANNOTATORS_WITH_SPEED = replace(
+    ANNOTATORS, columns=(*ANNOTATORS.columns, Column("most_a_minute", _whole), Column("fast_votes", _whole))
+)
+"""Where the campaign says from how many votes a minute on somebody is flagged."""
 CONSENTS = Table(
     "consents",
     (
@@ -259,6 +275,71 @@ CONSENT_TEXTS = Table(
     "consent_texts",
     (Column("version", _word), Column("first_used_at", moment), Column("text", escaped)),
 )
+LEASES = Table(
+    "leases",
+    (
+        Column("annotator", _whole),
+        Column("chain", _whole),
+        Column("step", _whole),
+        Column("judge", _whole),
+        Column("proposal_side", _word),
+        Column("issued_at", moment),
+        Column("ended_at", moment),
+        Column("ending", _word),
+    ),
+)
+"""Every pair that was shown to people whom a platform has sent, and how that ended."""
+CHECKS = Table(
+    "checks",
+    (
+        Column("annotator", _whole),
+        Column("after_votes", _whole),
+        Column("expected_side", _word),
+        Column("chosen_side", _word),
+        Column("passed", _if_known),
+        Column("elapsed_ms", _whole),
+        Column("shown_at", moment),
+        Column("answered_at", moment),
+    ),
+)
+"""Every attention check that people were shown. None is a vote."""
+CHECKS_WITH_KINDS = replace(
+    CHECKS,
+    columns=(
+        *CHECKS.columns,
+        Column("kind", _word),
+        Column("gold", _whole),
+        Column("swapped", _yes_or_no),
+        Column("chain", _whole),
+        Column("step", _whole),
+        Column("judge", _whole),
+        Column("agreed", _if_known),
+    ),
+)
+"""Where there are gold pairs or repeats."""
+PROBLEMS = Table(
+    "problems",
+    (
+        Column("annotator", _whole),
+        Column("chain", _whole),
+        Column("step", _whole),
+        Column("proposal_side", _word),
+        Column("reason", _word),
+        Column("reported_at", moment),
+    ),
+)
+"""Pairs that people skipped and said why."""
+EVENTS = Table(
+    "events",
+    (
+        Column("annotator", _whole),
+        Column("kind", _word),
+        Column("at", moment),
+        Column("reason", _word),
+        Column("paid", _if_known),
+    ),
+)
+"""What researchers did and noted about people who vote: parts that they ended, and that there was a note."""
 TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", _whole), Column("content", escaped)))

@@ -2,7 +2,7 @@
 
 A catalog's state is its item's number already. A state that is generated gets one from the step that proposed it,
 
-    number = step * chains + chain        (step 0: where the chain starts),
+    number = step * most + chain        (step 0: where the chain starts; most: the chains that there can be),
 
 so that numbers need no counter, are the same whichever process writes them, and can be worked out again. A proposal
 equal to the current state keeps the number the state has.
@@ -17,9 +17,9 @@ Row = Mapping[str, str]
 _SHOWN = 60
 
 
-def state_number(chain: int, step: int, chains: int) -> int:
-    """Return the number of the state that step `step` of a chain proposes, one of `chains` chains."""
-    return step * chains + chain
+def state_number(chain: int, step: int, most: int) -> int:
+    """Return the number of the state that step `step` of a chain proposes, one of `most` chains at most."""
+    return step * most + chain
 
 
 class Reader(Protocol):
@@ -71,7 +71,7 @@ class GeneratedIndex:
 
     Args:
         space: what reads the codes: a `Space`, or as much of one as can be had without its model.
-        chains: how many chains the recipe has.
+        most: how many chains there can be.
         rows: the rows of states.csv.
 
     Raises:
@@ -79,8 +79,8 @@ class GeneratedIndex:
         ValueError: a number is none, or stands twice.
     """
 
-    def __init__(self, space: Reader, chains: int, rows: list[Row]) -> None:
-        self._space, self._chains = space, chains
+    def __init__(self, space: Reader, most: int, rows: list[Row]) -> None:
+        self._space, self._most = space, most
         self._rows = {int(row["state"]): row for row in rows}
         if len(self._rows) != len(rows):
             raise ValueError("states.csv must list each state once")
@@ -98,7 +98,7 @@ class GeneratedIndex:
 
     def number(self, chain: int, step: int, state: Any) -> int:
         """Return the number that the step gives."""
-        return state_number(chain, step, self._chains)
+        return state_number(chain, step, self._most)
 
     def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
         """Yield where code or content differ. What another machine may round otherwise is no difference."""

@@ -39,7 +39,8 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("#differences")) toggleDifferences();
 });
 document.addEventListener("keydown", (event) => {
-  const plain = !(event.ctrlKey || event.metaKey || event.altKey || event.repeat);
+  const wanted = document.getElementById("keys-wanted").checked;
+  const plain = wanted && !(event.ctrlKey || event.metaKey || event.altKey || event.repeat);
   if (plain && event.key.toLowerCase() === "d" && document.getElementById("differences")) toggleDifferences();
 });
 document.addEventListener("htmx:wsAfterMessage", showDifferences);

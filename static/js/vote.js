@@ -4,6 +4,10 @@
 const form = document.getElementById("response-form");
 const elapsed = document.getElementById("elapsed-ms");
 const connection = document.getElementById("connection");
+// What it can say, in the language of the page.
+const words = connection.dataset;
+const keysWanted = document.getElementById("keys-wanted");
+const KEYS_UNWANTED = "prefmh-no-keys";
 const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip", Enter: "continue" };
 const SOCKET_PATIENCE_MS = 5000;
 const RELOAD_MS = 4000;
@@ -19,6 +23,7 @@ let shownScreen = screenKey();
 let unanswered = null;
 let askedBefore = document.getElementById("question")?.textContent;
 let everOpened = false;
+let everShown = false;
 let withoutSocket = false;
 let socket = null;
 let socketWrapper = null;
@@ -85,16 +90,24 @@ function expectNothing() {
 
 function connectAnew() {
   triedInVain += 1;
-  say(unanswered ? "The server does not answer. Your vote is kept in this page. Trying again…" : "The server does not answer. Trying again…");
+  say(unanswered ? words.noAnswerKept : words.noAnswer);
   // Its end may come minutes later, and must not disturb the new one then.
   socket.onopen = socket.onclose = socket.onerror = null;
   socket.close();
   socketWrapper.reconnect();
 }
 
+// Somebody who speaks to the computer, or whose hand slips, can vote by mistake with a single key. The browser remembers.
+keysWanted.checked = window.localStorage.getItem(KEYS_UNWANTED) !== "1";
+document.documentElement.classList.toggle("without-keys", !keysWanted.checked);
+keysWanted.addEventListener("change", () => {
+  window.localStorage.setItem(KEYS_UNWANTED, keysWanted.checked ? "0" : "1");
+  document.documentElement.classList.toggle("without-keys", !keysWanted.checked);
+});
+
 document.addEventListener("keydown", (event) => {
   const choice = KEYS[event.key];
-  if (!choice || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (!choice || !keysWanted.checked || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   // On a focused button Enter presses that button, as everywhere.
   if (event.key === "Enter" && document.activeElement.closest("button")) return;
   const target = button(choice);
@@ -127,6 +140,7 @@ document.addEventListener("htmx:wsBeforeMessage", () => {
 });
 
 document.addEventListener("htmx:wsAfterMessage", () => {
+  everShown = true;
   // The same screen again is not an answer: the response is still on its way.
   if (unanswered && unanswered.screen === screenKey()) return;
   unanswered = null;
@@ -165,9 +179,11 @@ document.addEventListener("htmx:wsClose", (event) => {
   const code = event.detail.event.code;
   // htmx comes again by itself, or nobody should.
   clearTimeout(patience);
-  if (code === 4401) say("You cannot vote in this browser any more. Open your link again.");
+  // Whom a platform has sent, the first page tells how their part ended, and gives them their code.
+  if (code === 4401 && everShown && "hasEnd" in document.getElementById("voting").dataset) window.location.reload();
+  else if (code === 4401) say(words.shownOut);
   else if (code === 4400) window.location.reload();
-  else if (everOpened) say(unanswered ? "Connection lost. Your vote is kept in this page. Reconnecting…" : "Connection lost. Reconnecting…");
+  else if (everOpened) say(unanswered ? words.lostKept : words.lost);
 });
 
 showBothAtOnce();

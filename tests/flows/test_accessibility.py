@@ -6,31 +6,37 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.campaigns.models import Annotator
+from tests.participants.test_practice import PAIRS
+from tests.participants.test_stages import CODES_OF_ALL, WHOLE
 from tests.support.recruited import prolific, recruited_campaign
 from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+# All that differs between light and dark.
+COLOURS = {"runOnly": ["color-contrast"]}
 MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\nno molecule\n"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_accessible(chromium, live_site, researcher, scheme):
+def test_pages_are_accessible(chromium, live_site, researcher):
     texts = make_campaign(researcher)
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
     molecules = make_campaign(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
     draft = make_draft(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
-    context = chromium.new_context(base_url=live_site.url, color_scheme=scheme)
+    context = chromium.new_context(base_url=live_site.url)
     page = context.new_page()
     broken = []
 
-    def check(path: str) -> None:
+    def check(path: str, *, opened: bool = False) -> None:
         page.goto(path)
         page.wait_for_load_state("networkidle")
-        found = Axe().run(page, options=RULES)
-        broken.extend(
-            (path, violation["id"], violation["nodes"][0]["html"][:120]) for violation in found.response["violations"]
-        )
+        if opened:
+            page.locator("summary").first.click()
+        for scheme, rules in (("dark", COLOURS), ("light", RULES)):
+            page.emulate_media(color_scheme=scheme)
+            found = Axe().run(page, options=rules).response["violations"]
+            broken.extend((path, scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found)
 
     check("/accounts/sign-in/")
     check(sign_in_path(researcher))
@@ -41,8 +47,13 @@ def test_pages_are_accessible(chromium, live_site, researcher, scheme):
         check(path)
         page.get_by_role("button", name="Start").click()
         check(f"{path}vote/")
+    arabic = make_campaign(researcher, language="ar")
+    check(invitation_path(arabic))
+    page.get_by_role("button", name="ابدأ").click()
+    check(f"{invitation_path(arabic)}vote/")
     study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1)
     check(f"{study.get_absolute_url()}participants/")
+    check(f"{study.get_absolute_url()}people/")
     check(f"{invitation_path(study)}?PROLIFIC_PID=anna")
     check(f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
     page.get_by_role("button", name="I do not agree").click()
@@ -54,5 +65,41 @@ def test_pages_are_accessible(chromium, live_site, researcher, scheme):
     page.keyboard.press("ArrowLeft")
     page.get_by_text("Your part is complete").wait_for()
     check(f"{invitation_path(study)}vote/")
+    guided = recruited_campaign(
+        researcher, name="With stages", protocol=WHOLE | {"practice": PAIRS[:1]}, votes_each=1, codes=CODES_OF_ALL
+    )
+    check(f"{guided.get_absolute_url()}protocol/")
+    check(f"{study.get_absolute_url()}people/")
+    number = Annotator.objects.get(campaign=study).pk
+    check(f"{study.get_absolute_url()}people/{number}/", opened=True)
+    check(f"{make_draft(researcher).get_absolute_url()}protocol/")
+    page.goto(f"{invitation_path(guided)}?{urlencode(prolific('anna'))}")
+    page.get_by_role("button", name="Start").click()
+    check(f"{invitation_path(guided)}stage/")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("student").check()
+    page.get_by_label("How old are you?").fill("30")
+    page.get_by_label("2", exact=True).check()
+    page.get_by_role("button", name="Continue").click()
+    check(f"{invitation_path(guided)}stage/")
+    page.get_by_role("button", name="I have read this").click()
+    check(f"{invitation_path(guided)}stage/")
+    page.get_by_role("button", name="Right: A bright day.").press("Enter")
+    page.get_by_text("Night is darker.").wait_for()
+    check(f"{invitation_path(guided)}stage/")
+    page.get_by_role("button", name="Continue").press("Enter")
+    page.get_by_label("one").check()
+    page.get_by_role("button", name="Check my answers").click()
+    page.get_by_text("You may try once more").wait_for()
+    page.get_by_label("both").check()
+    page.get_by_role("button", name="Check my answers").click()
+    page.locator("#question").wait_for()
+    page.wait_for_timeout(500)
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("link", name="Continue").click()
+    check(f"{invitation_path(guided)}stage/")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("Your part is complete").wait_for()
+    check(invitation_path(guided))
     context.close()
     assert not broken

@@ -140,6 +140,25 @@ def test_a_double_click_is_one_vote(open_page, campaign):
         assert Vote.objects.count() == before + 1
 
 
+def test_single_keys_can_be_turned_off(open_page, campaign):
+    page = join(open_page, campaign)
+    page.get_by_label("Vote with single keys").uncheck()
+    page.wait_for_timeout(300)
+    before = lease_on(page)
+    for key in ("ArrowLeft", "1", "s"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(500)
+    assert lease_on(page) == before
+    page.reload()
+    expect(page.get_by_label("Vote with single keys")).not_to_be_checked()
+    # Tab and Enter are no single keys: they press the button that has the focus.
+    page.wait_for_timeout(300)
+    page.get_by_role("button", name="Left:").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
+    assert Vote.objects.count() == 1
+
+
 def test_a_skip_gives_another_pair_and_casts_no_vote(open_page, campaign):
     page = join(open_page, campaign)
     press_and_wait(page, "s")

@@ -69,5 +69,8 @@ def test_everybody_gets_a_code_once_and_no_id_is_told_to_anybody(
     # The negative control: of each vote something stands in both.
     assert sum("vote" in line for line in told.lines) >= PEOPLE * VOTES_EACH
     assert len(table(export, "votes.csv")) == PEOPLE * VOTES_EACH
+    endings = [row["ending"] for row in table(export, "leases.csv")]
+    assert endings.count("voted") == PEOPLE * VOTES_EACH
+    assert all(float(row["active_minutes"]) < 2 for row in rows)
     assert "PERSON-" not in "".join(told.lines)
     assert "PERSON-" not in everything_in(export)

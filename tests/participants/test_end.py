@@ -1,11 +1,13 @@
 """The end of a part: after so many votes, or with the campaign; what is shown, settled and paid."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from prefmh_web.annotate.screens import response_in, screen_after
 from prefmh_web.annotate.tasks import settle_parts
@@ -43,6 +45,20 @@ def test_after_so_many_votes_the_code_and_the_way_back_are_shown(researcher):
     part = Participation.objects.get()
     assert (part.outcome, part.code) == ("completed", "C0MPLETE")
     assert part.finished_at is not None
+
+
+def test_minutes_with_a_pair_on_the_screen_are_counted_and_those_of_a_pair_that_ran_out_are_not(researcher):
+    study = recruited_campaign(researcher, votes_each=3)
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study, times=2)
+    pair_of(browser, study)
+    now = timezone.now()
+    for minutes, lease in enumerate(Lease.objects.order_by("issued_at"), start=1):
+        ending = lease.ending or "expired"
+        span = {"issued_at": now - timedelta(minutes=minutes), "ended_at": now}
+        Lease.objects.filter(pk=lease.pk).update(ending=ending, **span)
+    [row] = payments_of(browser_of(researcher), study)
+    assert row["active_minutes"] == "3.0"
 
 
 def test_a_pair_on_the_screen_may_still_be_answered(researcher):

@@ -243,6 +243,34 @@ def test_a_judge_of_one_order_without_an_equal_twin_is_refused(judges, problems)
     assert all("twin" in problem.message for problem in refused.value.problems)
 
 
+def test_chains_that_open_later_are_between_a_least_and_a_most():
+    recipe = parse_recipe(GOOD | {"most_chains": 9})
+    assert (recipe.chains, recipe.chains_at_most, recipe.is_elastic) == (4, 9, True)
+    assert recipe.model_dump(mode="json")["most_chains"] == 9
+    fixed = parse_recipe(GOOD)
+    assert (fixed.chains_at_most, fixed.is_elastic) == (4, False)
+    assert "most_chains" not in fixed.model_dump(mode="json")
+
+
+WARM_UP = {"steps": 20, "grid": [1, 4], "properties": ["words"], "settling": 5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, "must be more than the 4 chains of the start"),
+        ({"kernel": {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 4, "warm_up": WARM_UP}}, "a warm-up"),
+        ({"judges": [{"question": "Which?", "budget": 2, "source": {"kind": "model", "endpoint": "m"}}]}, "judge"),
+        ({"space": {"kind": "model-texts", "model": "m", "prompts": ["Once"], "limit": 12}}, "a model makes"),
+    ],
+)
+def test_what_chains_that_open_later_do_not_go_with_names_the_field(changes, problem):
+    most = 4 if not changes else 9
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(GOOD | changes | {"most_chains": most})
+    assert any(each.path == "most_chains" and problem in each.message for each in refused.value.problems)
+
+
 def test_a_recipe_of_version_1_is_refused_with_the_program_that_reads_it():
     with pytest.raises(RecipeError, match=r"^version: [^.]*version 1 is read by prefmh 0\.1\.0[^.]*$"):
         parse_recipe(GOOD | {"version": 1})

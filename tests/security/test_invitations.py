@@ -111,10 +111,7 @@ def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher
     removed = Annotator.objects.get()
     staying = Client()
     staying.post(link.get_absolute_url())
-    answer = browser_of(researcher).post(
-        reverse("console:remove-annotator", args=[campaign.pk]), {"annotator": removed.pk}, follow=True
-    )
-    assert "is removed. Their votes are kept" in answer.content.decode()
+    assert "is ended. Their votes are kept" in end_part(campaign, researcher, removed)
     assert joined.post(vote, {"choice": "left", "lease": key}).url == link.get_absolute_url()
     page = joined.get(link.get_absolute_url())
     assert page.status_code == 403
@@ -126,13 +123,14 @@ def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher
 
 
 def end_part(campaign, researcher, removed: Annotator, **fields):
-    path = reverse("console:remove-annotator", args=[campaign.pk])
-    return browser_of(researcher).post(path, {"annotator": removed.pk, **fields}, follow=True).content.decode()
+    path = reverse("console:end-part", args=[campaign.pk, removed.pk])
+    grounds = {"reason": "other", "text": "Sent me a mail"}
+    return browser_of(researcher).post(path, grounds | fields, follow=True).content.decode()
 
 
 def test_the_researcher_is_told_that_a_link_for_many_lets_somebody_back_in(campaign, researcher, joined, link):
-    page = browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
-    assert "unless you also close the link" in page
+    page = browser_of(researcher).get(reverse("console:person", args=[campaign.pk, Annotator.objects.get().pk]))
+    assert "join again from another browser" in page.content.decode()
     assert "is still open" in end_part(campaign, researcher, Annotator.objects.get())
     assert joined.post(link.get_absolute_url()).status_code == 403
     # Nothing tells a fresh browser from another person.
@@ -144,7 +142,7 @@ def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, resea
     staying, other = Client(), access.invite(campaign)
     staying.post(link.get_absolute_url())
     told = end_part(campaign, researcher, removed, with_link="on")
-    assert "is removed. Their votes are kept" in told
+    assert "is ended. Their votes are kept" in told
     assert "is still open" not in told
     removed.refresh_from_db()
     assert removed.removed_at

@@ -63,11 +63,13 @@ class World:
             "state_id": self.campaign.states.first().pk,
             "member_id": self.campaign.memberships.get().pk,
             "invitation_id": self.campaign.invitations.get().pk,
+            "annotator_id": self.pair.annotator_id,
             "endpoint_id": Endpoint.objects.get(owner=self.victim).pk,
             "filename": "export.zip",
             "token": "A" * 22,
             "lease": self.pair.key,
             "side": "left",
+            "number": "0",
         }
 
     @property

@@ -32,6 +32,23 @@ def _started(owner, recipe: dict):
     return campaign
 
 
+def _study(recipe: dict, recruitment: dict) -> tuple[int, str]:
+    from django.contrib.auth import get_user_model
+
+    from prefmh_web.accounts.roles import make_researcher
+    from tests.participants.test_consent import TEXT
+    from tests.participants.test_stages import WHOLE
+    from tests.support.recruited import recruited_campaign
+    from tests.support.stack import invitation_path, make_recipe
+
+    owner, _ = get_user_model().objects.get_or_create(username="ada")
+    make_researcher(owner)
+    before = [question for question in WHOLE["questions"] if not question.get("is_last")]
+    protocol = WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
+    study = recruited_campaign(owner, recipe=make_recipe(**recipe), consent=TEXT, protocol=protocol, **recruitment)
+    return study.pk, invitation_path(study)
+
+
 def _check(folder: Path, campaigns: list[int]) -> None:
     from django.db import connection, transaction
 
@@ -69,6 +86,8 @@ def _main(wanted: str, *arguments: str) -> None:
     django.setup()
     if wanted == "make":
         print(json.dumps(_make(json.loads(arguments[0]), "start" in arguments)))
+    elif wanted == "study":
+        print(json.dumps(_study(*json.loads(arguments[0]))))
     elif wanted == "start":
         _start(int(arguments[0]))
     elif wanted == "sign-in":

@@ -251,6 +251,11 @@ class Installation(Processes):
         )
         return [tuple(made) for made in json.loads(done.stdout)]
 
+    def make_study(self, recipe: dict, recruitment: dict) -> tuple[int, str]:
+        """Make a campaign of twelve texts that Prolific sends people to, with consent and every stage."""
+        arguments = json.dumps([recipe, recruitment])
+        return tuple(json.loads(self.run("-m", "tests.support.in_an_installation", "study", arguments).stdout))
+
     def assert_record_is_whole_and_replays(self, *campaigns: int) -> None:
         """Look at the record, export it and replay the export, all in another process."""
         numbers = [str(campaign) for campaign in campaigns]

@@ -166,3 +166,17 @@ def test_a_subscription_that_is_cut_is_made_again(somebody, redis):
     redis.kill()
     redis.start()
     sent_until_heard(here, there)
+
+
+@pytest.mark.parametrize("steps", range(0, 30, 3))
+def test_a_process_ends_at_whatever_moment_it_is_told_to(redis, steps):
+    async def end_after_some_steps() -> None:
+        await RedisLayer("site.").new_channel()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+
+    # `asyncio.run` cancels the subscription and waits until it has ended.
+    process = threading.Thread(target=asyncio.run, args=(end_after_some_steps(),), daemon=True)
+    process.start()
+    process.join(30)
+    assert not process.is_alive()

@@ -10,6 +10,8 @@ from functools import cached_property
 from django.db import IntegrityError
 from django.template.loader import render_to_string
 
+from prefmh_web.annotate.language import spoken_in
+from prefmh_web.annotate.screens.check import Check
 from prefmh_web.annotate.screens.done import Done
 from prefmh_web.annotate.screens.idle import Idle
 from prefmh_web.annotate.screens.pair import Pair
@@ -18,7 +20,7 @@ from prefmh_web.annotate.visit import Visit, visit_by, visit_of
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.models import Annotator
 
-SCREENS: tuple[Screen, ...] = (Pair(), Done(), Idle())
+SCREENS: tuple[Screen, ...] = (Pair(), Check(), Done(), Idle())
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class ShownScreen:
 
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
-        return render_to_string("annotate/_screen.html", {"screen": self})
+        with spoken_in(self.visit.campaign):
+            return render_to_string("annotate/_screen.html", {"screen": self})
 
 
 def screen_for(annotator_id: int) -> ShownScreen:
@@ -70,8 +73,8 @@ def screen_after(response: Response, annotator: Annotator) -> ShownScreen:
         # Another page of the same person was as quick. Alone, both find what there is; a response may be repeated.
         response.respond(annotator)
         return screen_for(annotator.pk)
-    # One more look, which waits for what somebody else held at that moment.
-    return screen_for(annotator.pk) if has_passed_over else shown
+    # One more look, which waits for what somebody else held at that moment; or finds what to do while one waits.
+    return screen_for(annotator.pk) if has_passed_over or shown.visit.may_be_kept_busy else shown
 
 
 def response_in(fields: Mapping[str, object]) -> Response:

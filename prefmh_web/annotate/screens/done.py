@@ -5,7 +5,8 @@ from typing import Any
 
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
-from prefmh_web.participants import completion
+from prefmh_web.participants import completion, way
+from prefmh_web.participants.recruiting import terms_of
 
 
 class Done:
@@ -23,14 +24,17 @@ class Done:
         return "done"
 
     def context(self, visit: Visit) -> dict[str, Any]:
-        """Settle how the part ended, and return the code and the way back.
+        """Settle how the part ended, and return the code and the way back; or that the last questions come first.
 
         Raises:
             ValueError: it is not due.
         """
         if visit.outcome is None:
             raise ValueError("the person's part is not over")
-        return {"end": completion.end_of(visit.annotator, visit.campaign, visit.outcome), "votes": visit.votes}
+        end = completion.end_of(visit.annotator, visit.campaign, visit.outcome)
+        was_sent = terms_of(visit.campaign).recruiter.knows_people
+        is_asked_more = was_sent and way.ask_last_questions(visit.annotator, end.outcome)
+        return {"end": end, "votes": visit.votes, "is_asked_more": is_asked_more}
 
     def parse(self, fields: Mapping[str, object]) -> Response:
         """Refuse: it has no buttons.

@@ -56,9 +56,7 @@ class Continue:
         """Ask the person again."""
         leases.wake(annotator)
         # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
-        now = reading.person(annotator.pk)
-        annotator.campaign, annotator.votes_cast = now.campaign, now.votes_cast
-        annotator.holds_a_lease, annotator.removed_at = now.holds_a_lease, now.removed_at
+        reading.refresh(annotator)
 
 
 def is_held_up(campaign: Campaign) -> bool:

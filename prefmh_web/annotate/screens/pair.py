@@ -9,27 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse_lazy
 
+from prefmh_web.annotate.screens.options import options_of
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Lease, Side, State
+from prefmh_web.campaigns.models import Annotator, Lease, Side
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.participants import checks
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
 _LONGEST_MS = 24 * 60 * 60 * 1000
-
-
-@dataclass(frozen=True)
-class Option:
-    """One of the two objects to choose from, and what its kind's template shows of it."""
-
-    side: Side
-    state: State
-    shown: Mapping[str, Any]
-    address: StrPromise
-    """Where its picture is, for the kinds that have one: worked out only if the template shows it."""
 
 
 class Pair:
@@ -55,13 +46,9 @@ class Pair:
         campaign, lease = started_campaign(visit.campaign), visit.lease
         if lease is None:
             raise ValueError("no question is leased to this person")
-        left, right = campaign.object_kind.options(lease.left.content, lease.right.content)
-        options = [
-            Option(side, lease.comparison.standing(side, lease.proposal_side), shown, _address(lease, side))
-            for side, shown in ((Side.LEFT, left), (Side.RIGHT, right))
-        ]
-        question = campaign.judge(lease.judge_id).question
-        return {"lease": lease, "question": question, "kind": campaign.object_kind, "options": options}
+        kind, question = campaign.object_kind, campaign.judge(lease.judge_id).question
+        options = options_of(kind, lease.left.content, lease.right.content, lambda side: _address(lease, side))
+        return {"lease": lease, "question": question, "kind": kind, "options": options}
 
     def parse(self, fields: Mapping[str, object]) -> PairResponse:
         """Read a vote or a skip.
@@ -87,12 +74,14 @@ class PairResponse:
     elapsed_ms: int | None
 
     def respond(self, annotator: Annotator) -> None:
-        """Cast the vote, or return the question. Safe to repeat.
+        """Cast the vote, or return the question; or answer the trial that this was. Safe to repeat.
 
         Raises:
             Comparison.DoesNotExist: the annotator was never shown this pair.
         """
-        if self.choice is None:
+        if checks.has(self.lease, annotator):
+            checks.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+        elif self.choice is None:
             leases.skip(self.lease, annotator)
         else:
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms)

@@ -1,6 +1,7 @@
 """The life of a lease: a vote that is asked of one person, and comes back when it ends without one.
 
-    take       the annotator's live lease, or a new one on the comparison that most needs an answer
+    take       the annotator's live lease, or a new one on the comparison that most needs an answer; where nobody needs
+               one, and the recipe allows it, on a new chain
     answer     hands the vote to `transitions.cast_vote`, which ends the lease
     skip       returns the place to its judge
     orphan, adopt    the person's page went away, or came back
@@ -9,8 +10,8 @@
     expire     ends the leases whose time is over; look_again_where_nobody_is_asked finds room that nobody has noted
 
 A comparison never has more leases out than votes it can still use (`OpenComparison.has_room`), so nobody's vote comes
-too late. Locks are taken in one order: the comparison, its leases, the annotator. Who looks for a comparison passes
-over those that others hold at that moment, and waits for one of them only when there is nothing else.
+too late. Locks are taken in one order: the comparison, its leases, the annotator, the campaign. Who looks for a
+comparison passes over those that others hold at that moment, and waits for one of them only when there is nothing else.
 """
 
 import logging
@@ -24,11 +25,17 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import open_comparisons, statements, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, statements, transitions
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
-from prefmh_web.campaigns.engine.transactions import is_joined, pass_over, retried_after_conflicts
+from prefmh_web.campaigns.engine.transactions import (
+    ATTEMPTS,
+    begin,
+    is_joined,
+    pass_over,
+    retried_after_conflicts,
+)
 from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.started import StartedJudge, cheap
 from prefmh_web.transport import nudges
@@ -39,6 +46,7 @@ logger = logging.getLogger(__name__)
 ORPHAN_GRACE = timedelta(seconds=15)
 # And for one whose page has said that it goes, as it does when it is closed, left or loaded again: that takes less.
 FAREWELL_GRACE = timedelta(seconds=3)
+_Seen = list[tuple[OpenComparison, StartedJudge]]
 
 
 @retried_after_conflicts
@@ -57,7 +65,7 @@ def take(annotator: Annotator, most_votes: int | None = None) -> Lease | None:
     if lease or not annotator.campaign.is_running or annotator.resting or annotator.removed_at:
         return lease
     try:
-        return _first_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
+        return _lease_or_chain(annotator, most_votes)
     except IntegrityError:
         if is_joined():
             raise
@@ -191,13 +199,57 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
     leases.filter(ended_at__isnull=True, expires_at__gt=deadline).update(expires_at=deadline, is_orphan=True)
 
 
+def _lease_or_chain(annotator: Annotator, most_votes: int | None) -> Lease | None:
+    for _ in range(ATTEMPTS):
+        lease = _first_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
+        if lease or not openings.are_possible(annotator.campaign):
+            return lease
+        lease, has_passed_over = _lease_on_a_new_chain(annotator, most_votes)
+        if not has_passed_over:
+            return lease
+        if is_joined():
+            pass_over()
+            return None
+    return None
+
+
+def _lease_on_a_new_chain(annotator: Annotator, most_votes: int | None) -> tuple[Lease | None, bool]:
+    """Open a chain for somebody who would wait, and lease them its first pair; unless there is one for them by now.
+
+    Returns:
+        The lease, and whether there is a comparison that somebody else holds at this moment. It is not waited for
+        under the campaign's lock, and nothing is opened.
+    """
+    cheap.prepare(annotator.campaign)
+    with begin():
+        if most_votes is not None and not _may_cast_another(annotator, most_votes):
+            return None, False
+        if not openings.lock(annotator.campaign):
+            return None, False
+        lease, busy = _free_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
+        if lease or busy:
+            return lease, not lease
+        openings.open_for(annotator)
+        return _free_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)[0], False
+
+
+def _free_lease(
+    wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None
+) -> tuple[Lease | None, _Seen]:
+    """Lease the first wanted comparison that nobody holds at this moment; return also those that somebody does."""
+    busy: _Seen = []
+    for seen, judge in wanted:
+        if lease := _lease(seen, judge, annotator, busy, most_votes):
+            return lease, busy
+    return None, busy
+
+
 def _first_lease(
     wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None = None
 ) -> Lease | None:
-    busy: list[tuple[OpenComparison, StartedJudge]] = []
-    for seen, judge in wanted:
-        if lease := _lease(seen, judge, annotator, busy, most_votes):
-            return lease
+    lease, busy = _free_lease(wanted, annotator, most_votes)
+    if lease:
+        return lease
     if busy and is_joined():
         pass_over()
         return None
@@ -210,7 +262,7 @@ def _lease(
     seen: OpenComparison,
     judge: StartedJudge,
     annotator: Annotator,
-    busy: list[tuple[OpenComparison, StartedJudge]] | None,
+    busy: _Seen | None,
     most_votes: int | None,
 ) -> Lease | None:
     """Lease a comparison that was seen to have room, if it still has.

@@ -4,6 +4,7 @@ locked           one comparison with its chain and campaign, its row locked unti
 locked_lease     a lease with its comparison and its annotator, all three locked
 locked_pair      one comparison with its two objects
 person           an annotator with their campaign
+refresh          the same, into an annotator that was read before
 """
 
 from __future__ import annotations
@@ -103,3 +104,10 @@ def person(annotator_id: int) -> Annotator:
     annotator, campaign, votes_cast, holds_a_lease = read_all((OF_ANNOTATOR, OF_CAMPAIGN), row)
     annotator.campaign, annotator.votes_cast, annotator.holds_a_lease = campaign, votes_cast, bool(holds_a_lease)
     return annotator
+
+
+def refresh(annotator: Annotator) -> None:
+    """Bring an annotator that was read before up to date, as `person` reads them."""
+    now = person(annotator.pk)
+    annotator.campaign, annotator.votes_cast = now.campaign, now.votes_cast
+    annotator.holds_a_lease, annotator.removed_at = now.holds_a_lease, now.removed_at

@@ -2,6 +2,7 @@
 
     open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing. Of a
                         cheap kernel, the comparison after a decided one is opened in the transaction that decides
+    begin_chain         stores a chain that opens while the campaign runs, and its first comparison
     cast_vote           stores a person's vote on a locked comparison, ends its lease, and decides the step if it can
     cast_votes          stores the votes of a model, which have no lease, and decides the step if it can
     end_lease           ends a lease without a vote
@@ -58,6 +59,14 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
         comparison = _new_comparison(chain, drawn, chain.head_id if drawn.is_identity else proposal.pk)
         _open(comparison)
         return comparison
+
+
+def begin_chain(chain: Chain) -> None:
+    """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is cheap."""
+    chain.save(force_insert=True)
+    drawn = cheap.next_one(chain)
+    first = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
+    _go_on(chain, first, _MOST_AT_ONCE)
 
 
 def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int) -> Comparison:

@@ -111,14 +111,12 @@ def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
             _withdraw(invitation.annotators.all())
 
 
-def remove(annotator: Annotator, *, with_link: bool = False) -> None:
-    """Let one annotator vote no more; `with_link` also lets nobody else join by the link they came by.
+def remove(annotator: Annotator) -> None:
+    """Let one annotator vote no more.
 
-    Without that, a link for many admits them again, as somebody new: nothing tells a fresh browser from another person.
+    A link for many admits them again, as somebody new: nothing tells a fresh browser from another person.
     """
     with transaction.atomic():
-        if with_link and annotator.invitation:
-            revoke(annotator.invitation)
         _withdraw(Annotator.objects.filter(pk=annotator.pk))
 
 

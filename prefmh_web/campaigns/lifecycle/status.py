@@ -9,6 +9,7 @@ of pairs; votes that are out already still count, and a step once opened is fini
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -27,6 +28,12 @@ from prefmh_web.objects import media
 from prefmh_web.transport import nudges
 
 logger = logging.getLogger(__name__)
+_demands: list[Callable[[Campaign], None]] = []
+
+
+def also_demand(demand: Callable[[Campaign], None]) -> None:
+    """Let an upper room look at each draft before its start: it raises NotPossible to refuse."""
+    _demands.append(demand)
 
 
 def request_start(campaign: Campaign) -> None:
@@ -64,6 +71,8 @@ def start(campaign: Campaign) -> None:
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     _check_readable(campaign)
     recipe = campaign.recipe
+    for demand in _demands:
+        demand(campaign)
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
     model_start.check_prompts(campaign, plan)

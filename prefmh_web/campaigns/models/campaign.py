@@ -49,6 +49,8 @@ class Campaign(models.Model):
     lease_seconds = models.PositiveIntegerField(
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
     )
+    # Of the pages for voters; part of what people judge by, so it does not change after Start.
+    language = models.CharField(max_length=12, default="en", db_default="en")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
     # Why a draft could not be started where its model runs.
     start_trouble = models.CharField(max_length=500, blank=True)

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Avg, Count, F, Q
 from django.utils import timezone
@@ -47,6 +47,8 @@ class ChainProgress:
     head: State
     votes_on_open: int
     is_open: bool
+    opened_at: datetime | None = None
+    """When it opened, if that was after the start."""
 
     @property
     def percent(self) -> int:
@@ -118,6 +120,11 @@ class Progress:
     people_joined: int
     models: ModelStanding | None
     walks: WalkStanding | None
+
+    @property
+    def most_chains(self) -> int | None:
+        """How many chains there may be; None where there are no more than those of the start."""
+        return self.campaign.parsed_recipe.most_chains
 
     @property
     def steps_decided(self) -> int:
@@ -243,7 +250,13 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
     for chain in chains:
         # Known already: read with every head, a long recipe would be read as often.
         chain.head.campaign = campaign
-    return [ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes) for chain in chains]
+    opened_at: dict[int | None, datetime | None] = {}
+    if campaign.parsed_recipe.is_elastic:
+        opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
+    return [
+        ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes, opened_at.get(chain.pk))
+        for chain in chains
+    ]
 
 
 def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:

@@ -1,5 +1,7 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
+Where chains open while the campaign runs, a sixth says when and why.
+
 They are streamed row by row, one by one or as one ZIP.
 
 `sampler.schema` defines the tables and their cells; `rows.py` and `steps.py` read them as they stood at the moment of a
@@ -20,6 +22,7 @@ from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
+from prefmh_web.settings.languages import SOURCE
 from sampler import schema
 
 _CHARACTERS_PER_CHUNK = 2**16
@@ -32,6 +35,7 @@ _ROWS = {
 }
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[table.name] for table in schema.TABLES}
 """By the file's name, in the order of the ZIP."""
+_CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: rows.chains}
 
 
 Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
@@ -63,14 +67,15 @@ def judges(campaign: Campaign) -> str:
     `identities` are what its replies said they were from; `votes` and `ratings` name them by their numbers. One that
     is not accepted gave none.
     """
-    found = campaign.judges.select_related("endpoint").prefetch_related("identities")
+    found = campaign.judges.select_related("endpoint", "campaign").prefetch_related("identities")
     return json.dumps([_judge(judge) for judge in found], indent=2, ensure_ascii=False) + "\n"
 
 
 def _judge(judge: Judge) -> dict[str, object]:
     about = {"judge": judge.place, "question": judge.question, "source": "model" if judge.is_model else "people"}
     if not judge.is_model:
-        return about
+        language = judge.campaign.language
+        return about if language == SOURCE else about | {"language": language}
     identities = [
         {
             "identity": identity.pk,
@@ -86,8 +91,13 @@ def _judge(judge: Judge) -> dict[str, object]:
 
 
 def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
-    """Yield one of `TABLES` as CSV text, a piece at a time."""
-    return as_csv(TABLES[name](snapshot))
+    """Yield one of `tables_of` a campaign as CSV text, a piece at a time."""
+    return as_csv(tables_of(snapshot.campaign)[name](snapshot))
+
+
+def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row]]]:
+    """Return the tables of a started campaign's record, by the file's name."""
+    return TABLES | (_CHAINS if campaign.parsed_recipe.is_elastic else {})
 
 
 def as_csv(found: Iterator[Row]) -> Iterator[str]:
@@ -110,7 +120,7 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
         if chosen is not None:
             stream.add(as_json(chosen), name)
-    for name in TABLES:
+    for name in tables_of(campaign):
         stream.add(map(str.encode, csv_text(snapshot, name)), name)
     for tables in _more:
         for name, found in tables(campaign):

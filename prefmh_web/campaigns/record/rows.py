@@ -105,7 +105,7 @@ def samples(snapshot: Snapshot) -> Iterator[Row]:
 
 def _visits(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
     starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
-    first = ((chain, 0, state, content) for chain, state, content in starts)
+    first = ((chain, 0, state, content) for chain, state, content in starts if chain in snapshot.steps)
     yield from merge(first, _moves(snapshot), key=itemgetter(0, 1))
 
 
@@ -118,6 +118,18 @@ def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
     for chain, step, verdict, current, proposal, after in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.is_decided(chain, step):
             yield chain, step, proposal if verdict == accepts else current, after
+
+
+def chains(snapshot: Snapshot) -> Iterator[Row]:
+    """When and why each chain opened: at the start, or for whom who would have waited."""
+    yield schema.CHAINS.header
+    campaign = snapshot.campaign
+    found = campaign.chains.order_by("place").values_list("place", "opening__opened_at", "opening__annotator_id")
+    for place, opened_at, annotator in found:
+        if place in snapshot.steps:
+            reason = schema.AT_START if annotator is None else schema.FOR_A_PERSON
+            opened_at = opened_at or campaign.started_at
+            yield schema.CHAINS.row(chain=place, opened_at=opened_at, reason=reason, annotator=annotator)
 
 
 def _questions(campaign: Campaign) -> Case:

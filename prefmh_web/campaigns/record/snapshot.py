@@ -24,7 +24,7 @@ class Snapshot:
     campaign: Campaign
     recipe: sampler.Recipe
     steps: dict[int, int]
-    """Decided steps by each chain's place."""
+    """Decided steps by each chain's place; chains that are not in it opened afterwards."""
     open_votes: dict[tuple[int, int], int]
     """Counted votes of each open comparison, by its chain's place and its step."""
     last_opened: dict[int, int]
@@ -75,20 +75,20 @@ class Snapshot:
         """False for the number of an object that a chain made afterwards."""
         if not self.recipe.generates:
             return True
-        step, chain = divmod(place, self.recipe.chains)
-        return step <= self.last_opened[chain]
+        step, chain = divmod(place, self.recipe.chains_at_most)
+        return step <= self.last_opened.get(chain, -1)
 
     def is_decided(self, chain: int, step: int) -> bool:
         """True when the step of the chain at this place had its verdict."""
-        return step <= self.steps[chain]
+        return step <= self.steps.get(chain, -1)
 
     def has_step(self, chain: int, step: int) -> bool:
         """True when the step of the chain at this place was there, open or decided."""
-        return step <= self.steps[chain] or (chain, step) in self.open_votes
+        return self.is_decided(chain, step) or (chain, step) in self.open_votes
 
     def has_vote(self, chain: int, step: int, number: int | None) -> bool:
         """True when a vote of this number was there, counted or late."""
-        if step <= self.steps[chain]:
+        if self.is_decided(chain, step):
             return True
         counted_by_then = self.open_votes.get((chain, step))
         return counted_by_then is not None and (number is None or number <= counted_by_then)

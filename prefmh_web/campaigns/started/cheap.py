@@ -1,6 +1,7 @@
 """The next comparison of a chain whose kernel is cheap: drawn from memory, while the caller holds a lock.
 
     prepare       read what a draw needs, before any lock is taken
+    start         draw where a chain starts
     next_one      draw the next comparison of a chain
 
 Kernels on a catalog are cheap: a draw takes some microseconds. What it needs of the database, the catalog's weights,
@@ -46,6 +47,14 @@ def prepare(campaign: Campaign) -> None:
     if _can_be_cheap(campaign):
         plan_of(campaign)
         _rows_of(campaign)
+
+
+def start(campaign: Campaign, place: int) -> int | None:
+    """Return the key of the row that the chain of this number starts at; None where it is a task's to draw."""
+    if not _can_be_cheap(campaign):
+        return None
+    first: sampler.Position[int] = sampler.begin(plan_of(campaign), place)
+    return _rows_of(campaign).keys[first.state]
 
 
 def next_one(chain: Chain) -> Drawn | None:

@@ -65,7 +65,7 @@ def _row(campaign: Campaign, chain: int, step: int, state: Any) -> State:
     is_rendered = isinstance(recipe.space, sampler.ServedImagesRecipe)
     return State(
         campaign=campaign,
-        place=sampler.state_number(chain, step, recipe.chains),
+        place=sampler.state_number(chain, step, recipe.chains_at_most),
         content=space.content(state),
         code=code,
         picture=media.rendered_name(campaign.pk, code) if is_rendered else "",

@@ -3,10 +3,12 @@
 import secrets
 
 from django import forms
+from django.conf import settings
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.spaces import offered_forms
+from prefmh_web.settings.languages import SOURCE
 
 _SEEDS = 2**53
 
@@ -27,8 +29,23 @@ class CampaignForm(forms.Form):
         label="Instructions for voters",
         help_text="Shown once, before the first pair.",
     )
+    language = forms.ChoiceField(
+        choices=settings.LANGUAGES,
+        required=False,
+        initial=SOURCE,
+        label="Language of the voters' pages",
+        help_text="Write your questions and instructions in it, too. Translations that no native speaker has reviewed "
+        "yet say so.",
+    )
     chains = forms.IntegerField(
         min_value=1, max_value=1000, initial=4, help_text="With more chains, more people can vote at the same time."
+    )
+    most_chains = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        required=False,
+        label="Chains at most",
+        help_text="Empty for a fixed number. Otherwise a further chain opens whenever somebody would wait, up to this.",
     )
     steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
     burn_in = forms.IntegerField(
@@ -61,6 +78,9 @@ class CampaignForm(forms.Form):
     def clean_burn_in(self) -> int:
         return self.cleaned_data["burn_in"] or 0
 
+    def clean_language(self) -> str:
+        return self.cleaned_data["language"] or SOURCE
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -68,6 +88,6 @@ class CampaignForm(forms.Form):
 
 def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.readable_recipe
-    fields = {name: getattr(campaign, name) for name in ("name", "instructions", "lease_seconds")}
-    fields |= {name: getattr(recipe, name) for name in ("chains", "steps", "burn_in", "seed")}
+    fields = {name: getattr(campaign, name) for name in ("name", "instructions", "language", "lease_seconds")}
+    fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps", "burn_in", "seed")}
     return fields | {"space": recipe.space.kind}

@@ -10,11 +10,12 @@ from django.core.validators import URLValidator
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import completion
-from prefmh_web.participants.models import USUAL_PAY, Outcome, Pay, Recruitment
+from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS, recruiter_by
 
-_NAMES = ("recruiter", "parameter", "votes_each", "consent", "way_back")
-_UNTIL_START = {"recruiter", "parameter", "votes_each", "excluded"}
+_LIMITS = ("votes_each", "places", "most_minutes", "absent_minutes")
+_NAMES = ("recruiter", "parameter", *_LIMITS, "most_a_minute", "consent", "way_back")
+_UNTIL_START = {"recruiter", "parameter", *_LIMITS, "most_a_minute", "excluded"}
 _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 # All that comes after the host: without it, an address ends with its host.
 _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
@@ -23,8 +24,12 @@ HOW = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
     Outcome.NO_CONSENT: "without consent",
+    Outcome.NOT_ELIGIBLE: "because the person is not eligible, or no place is free",
+    Outcome.NOT_UNDERSTOOD: "with too many wrong answers about the instructions",
+    Outcome.CHECKS_FAILED: "with too many failed attention checks",
+    Outcome.TIME_OVER: "because the time is over",
     Outcome.WITHDRAWN: "because the person withdraws",
-    Outcome.ENDED: "because you remove the voter",
+    Outcome.ENDED: "because you end it",
 }
 """How each outcome reads after “A part can end”."""
 
@@ -49,6 +54,37 @@ class RecruitmentForm(forms.Form):
         help_text="After so many votes a person's part is complete. A pair on the screen may still be answered. Leave "
         "empty for no limit.",
     )
+    places = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        label="Places",
+        help_text="So many people can take part. Somebody has a place when they come to the votes, and gives "
+        "it back if their part ends without pay. Leave empty for no limit.",
+    )
+    most_minutes = forms.IntegerField(
+        min_value=5,
+        max_value=10_000,
+        required=False,
+        label="The platform's maximum time, in minutes",
+        help_text=f"A person's part ends {MINUTES_TO_RETURN} minutes before it, so that they can enter the code. Leave "
+        "empty for no limit.",
+    )
+    absent_minutes = forms.IntegerField(
+        min_value=5,
+        max_value=10_000,
+        required=False,
+        label="Minutes until an absent person loses their place",
+        help_text="Where places are limited. Leave empty for the platform's maximum time.",
+    )
+    most_a_minute = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        required=False,
+        label="Most votes a minute",
+        help_text="Whoever gives more within a minute gets a flag on the page People and in the record. Nobody is "
+        "refused or left out for it. Leave empty for no flag.",
+    )
     consent = forms.CharField(
         max_length=20_000,
         required=False,
@@ -68,6 +104,7 @@ class RecruitmentForm(forms.Form):
     def __init__(self, *args, campaign: Campaign, recruitment: Recruitment, **kwargs):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
+        self._protocol = recruitment.parsed_protocol
         for outcome, how in HOW.items():
             code = forms.TextInput(attrs={"aria-label": f"Completion code, if a part ends {how}"})
             pay = forms.Select(attrs={"aria-label": f"Paid, if a part ends {how}"})
@@ -99,12 +136,24 @@ class RecruitmentForm(forms.Form):
                 "parameter", ValidationError("Enter a name of letters, digits, “-”, “_” and “.”, such as participant.")
             )
         if not self.errors:
-            self._check_consent()
+            self._check_who_is_known()
+        if not self.errors:
             self._check_way_back()
         return data
 
-    def _check_consent(self) -> None:
-        if self.cleaned_data["consent"] and not RECRUITERS[self.cleaned_data["recruiter"]].knows_people:
+    def _check_who_is_known(self) -> None:
+        if RECRUITERS[self.cleaned_data["recruiter"]].knows_people:
+            return
+        if not self._protocol.is_empty:
+            message = (
+                "The protocol asks things of each person. Choose a platform, or links of your own with an id each."
+            )
+            self.add_error("recruiter", ValidationError(message))
+        for name in _LIMITS[1:]:
+            if self.cleaned_data.get(name) is not None:
+                message = "This is noted with a person's id. Choose a platform, or links of your own with an id each."
+                self.add_error(name, ValidationError(message))
+        if self.cleaned_data["consent"]:
             message = "Consent is stored with a person's id. Choose a platform, or links of your own with an id each."
             self.add_error("consent", ValidationError(message))
 

@@ -4,6 +4,7 @@ import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import CampaignForm
+from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
@@ -48,6 +49,13 @@ class SetupForms:
         forms = (self.campaign, self.rule, *self.spaces)
         return any(form.is_bound and form.errors for form in forms) or self.questions.total_error_count() > 0
 
+    @property
+    def crowds(self) -> dict[str, object]:
+        """What crowds would make of the setup as it stands in the fields."""
+        fields = [self.campaign[name] for name in ("chains", "most_chains", "steps", "burn_in")]
+        fields += [form[name] for form in self.questions.forms for name in ("budget", "order")]
+        return crowds_shown({field.html_name: field.value() for field in fields})
+
     def checked(self) -> dict | None:
         """Return a campaign's fields; None after adding every reason to the forms where something is refused."""
         if not self.campaign.is_valid():
@@ -57,7 +65,7 @@ class SetupForms:
         if not all([self.space.is_valid(), self.rule.is_valid(), self.questions.is_valid()]):
             return None
         recipe = self._recipe()
-        names = ("name", "instructions", "lease_seconds")
+        names = ("name", "instructions", "language", "lease_seconds")
         return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in names}}
 
     def _recipe(self) -> dict | None:
@@ -69,7 +77,7 @@ class SetupForms:
             "judges": judges_in(self.questions),
             "rule": self.rule.rule(),
             **size,
-            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in")},
+            **{name: self.campaign.cleaned_data[name] for name in ("most_chains", "seed", "burn_in")},
         }
         try:
             return sampler.parse_recipe(described).model_dump(mode="json")

@@ -16,9 +16,11 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership, State
+from prefmh_web.campaigns.monitoring.problems import problems_in
 from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.forms import SetupForms
+from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.objects import media
 from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.transport import rate_limits
@@ -65,6 +67,13 @@ def create(request: SignedInRequest) -> HttpResponse:
 
 
 @login_required
+@require_safe
+def crowds(request: HttpRequest) -> HttpResponse:
+    """Show what crowds would make of the setup that is being typed."""
+    return render(request, "console/_crowds.html", {"forecast": crowds_shown(request.GET)})
+
+
+@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
 def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
@@ -98,6 +107,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
             "board": board,
             "may_run": right >= Right.RUN,
             "may_own": right >= Right.OWN,
+            "problems": problems_in(found).count(),
             **_people(request, found, right),
         },
     )

@@ -1,5 +1,7 @@
 """The people of a campaign, for its owner: how they come, what they are paid for, and who they are."""
 
+from types import ModuleType
+
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -10,10 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
+from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.console.views.downloads import stream
-from prefmh_web.participants import erasure, payments, recruiting
+from prefmh_web.participants import answers as answer_table
+from prefmh_web.participants import erasure, own_pairs, payments, places, recruiting
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiters import RECRUITERS
 
@@ -45,21 +49,60 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
         "platform": recruitment.platform,
         "link": invitation and recruitment.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
         "joined": parts.count(),
+        "places": recruitment.places,
+        "placed": places.held(recruitment).count(),
+        "asks": not recruitment.parsed_protocol.is_empty,
         "ended": parts.exclude(outcome="").count(),
     }
     return render(request, "console/participants.html", context)
 
 
 @login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@posts_by_user
+def protocol(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """Set up what is asked of people beside their votes."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    posted = request.POST if request.method == "POST" else None
+    recruitment = recruiting.recruitment_of(campaign)
+    knows_people = recruitment.platform.knows_people
+    protocol_now = recruitment.parsed_protocol
+    forms = ProtocolForms(protocol_now, campaign, posted, knows_people=knows_people)
+    if posted is not None and (checked := forms.checked()) is not None:
+        try:
+            recruiting.set_protocol(campaign, checked)
+        except NotPossible as reason:
+            return told(request, campaign, reason)
+        messages.info(request, "Saved.")
+        return redirect("console:protocol", campaign_id=campaign.pk)
+    if not campaign.is_draft:
+        forms.freeze()
+    taught = own_pairs.states_among(protocol_now, campaign)
+    context = {"campaign": campaign, "forms": forms, "taught": taught, "has_pairs": bool(protocol_now.own_pairs)}
+    return render(request, "console/protocol.html", context)
+
+
+@login_required
 @require_safe
 async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Send payments.csv."""
+    return await _table(request, campaign_id, payments)
+
+
+@login_required
+@require_safe
+async def answers(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+    """Send answers.csv."""
+    return await _table(request, campaign_id, answer_table)
+
+
+async def _table(request: HttpRequest, campaign_id: int, table: ModuleType) -> HttpResponse | StreamingHttpResponse:
     campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
     response: HttpResponse | StreamingHttpResponse = HttpResponse(content_type=_CSV)
     if request.method == "GET":
-        response = stream(lambda: export.as_csv(payments.rows(campaign)), _CSV)
+        response = stream(lambda: export.as_csv(table.rows(campaign)), _CSV)
     response["Cache-Control"] = "no-store"
-    response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{payments.NAME}"'
+    response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{table.NAME}"'
     return response
 
 

@@ -61,6 +61,14 @@ class Images:
         """
         return _read_archive(Archive(file), progress, Collector(pictures))
 
+    def written(self, text: str) -> str:
+        """Refuse: an image is pixels.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError("an image cannot be written down")
+
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
         vectors = np.stack([_thumbnail(item.picture) for item in items])

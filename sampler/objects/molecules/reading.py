@@ -27,6 +27,10 @@ class Molecules:
         """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit."""
         return read_table(file, "smiles", canonical_smiles, progress)
 
+    def written(self, text: str) -> str:
+        """Return the canonical SMILES."""
+        return canonical_smiles(text.strip())
+
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each molecule to its nearest by Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
         morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from sampler.objects.characters import demand_storable
 from sampler.objects.items import Item, Progress, Reading, read_table
 from sampler.objects.nearness import nearest_by_distance
 
@@ -30,6 +31,11 @@ class Texts:
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of texts; white space at the ends of a text is dropped."""
         return read_table(file, "text", _checked, progress)
+
+    def written(self, text: str) -> str:
+        """Return the text without white space at its ends."""
+        demand_storable(text, "the text")
+        return _checked(text.strip())
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each text to its nearest by the cosine of tf-idf word counts projected on 64 dimensions.

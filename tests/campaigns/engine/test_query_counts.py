@@ -53,20 +53,20 @@ def test_the_voters_pages(client, campaign):
     link = invitation_path(campaign)
     # What a process remembers of a campaign once it has looked.
     terms_of(campaign)
-    assert cost(lambda: client.get(link)) == 1
-    assert cost(lambda: client.post(link)) == 5
-    assert cost(lambda: client.get(link)) == 3
+    assert cost(lambda: client.get(link)) == 2
+    assert cost(lambda: client.post(link)) == 6
+    assert cost(lambda: client.get(link)) == 4
     # PostgreSQL makes the changes of a lease in one statement.
-    assert cost(lambda: client.get(f"{link}vote/")) == (11 if connection.vendor == "sqlite" else 10)
+    assert cost(lambda: client.get(f"{link}vote/")) == (12 if connection.vendor == "sqlite" else 11)
     # The pair is there already.
-    assert cost(lambda: client.get(f"{link}vote/")) == 7
+    assert cost(lambda: client.get(f"{link}vote/")) == 8
 
 
 def test_the_researchers_pages(client, researcher, campaign):
     client.force_login(researcher)
     terms_of(campaign)
     assert cost(lambda: client.get("/")) == 4
-    assert cost(lambda: client.get(campaign.get_absolute_url())) == 14
+    assert cost(lambda: client.get(campaign.get_absolute_url())) == 15
     assert cost(lambda: client.get("/campaigns/new/")) == 5
 
 

@@ -1,0 +1,44 @@
+"""The page of a pair to practise on. It shows the pair as the voting page does, and needs no script."""
+
+from collections.abc import Mapping
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse_lazy
+from django.views.decorators.http import require_safe
+
+from prefmh_web.annotate import admission
+from prefmh_web.annotate.screens.options import options_of
+from prefmh_web.campaigns.models import Annotator, Side
+from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.objects import StoredObject, media
+from prefmh_web.participants import own_pairs
+from prefmh_web.participants.recruiting import recruitment_of
+from prefmh_web.participants.stages.practice import Exercise
+
+TEMPLATE = "annotate/practice.html"
+
+
+def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str, object]:
+    """Return what the page shows of a pair: its question, and the two objects."""
+    started, pair = started_campaign(annotator.campaign), exercise.pair
+    options = options_of(
+        started.object_kind,
+        pair.left,
+        pair.right,
+        lambda side: reverse_lazy("annotate:practice-picture", args=[token, exercise.number, side]),
+    )
+    question = own_pairs.question_of(pair, started.recipe)
+    return {"exercise": exercise, "question": question, "kind": started.object_kind, "options": options}
+
+
+@require_safe
+def picture(request: HttpRequest, token: str, number: str, side: str) -> HttpResponse:
+    """Send the picture of one side of a pair to practise on, to those who take part."""
+    annotator = admission.annotator_by(request.session, token)
+    pairs = recruitment_of(annotator.campaign).parsed_protocol.practice if annotator else ()
+    if annotator is None or int(number) >= len(pairs):
+        raise Http404("There is no such pair.")
+    pair = pairs[int(number)]
+    left, right = StoredObject(pair.left), StoredObject(pair.right)
+    shown, beside = (left, right) if side == Side.LEFT else (right, left)
+    return media.response(annotator.campaign.object_kind, shown, media.look_of(request), beside)

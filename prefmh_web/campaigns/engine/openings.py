@@ -1,0 +1,117 @@
+"""The one door through which a chain opens after the start: for somebody who would wait, as the recipe allows.
+
+    are_possible     whether a campaign may open a further chain; never where their number is fixed
+    lock             locks the campaign, so that one chain opens at a time
+    open_for         opens one for a person: at once where a file has the objects, else once a task has drawn its start
+    wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
+    fulfil           opens one whose start is drawn
+    seekers          for whom of those that wait a chain may open now
+
+When a chain opens may depend on who waits, and on nothing else: its start, its steps and its uniforms are functions of
+the seed and of its number. The campaign's lock is the last of all (`engine/leases.py`): who holds it waits for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
+from prefmh_web.campaigns.started import cheap, started_campaign
+
+
+def are_possible(campaign: Campaign) -> bool:
+    """True when there are fewer chains than there may be, those that are to be opened included. Seen without a lock."""
+    return _room(campaign) > 0
+
+
+def lock(campaign: Campaign) -> bool:
+    """Lock a campaign until the transaction ends; False if it opens no further chain."""
+    return _locked_status(campaign) == Campaign.Status.RUNNING and are_possible(campaign)
+
+
+def open_for(annotator: Annotator) -> None:
+    """Open a chain of a locked campaign for somebody who would wait, unless one is on its way to them."""
+    if _on_their_way().filter(annotator=annotator).exists():
+        return
+    campaign = annotator.campaign
+    opening = ChainOpening.objects.create(campaign=campaign, annotator=annotator)
+    place = campaign.chains.count()
+    start = cheap.start(campaign, place)
+    if start is None:
+        dispatch.open_chains(campaign.pk)
+    else:
+        _open(opening, place, start)
+
+
+def wanted() -> QuerySet[ChainOpening]:
+    """Chains of running campaigns that are to be opened, those first that were wanted first."""
+    found = ChainOpening.objects.filter(chain__isnull=True, campaign__status=Campaign.Status.RUNNING)
+    return found.order_by("pk")
+
+
+def forget_needless() -> None:
+    """Take back what was wanted for people who have a pair by now, or have lost access."""
+    live = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
+    wanted().filter(Q(annotator__removed_at__isnull=False) | Exists(live)).delete()
+
+
+def fulfil(opening: ChainOpening, place: int, start: State) -> bool:
+    """Open a chain whose start is drawn, unless another process has done so.
+
+    Returns:
+        False if the chain of this number is there already: then the start of the next one is to be drawn.
+    """
+    with transaction.atomic():
+        is_running = _locked_status(opening.campaign) == Campaign.Status.RUNNING
+        if not is_running or not ChainOpening.objects.filter(pk=opening.pk, chain__isnull=True).exists():
+            return True
+        if opening.campaign.chains.count() != place:
+            return False
+        start.save(force_insert=True)
+        _open(opening, place, start.pk)
+        return True
+
+
+def seekers(campaign: Campaign, annotator_ids: Sequence[int]) -> set[int]:
+    """Return for whom of those that wait a chain may open now, in the order in which they came."""
+    room = _room(campaign)
+    if room <= 0:
+        return set()
+    provided = set(_on_their_way().filter(campaign=campaign).values_list("annotator", flat=True))
+    return set([pk for pk in annotator_ids if pk not in provided][:room])
+
+
+def _room(campaign: Campaign) -> int:
+    started = started_campaign(campaign)
+    if not (started.is_readable and started.recipe.is_elastic):
+        return 0
+    still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
+    return started.recipe.chains_at_most - campaign.chains.count() - still_wanted
+
+
+def _locked_status(campaign: Campaign) -> str:
+    locked = Campaign.objects.select_for_update(no_key=True).values_list("status", flat=True)
+    return str(locked.get(pk=campaign.pk))
+
+
+def _on_their_way() -> QuerySet[ChainOpening]:
+    """Openings that have brought nobody a pair yet: without a chain, or its first proposal is being drawn."""
+    open_ones = Comparison.objects.filter(chain=OuterRef("chain"), verdict__isnull=True)
+    proposes = Q(chain__votes=0, chain__step__lt=F("chain__length")) & ~Exists(open_ones)
+    return ChainOpening.objects.filter(Q(chain__isnull=True) | proposes)
+
+
+def _open(opening: ChainOpening, place: int, start_id: int) -> None:
+    recipe = started_campaign(opening.campaign).recipe
+    chain = Chain(campaign=opening.campaign, place=place, length=recipe.steps, votes_for=0)
+    chain.start_id = chain.head_id = start_id
+    opening.opened_at = timezone.now()
+    transitions.begin_chain(chain)
+    opening.chain = chain
+    opening.save(update_fields=["chain", "opened_at"])

@@ -1,0 +1,35 @@
+"""Chains that open while a campaign runs. Written only by `engine/openings.py`."""
+
+from django.db import models
+from django.db.models import Q
+
+from prefmh_web.campaigns.models.campaign import Campaign
+from prefmh_web.campaigns.models.people import Annotator
+from prefmh_web.campaigns.models.steps import Chain
+
+
+class ChainOpening(models.Model):
+    """Why a chain opened after the start: for this person, who would have waited. Without a chain, it is still to be
+    opened.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="openings")
+    annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="+")
+    wanted_at = models.DateTimeField(auto_now_add=True)
+    chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="opening")
+    opened_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("annotator",), condition=Q(chain__isnull=True), name="opening_one_wanted_per_annotator"
+            ),
+            models.CheckConstraint(
+                name="opening_whole",
+                condition=Q(chain__isnull=True, opened_at__isnull=True)
+                | Q(chain__isnull=False, opened_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.chain or 'a chain'} for annotator {self.annotator_id}"

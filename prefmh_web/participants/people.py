@@ -1,0 +1,168 @@
+"""The people of a campaign as its researchers see them: how far each is, and how each votes.
+
+However many there are, it takes the same number of statements: one for each kind of figure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, F, Max, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.utils import timezone
+
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
+from prefmh_web.participants import speed
+from prefmh_web.participants.models import Check, Outcome, Participation, Stage
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who votes in a campaign.
+
+    Args:
+        annotator: who they are in the record.
+        part: who they are to their platform, and how far; None where none has sent them.
+        votes: how many they gave, those that came too late included.
+        left: how many of these chose the left side.
+        skips: how many pairs they skipped.
+        median_ms: the median time of their votes; None without one.
+        checks_passed: attention checks.
+        checks_failed: the same.
+        fast_votes: how many votes came faster than the campaign's threshold, if it has one.
+        seen_at: when they were last there.
+    """
+
+    annotator: Annotator
+    part: Participation | None
+    votes: int
+    left: int
+    skips: int
+    median_ms: float | None
+    checks_passed: int
+    checks_failed: int
+    fast_votes: int
+    seen_at: datetime
+
+    @property
+    def number(self) -> int:
+        """What they are called in the record."""
+        return self.annotator.pk
+
+    @property
+    def stage(self) -> Stage | None:
+        """Where they are; None where there are no stages."""
+        return Stage(self.part.stage) if self.part else None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How their part has ended; None while it goes on."""
+        if self.part and self.part.outcome:
+            return Outcome(self.part.outcome)
+        return Outcome.ENDED if self.annotator.removed_at else None
+
+    @property
+    def is_online(self) -> bool:
+        """True while a page of theirs is open."""
+        until = self.annotator.online_until
+        return until is not None and until > timezone.now()
+
+    @property
+    def median_seconds(self) -> float | None:
+        """As `median_ms`, to be shown."""
+        return None if self.median_ms is None else self.median_ms / 1000
+
+    @property
+    def left_percent(self) -> float | None:
+        """How often they chose the left side; None without a vote."""
+        return 100 * self.left / self.votes if self.votes else None
+
+
+def people_of(campaign: Campaign) -> list[Person]:
+    """Return all people of a campaign, in the order in which they joined."""
+    return _people(campaign, campaign.annotators.order_by("pk"))
+
+
+def person_of(annotator: Annotator) -> Person:
+    """Return one of them, as they are now."""
+    [found] = _people(annotator.campaign, Annotator.objects.filter(pk=annotator.pk))
+    return found
+
+
+def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]:
+    parts = {part.annotator_id: part for part in _parts(annotators)}
+    votes, checks, (skips, asked_at) = _votes(annotators), _checks(annotators), _leases(annotators)
+    medians, fast = _medians(annotators), speed.fast_votes(annotators, speed.most_a_minute(campaign))
+    return [
+        Person(
+            annotator=each,
+            part=parts.get(each.pk),
+            votes=votes[each.pk][0],
+            left=votes[each.pk][1],
+            skips=skips[each.pk],
+            median_ms=medians.get(each.pk),
+            checks_passed=checks[each.pk][0],
+            checks_failed=checks[each.pk][1],
+            fast_votes=fast[each.pk],
+            seen_at=_seen_at(each, parts.get(each.pk), asked_at.get(each.pk)),
+        )
+        for each in annotators
+    ]
+
+
+def _parts(annotators: QuerySet[Annotator]) -> Iterable[Participation]:
+    return Participation.objects.filter(annotator__in=annotators).select_related("participant")
+
+
+def _votes(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
+    """Return how many votes each gave, and how many of them chose the left side."""
+    left = Count("pk", filter=Q(chosen_side=Side.LEFT))
+    cast = Vote.objects.filter(annotator__in=annotators).order_by().values_list("annotator_id")
+    counted = cast.annotate(votes=Count("pk"), chose_left=left)
+    return defaultdict(_none, {pk: (votes, chose_left) for pk, votes, chose_left in counted})
+
+
+def _checks(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
+    """Return how many attention checks each passed, and how many they failed."""
+    passed = Q(chosen_side=F("expected_side"))
+    answered = Check.objects.filter(participation__annotator__in=annotators, answered_at__isnull=False).order_by()
+    each = answered.values_list("participation__annotator")
+    counted = each.annotate(passes=Count("pk", filter=passed), fails=Count("pk", filter=~passed))
+    return defaultdict(_none, {pk: (passes, fails) for pk, passes, fails in counted})
+
+
+def _none() -> tuple[int, int]:
+    return 0, 0
+
+
+def _leases(annotators: QuerySet[Annotator]) -> tuple[Counter[int], dict[int, datetime]]:
+    """Return how many pairs each skipped, and when each was asked last."""
+    # A pair that was taken back from somebody who may vote no more is no skip of theirs.
+    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
+    skips = Count("pk", filter=Q(ending=Lease.Ending.SKIPPED) & theirs)
+    asked = Lease.objects.filter(annotator__in=annotators).order_by().values_list("annotator_id")
+    found = list(asked.annotate(skips=skips, asked_at=Max("issued_at")))
+    return Counter({pk: skipped for pk, skipped, _ in found}), {pk: asked_at for pk, _, asked_at in found}
+
+
+def _medians(annotators: QuerySet[Annotator]) -> dict[int, float]:
+    """Return the median time of each annotator's votes: the mean of the two in the middle, which may be the same."""
+    timed = Vote.objects.filter(annotator__in=annotators, elapsed_ms__isnull=False)
+    place = Window(RowNumber(), partition_by="annotator", order_by=("elapsed_ms", "pk"))
+    many = Window(Count("pk"), partition_by="annotator")
+    twice = timed.annotate(twice=place * 2, many=many).filter(twice__gte=F("many"), twice__lte=F("many") + 2)
+    middle: defaultdict[int, list[int]] = defaultdict(list)
+    for annotator, elapsed_ms in twice.values_list("annotator_id", "elapsed_ms"):
+        middle[annotator].append(elapsed_ms or 0)
+    return {annotator: sum(times) / len(times) for annotator, times in middle.items()}
+
+
+def _seen_at(annotator: Annotator, part: Participation | None, asked_at: datetime | None) -> datetime:
+    until = annotator.online_until
+    # What an open page renews lies a little in the future.
+    online_until = min(until, timezone.now()) if until else None
+    moments = (annotator.joined_at, part and part.seen_at, asked_at, online_until)
+    return max(moment for moment in moments if moment)

@@ -1,0 +1,79 @@
+"""Places: how many people can take part, in all and for each answer to a question. Taken and lost here only.
+
+Somebody holds a place from the last stage before the votes on. A part that ends without pay gives it back, and so does
+an absence. It is taken under the lock of the recruitment, so there is never one too many.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.utils import timezone
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
+
+
+def take(part: Participation, recruitment: Recruitment) -> bool:
+    """Give somebody a place, and return True, if one is free. The caller holds the lock of the recruitment."""
+    if not _is_free(part, recruitment):
+        return False
+    Participation.objects.filter(pk=part.pk).update(placed_at=timezone.now())
+    return True
+
+
+def held(recruitment: Recruitment) -> QuerySet[Participation]:
+    """Return the parts that hold a place."""
+    unpaid, if_voted = ([each for each in Outcome if recruitment.paid(each, votes) is Pay.NOTHING] for votes in (1, 0))
+    has_not_voted = Q(annotator__votes_cast__isnull=True) | Q(annotator__votes_cast=0)
+    placed = Participation.objects.filter(campaign=recruitment.campaign_id, placed_at__isnull=False)
+    as_set_up = placed.exclude(outcome__in=unpaid, pay="").exclude(has_not_voted, outcome__in=if_voted, pay="")
+    return as_set_up.exclude(pay=Pay.NOTHING)
+
+
+def are_limited(recruitment: Recruitment) -> bool:
+    """True if not everybody can have a place."""
+    # Not by parsing it: the sweep asks this of every campaign.
+    questions = recruitment.protocol.get("questions", ())
+    return recruitment.places is not None or any(question.get("places") for question in questions)
+
+
+def _is_free(part: Participation, recruitment: Recruitment) -> bool:
+    others = held(recruitment).exclude(pk=part.pk)
+    if recruitment.places is not None and others.count() >= recruitment.places:
+        return False
+    answers = dict(part.answers.values_list("name", "answer"))
+    for question in recruitment.parsed_protocol.questions:
+        answer = answers.get(question.name, "")
+        most = question.places.get(answer)
+        same = others.filter(answers__name=question.name, answers__answer=answer)
+        if most is not None and same.count() >= most:
+            return False
+    return True
+
+
+def take_from_absent() -> int:
+    """Take the places of people who have been away for too long, where places are limited; return how many."""
+    have_limit = Q(absent_minutes__isnull=False) | Q(most_minutes__isnull=False)
+    going_on = (Campaign.Status.RUNNING, Campaign.Status.PAUSED)
+    recruitments = Recruitment.objects.filter(have_limit, campaign__status__in=going_on)
+    return sum(_take_from_absent(each) for each in recruitments if are_limited(each))
+
+
+def _take_from_absent(recruitment: Recruitment) -> int:
+    minutes = recruitment.absent_minutes or recruitment.most_minutes or 0
+    limit = timezone.now() - timedelta(minutes=minutes)
+    here = Participation.objects.filter(campaign=recruitment.campaign_id, placed_at__isnull=False, outcome="")
+    # What an open page renews lies in the future, by much less than a minute counts here.
+    away = here.filter(seen_at__lt=limit).filter(
+        Q(annotator__online_until__isnull=True) | Q(annotator__online_until__lt=limit)
+    )
+    asked = away.annotate(asked_at=Max("annotator__leases__issued_at"))
+    gone = asked.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=limit)).values_list("pk", flat=True)
+    with transaction.atomic():
+        # Looked at again under their locks: who comes back in this moment keeps the place.
+        free = Participation.objects.select_for_update(skip_locked=True, no_key=True)
+        still_gone = list(free.filter(pk__in=list(gone), seen_at__lt=limit, outcome="").values_list("pk", flat=True))
+        return Participation.objects.filter(pk__in=still_gone).update(placed_at=None)

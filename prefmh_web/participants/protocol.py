@@ -1,0 +1,225 @@
+"""What a study asks of a person beside their votes: questions, instructions, and a check that these were understood.
+
+A protocol is set up before Start and frozen by it: thresholds, questions and instructions that could still change would
+let what is asked depend on what was answered (rule E5 of `docs/exactness.md`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from sampler.judges import Shares
+
+MOST_TRIALS = 0.5
+LONGEST_ANSWER = 2000
+LONGEST_CONTENT = 20_000
+GREATEST_NUMBER = 999_999_999
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+Content = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONTENT)]
+Text = Annotated[str, Field(max_length=300_000)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Question(_Part):
+    """A question about the person.
+
+    Args:
+        name: its name in answers.csv.
+        text: what the person reads.
+        kind: how it is answered.
+        options: what can be chosen; of a scale the words at its two ends.
+        least: the least number, or the first point of a scale.
+        most: the greatest number, or the last point of a scale.
+        is_required: nobody goes on without an answer.
+        is_last: it is asked after the votes.
+        eligible: who answers otherwise cannot take part; empty for everybody.
+        eligible_from: a lower number cannot take part.
+        eligible_to: a greater number cannot take part.
+        places: for an option, how many people who chose it can take part.
+    """
+
+    name: Name
+    text: Line
+    kind: Literal["choice", "number", "scale", "text"] = "choice"
+    options: tuple[Line, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    is_required: bool = True
+    is_last: bool = False
+    eligible: tuple[Line, ...] = ()
+    eligible_from: int | None = None
+    eligible_to: int | None = None
+    places: Mapping[str, Annotated[int, Field(ge=0)]] = {}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        is_choice, is_number = self.kind == "choice", self.kind == "number"
+        if is_choice and len(set(self.options)) < 2:
+            yield "Enter at least two different options, each on a line of its own."
+        if self.kind == "scale" and (self.least is None or self.most is None or not 1 <= self.most - self.least <= 20):
+            yield "Enter the first and the last point of the scale, with at most 21 points."
+        if self.kind == "scale" and len(self.options) not in (0, 2):
+            yield "Enter the words at the two ends of the scale as options: two lines, or none."
+        if self.least is not None and self.most is not None and self.least > self.most:
+            yield "The least number is greater than the greatest."
+        if unknown := [each for each in (*self.eligible, *self.places) if not is_choice or each not in self.options]:
+            yield f"“{unknown[0]}” is not an option of this question."
+        if (self.eligible_from, self.eligible_to) != (None, None) and not is_number:
+            yield "Only answers to a number can be eligible by a range."
+        low, high = self.eligible_from, self.eligible_to
+        if low is not None and high is not None and low > high:
+            yield "Nobody is eligible: the range ends before it begins."
+        if self.is_last and (self.is_gate or self.places):
+            yield "Who can take part is settled before the votes. Ask this question before them."
+        if (self.is_gate or self.places) and not self.is_required:
+            yield "Who can take part depends on this answer, so it must be required."
+
+    @property
+    def is_gate(self) -> bool:
+        """True if who can take part depends on the answer itself."""
+        return bool(self.eligible) or (self.eligible_from, self.eligible_to) != (None, None)
+
+    def admits(self, answer: str) -> bool:
+        """True if somebody with this answer can take part."""
+        if self.eligible and answer not in self.eligible:
+            return False
+        if (self.eligible_from, self.eligible_to) == (None, None):
+            return True
+        low, high = self.eligible_from, self.eligible_to
+        return (low is None or int(answer) >= low) and (high is None or int(answer) <= high)
+
+
+class Check(_Part):
+    """A question about the instructions, with the one right answer."""
+
+    text: Line
+    options: tuple[Line, ...]
+    right: Line
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.options)) < 2:
+            raise ValueError("Enter at least two different options, each on a line of its own.")
+        if self.right not in self.options:
+            raise ValueError("The right answer must be one of the options.")
+        return self
+
+
+class OwnPair(_Part):
+    """A pair of the researcher's own that has a right answer.
+
+    Args:
+        left: an object, as the campaign's kind of object writes it.
+        right: the other one.
+        answer: which of them is right.
+        question: the number of the question above them, from 1, among those that people answer.
+    """
+
+    left: Content
+    right: Content
+    answer: Literal["left", "right"]
+    question: Annotated[int, Field(ge=1, le=100)] = 1
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.left == self.right:
+            raise ValueError("The two objects are the same.")
+        return self
+
+
+class PracticePair(OwnPair):
+    """A pair to practise on.
+
+    Args:
+        if_wrong: what people read who chose the other object.
+        if_right: what the others read; empty for a plain word.
+    """
+
+    if_wrong: Line
+    if_right: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)] = ""
+
+
+class Protocol(_Part):
+    """What a study asks of a person beside their votes.
+
+    Args:
+        questions: about the person, before or after the votes.
+        instructions: Markdown.
+        practice: pairs before the votes, with feedback.
+        comprehension: questions about the instructions.
+        tries: how often somebody may answer these.
+        check_share: how often a vote is followed by an attention check that says what to choose, from 0 to .5.
+        gold: pairs that everybody who reads them answers rightly.
+        gold_share: how often a vote is followed by one of them, from 0 to .5.
+        repeat_share: how often a vote is followed by an earlier pair of the person once more, from 0 to .5.
+        waiting_share: somebody for whom there is no pair is shown such a repeat meanwhile, as long as these are at most
+            this share of all that they have answered, from 0 to .5.
+        wait_minutes: so long after somebody has found no pair, their part ends, paid; None for never.
+        checks_may_fail: so many checks of either kind.
+        checks_end: one more ends the part; otherwise they are only noted.
+        debriefing: Markdown, shown at the end of the part of somebody who took part.
+    """
+
+    questions: tuple[Question, ...] = ()
+    instructions: Text = ""
+    practice: tuple[PracticePair, ...] = ()
+    comprehension: tuple[Check, ...] = ()
+    tries: Annotated[int, Field(ge=1, le=20)] = 2
+    check_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    gold: tuple[OwnPair, ...] = ()
+    gold_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    repeat_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    waiting_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    wait_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
+    checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = 2
+    checks_end: bool = True
+    debriefing: Text = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        twice = [name for name, count in Counter(question.name for question in self.questions).items() if count > 1]
+        if twice:
+            raise ValueError(f"Two questions have the name “{twice[0]}”.")
+        if bool(self.gold) != bool(self.gold_share):
+            raise ValueError("Gold pairs need to be shown at a rate above 0, and a rate above 0 needs gold pairs.")
+        if self.shares.total > MOST_TRIALS:
+            raise ValueError("Of 100 votes, at most 50 can be followed by a trial that is no vote.")
+        return self
+
+    @property
+    def shares(self) -> Shares:
+        """How often a vote is followed by which trial."""
+        return Shares(self.check_share, self.gold_share, self.repeat_share)
+
+    @property
+    def has_kinds(self) -> bool:
+        """True if there are trials of more than one kind."""
+        return bool(self.gold or self.repeat_share or self.waiting_share)
+
+    @property
+    def own_pairs(self) -> Sequence[OwnPair]:
+        """The researcher's own pairs, of both kinds."""
+        return (*self.practice, *self.gold)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is asked and nothing is told."""
+        asks = self.questions or self.instructions or self.comprehension or self.debriefing
+        return not (asks or self.own_pairs or self.shares.total or self.waiting_share or self.wait_minutes)
+
+    def asked(self, *, last: bool) -> Sequence[Question]:
+        """Return the questions before the votes, or the last ones, after them."""
+        return [question for question in self.questions if question.is_last == last]

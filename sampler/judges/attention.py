@@ -1,0 +1,99 @@
+"""Which trials people are given between their pairs: checks of their attention, and pairs of their own once more.
+Trials of their own, never votes.
+
+    instructed   a pair, and the question says which side to choose
+    gold         a pair of the researcher's own, whose answer nobody doubts
+    repeat       a pair that the person has answered, once more
+
+They are drawn from a stream of their own, by the number of votes that the person has given. It does not look at the
+states, so who is asked, and when, says nothing about them (rule E2 of `docs/exactness.md`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sampler.streams import Purpose, stream
+
+Kind = Literal["instructed", "gold", "repeat"]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How often a vote is followed by a trial of each kind, from 0 to 1, together at most 1."""
+
+    instructed: float = 0
+    gold: float = 0
+    repeat: float = 0
+
+    @property
+    def total(self) -> float:
+        """How often a vote is followed by one of any kind."""
+        return self.instructed + self.gold + self.repeat
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial that is no vote.
+
+    Args:
+        kind: of it.
+        side: that is to be chosen, of an instructed one; of the others, where the pair's left object stands now.
+        gold: which gold pair, from 0; None for other kinds.
+        which: uniform on [0, 1): which of the pairs that can be repeated.
+    """
+
+    kind: Kind
+    side: Literal["left", "right"]
+    gold: int | None = None
+    which: float = 0
+
+
+def check_after(seed: int, annotator: int, votes: int, shares: Shares, golds: int = 0) -> Trial | None:
+    """Return the trial that a person is given after so many votes; None if the next pair follows at once.
+
+    A person sees all gold pairs, in an order drawn for them, before they see one again.
+
+    Args:
+        seed: of the campaign.
+        annotator: the person's number in the record.
+        votes: how many votes they have given.
+        shares: how often each kind comes.
+        golds: how many gold pairs there are; at least one if their share is not 0.
+    """
+    if shares.total == 0 or votes == 0:
+        return None
+    comes, side, which = stream(seed, annotator, votes, Purpose.CHECKS).random(3)
+    kind = _kind(comes, shares)
+    if kind is None:
+        return None
+    gold = _gold(seed, annotator, votes, shares, golds) if kind == "gold" else None
+    return Trial(kind, "left" if side < 0.5 else "right", gold, float(which))
+
+
+def repeat_while_waiting(seed: int, annotator: int, votes: int, turn: int) -> Trial:
+    """Return the repeat that a person who waits for a pair is given.
+
+    Args:
+        turn: how many repeats they have been given while they waited after so many votes, this one included.
+    """
+    numbers = stream(seed, annotator, votes, Purpose.CHECKS).random(3 + 2 * turn)
+    side, which = numbers[-2:]
+    return Trial("repeat", "left" if side < 0.5 else "right", which=float(which))
+
+
+def _kind(comes: float, shares: Shares) -> Kind | None:
+    if comes < shares.instructed:
+        return "instructed"
+    if comes < shares.instructed + shares.gold:
+        return "gold"
+    return "repeat" if comes < shares.total else None
+
+
+def _gold(seed: int, annotator: int, votes: int, shares: Shares, golds: int) -> int:
+    earlier = (stream(seed, annotator, each, Purpose.CHECKS).random() for each in range(1, votes))
+    seen = sum(_kind(comes, shares) == "gold" for comes in earlier)
+    # Nobody is given a trial before the first vote, so that stream is free.
+    ranks = stream(seed, annotator, 0, Purpose.CHECKS).random(golds)
+    return int(ranks.argsort(kind="stable")[seen % golds])

@@ -1,0 +1,226 @@
+"""Chains that open while a campaign runs: for whoever would wait, no more than are needed, never more than allowed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+import sampler
+from prefmh_web.annotate import visit
+from prefmh_web.annotate.screens import screen_after, screen_for
+from prefmh_web.annotate.screens.pair import PairResponse
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases, openings, reading
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Lease, Side
+from tests.campaigns.record.test_export import rewrite
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.stack import make_campaign, make_recipe, sweep_everything, vote_until_finished, wait_until_idle
+
+ONE_VOTE = [{"question": "Which?", "budget": 1}]
+TWO_VOTES = [{"question": "Which?", "budget": 2}]
+TEXTS = {"space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
+
+
+def elastic(researcher, **changes) -> Campaign:
+    recipe = {"judges": ONE_VOTE, "chains": 1, "most_chains": 20, "steps": 4} | changes
+    return make_campaign(researcher, recipe=make_recipe(**recipe))
+
+
+def elastic_texts(researcher, **changes) -> Campaign:
+    """Return a campaign whose objects the chains make, which only a task does."""
+    recipe = {"judges": ONE_VOTE, "chains": 1, "most_chains": 4, "steps": 4} | TEXTS | changes
+    recipe = sampler.parse_recipe(make_recipe(**recipe)).model_dump(mode="json")
+    campaign = drafts.create(owner=researcher, name="Texts", recipe=recipe)
+    lifecycle.start(campaign)
+    wait_until_idle()
+    return campaign
+
+
+def people_of(campaign: Campaign, number: int) -> list[Annotator]:
+    campaign.refresh_from_db()
+    return [Annotator.objects.create(campaign=campaign) for _ in range(number)]
+
+
+def places(campaign: Campaign) -> list[int]:
+    return list(campaign.chains.order_by("place").values_list("place", flat=True))
+
+
+def all_at_once(work: Callable[[Annotator], Lease | None], people: list[Annotator]) -> list[Lease | None]:
+    """Return what each person finds, each on a thread and a database connection of their own."""
+
+    def on_a_connection(person: Annotator) -> Lease | None:
+        try:
+            return work(person)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(max_workers=len(people)) as pool:
+        return list(pool.map(on_a_connection, people))
+
+
+def test_ten_people_on_a_new_campaign_have_a_pair_at_once_and_keep_having_one(researcher, idle_tasks):
+    campaign = elastic(researcher, steps=40)
+    people = people_of(campaign, 10)
+    held = {person.pk: leases.take(person) for person in people}
+    # One chain is there from the start; with N = 1 each of the others needs one of their own.
+    assert all(held.values())
+    assert places(campaign) == list(range(10))
+    assert [opening.annotator for opening in campaign.openings.order_by("pk")] == people[1:]
+    for person in people * 2:
+        leases.answer(held[person.pk].key, person, Side.LEFT, 900)
+        held[person.pk] = leases.take(person)
+        assert held[person.pk]
+    assert places(campaign) == list(range(10))
+    assert visit.visit_of(people[0].pk).steps == 10 * 40
+
+
+def test_no_more_chains_open_than_the_recipe_allows(researcher, idle_tasks):
+    campaign = elastic(researcher, most_chains=3)
+    people = people_of(campaign, 5)
+    assert [leases.take(person) is not None for person in people] == [True] * 3 + [False] * 2
+    assert places(campaign) == [0, 1, 2]
+    assert openings.seekers(campaign, [person.pk for person in people]) == set()
+
+
+def test_a_fixed_number_of_chains_stays_what_it_is(researcher, idle_tasks):
+    campaign = elastic(researcher, most_chains=None)
+    assert [leases.take(person) is not None for person in people_of(campaign, 2)] == [True, False]
+    assert places(campaign) == [0]
+
+
+def test_a_chain_that_has_room_is_voted_on_before_another_opens(researcher, idle_tasks):
+    campaign = elastic(researcher, judges=[{"question": "Which?", "budget": 9}])
+    assert all(leases.take(person) for person in people_of(campaign, 3))
+    taken = Counter(Lease.objects.values_list("comparison__chain__place", flat=True))
+    assert max(taken.values()) > 1
+    assert len(places(campaign)) == len(taken)
+
+
+def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tasks):
+    campaign = elastic(researcher, steps=1)
+    first, second = people_of(campaign, 2)
+    lease = leases.take(first)
+    lifecycle.pause(campaign)
+    # The second's page has read the campaign before.
+    assert leases.take(second) is None
+    lifecycle.resume(campaign)
+    leases.answer(lease.key, first, Side.LEFT, 900)
+    assert leases.take(second) is None
+    assert places(campaign) == [0]
+    assert Campaign.objects.get(pk=campaign.pk).status == Campaign.Status.FINISHED
+
+
+def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_tasks):
+    campaign = elastic(researcher, most_chains=30)
+    people = people_of(campaign, 50)
+    start = threading.Barrier(50)
+
+    def take(person: Annotator) -> Lease | None:
+        start.wait()
+        return leases.take(person)
+
+    found = all_at_once(take, people)
+    assert sum(lease is not None for lease in found) == 30
+    assert places(campaign) == list(range(30))
+    assert_record_is_whole(campaign)
+
+
+def test_people_who_vote_at_once_finish_every_chain_and_never_too_many(researcher, idle_tasks, tmp_path):
+    campaign = elastic(researcher, judges=TWO_VOTES, most_chains=6, steps=5)
+
+    def vote(person: Annotator) -> None:
+        rng, shown = np.random.default_rng(person.pk), screen_for(person.pk)
+        while shown.visit.campaign.status == Campaign.Status.RUNNING:
+            if shown.visit.lease is None:
+                time.sleep(0.02)
+                shown = screen_for(person.pk)
+            else:
+                side = Side.LEFT if rng.random() < 0.5 else Side.RIGHT
+                shown = screen_after(PairResponse(shown.visit.lease.key, side, 700), reading.person(person.pk))
+
+    all_at_once(vote, people_of(campaign, 6))
+    idle_tasks()
+    assert 1 < len(places(campaign)) <= 6
+    assert set(campaign.chains.values_list("step", flat=True)) == {5}
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(researcher, idle_tasks):
+    campaign = elastic_texts(researcher)
+    first, second = people_of(campaign, 2)
+    assert leases.take(first)
+    assert leases.take(second) is None
+    # A page that looks again before that wants no second chain.
+    leases.take(second)
+    idle_tasks()
+    assert leases.take(second).comparison.chain.place == 1
+    assert places(campaign) == [0, 1]
+
+
+def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idle_tasks):
+    campaign = elastic_texts(researcher)
+    first, second, third = people_of(campaign, 3)
+    leases.take(first)
+    # As a process leaves it that dies before its hint is sent; and `first` has a pair by now.
+    for person in (first, second):
+        ChainOpening.objects.create(campaign=campaign, annotator=person)
+    for _ in range(2):
+        sweep_everything()
+        idle_tasks()
+    assert [opening.annotator for opening in campaign.openings.all()] == [second]
+    assert places(campaign) == [0, 1]
+    assert leases.take(third)
+
+
+@pytest.fixture
+def finished(researcher, idle_tasks, tmp_path):
+    """The export of a campaign whose chains make their objects, from two chains to all five that there may be."""
+    campaign = elastic_texts(researcher, judges=TWO_VOTES, chains=2, most_chains=5, steps=6, burn_in=2)
+    people = people_of(campaign, 5)
+    for person in people:
+        leases.take(person)
+        idle_tasks()
+        leases.take(person)
+    vote_until_finished(campaign, people, {0: lambda place: (place * 7 % 5) / 2}, np.random.default_rng(5))
+    assert_record_is_whole(campaign)
+    return export_to(campaign, tmp_path)
+
+
+def test_the_record_says_when_and_why_each_chain_opened_and_replays(finished):
+    rows = table(finished, "chains.csv")
+    assert [row["chain"] for row in rows] == list("01234"[: len(rows)])
+    assert len(rows) > 2
+    assert [row["reason"] for row in rows] == ["start"] * 2 + ["wait"] * (len(rows) - 2)
+    assert [bool(row["annotator"]) for row in rows] == [False] * 2 + [True] * (len(rows) - 2)
+    # Step × most + chain, also for those that were there from the start.
+    proposed = {(row["step"], row["chain"]): int(row["proposal"]) for row in table(finished, "steps.csv")}
+    assert {number for (step, chain), number in proposed.items() if number == int(step) * 5 + int(chain)}
+    assert_replay_passes(finished)
+    assert sampler.read_record(finished).chains == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("steps.csv", lambda rows: rows[-1].update(uniform="0.5")),
+        ("states.csv", lambda rows: next(row for row in rows if row["state"] == "2").update(content="Another start.")),
+        ("chains.csv", lambda rows: rows.pop()),
+        ("chains.csv", lambda rows: rows.pop(-2)),
+        ("chains.csv", lambda rows: rows[-1].update(reason="start", annotator="")),
+        ("chains.csv", lambda rows: rows[-1].update(opened_at=rows[0]["opened_at"])),
+    ],
+    ids=["uniform", "start", "last row", "gap", "reason", "moment"],
+)
+def test_a_late_chain_that_was_tampered_with_is_found(finished, name, change):
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay", str(rewrite(finished, name, change)))

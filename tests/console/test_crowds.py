@@ -1,0 +1,73 @@
+"""Chains at most: what the setup says of it, what it refuses, and what the campaign's page shows."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Annotator, Campaign
+from tests.console.test_pages import form
+from tests.console.test_pages import signed_in as signed_in
+from tests.support.stack import make_campaign, make_recipe
+
+SETUP = {"chains": "4", "most_chains": "20", "steps": "100", "burn_in": "10", "questions-0-budget": "2"}
+
+
+def crowds(client, **changes) -> str:
+    return client.get(reverse("console:crowds"), SETUP | changes).content.decode()
+
+
+def test_the_setup_says_how_many_chains_crowds_open_and_what_goes_into_burn_in(signed_in):
+    shown = crowds(signed_in)
+    assert "<td>10</td><td>11</td><td>32 %</td>" in shown
+    assert "<td>60</td><td>20</td><td>10 %</td>" in shown
+    assert "more than half" not in shown
+    shown = crowds(signed_in, burn_in="40")
+    assert "With 10 people, more than half of the votes would go into burn-in" in shown
+
+
+@pytest.mark.parametrize("changes", [{"most_chains": ""}, {"most_chains": "4"}, {"steps": "x"}, {"chains": "2000"}])
+def test_there_is_no_forecast_without_chains_that_open_later_or_with_a_wrong_field(signed_in, changes):
+    assert "<table" not in crowds(signed_in, **changes)
+
+
+def test_two_judges_of_half_the_votes_stand_for_a_question_in_both_orders(signed_in):
+    assert crowds(signed_in, **{"questions-0-order": "both"}) == crowds(
+        signed_in, **{"questions-0-budget": "1", "questions-1-budget": "1"}
+    )
+
+
+def test_the_number_is_kept_and_shown_and_can_be_taken_away(signed_in, researcher, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**{"most_chains": "9", "catalog-distance": "fixed"}))
+    campaign = Campaign.objects.get()
+    assert campaign.recipe["most_chains"] == 9
+    assert "2 to 9, 10 steps each" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert 'name="most_chains" value="9"' in page
+    assert "<td>60</td>" in page
+    signed_in.post(
+        reverse("console:edit", args=[campaign.pk]), form(**{"catalog-file": "", "catalog-distance": "fixed"})
+    )
+    campaign.refresh_from_db()
+    assert "most_chains" not in campaign.recipe
+
+
+def test_a_wrong_number_is_refused_beside_its_field(signed_in):
+    page = signed_in.post(reverse("console:create"), form(most_chains="2")).content.decode()
+    assert "must be more than the 2 chains of the start" in page
+    assert not Campaign.objects.exists()
+
+
+def test_the_page_says_how_many_chains_are_open_and_when_they_opened(signed_in, researcher, idle_tasks):
+    judges = [{"question": "Which?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=1, most_chains=5))
+    for _ in range(3):
+        leases.take(Annotator.objects.create(campaign=campaign))
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "<dd>3<small> of at most 5</small></dd>" in page
+    assert page.count("opened at") == 2
+    assert signed_in.get(reverse("console:download", args=[campaign.pk, "chains.csv"])).status_code == 200
+    fixed = make_campaign(researcher)
+    assert "of at most" not in signed_in.get(fixed.get_absolute_url()).content.decode()
+    assert signed_in.get(reverse("console:download", args=[fixed.pk, "chains.csv"])).status_code == 404

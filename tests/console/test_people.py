@@ -1,0 +1,259 @@
+"""The pages of a campaign's people: what researchers see of them, and what they may do."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Annotator, Membership, Vote
+from prefmh_web.participants import exclusion, notes, speed
+from prefmh_web.participants.models import Check, Event, Participant, Participation
+from prefmh_web.participants.people import people_of
+from tests.participants.test_checks import OFTEN, answer_check, vote_until_check
+from tests.participants.test_exclusion import GROUNDS
+from tests.security.world import browser_of
+from tests.support.record import everything_in, export_to, table
+from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, wait_until_idle
+
+
+@pytest.fixture
+def study(researcher):
+    return recruited_campaign(researcher)
+
+
+@pytest.fixture
+def owner(researcher):
+    return browser_of(researcher)
+
+
+@pytest.fixture
+def manager(django_user_model):
+    return django_user_model.objects.create_user("mona")
+
+
+def people_page(browser, campaign, **query):
+    return browser.get(reverse("console:people", args=[campaign.pk]), query)
+
+
+def numbers(browser, campaign, **query) -> list[int]:
+    return [person.number for person in people_page(browser, campaign, **query).context["page"]]
+
+
+def at(name: str, campaign, annotator=None) -> str:
+    annotator = annotator or Annotator.objects.earliest("pk")
+    return reverse(f"console:{name}", args=[campaign.pk, annotator.pk])
+
+
+def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
+    study = recruited_campaign(researcher, protocol=OFTEN)
+    anna = arrive(study, prolific("anna"))
+    vote_until_check(anna, study)
+    answer_check(anna, study)
+    for elapsed_ms, side in ((1000, "left"), (2000, "right"), (9000, "right")):
+        fields = {"choice": side, "lease": str(pair_of_votes(anna, study)), "elapsed_ms": str(elapsed_ms)}
+        anna.post(f"{invitation_path(study)}vote/", fields)
+        wait_until_idle()
+    anna.post(f"{invitation_path(study)}vote/", {"choice": "skip", "lease": str(pair_of_votes(anna, study))})
+    ben = arrive(study, prolific("ben"))
+    pair_of(ben, study)
+    [first, second] = people_of(study)
+    votes = Vote.objects.filter(annotator=first.annotator)
+    assert (first.votes, first.left) == (votes.count(), votes.filter(chosen_side="left").count())
+    assert (first.skips, first.median_ms) == (1, 2000)
+    passed = sum(check.is_passed is True for check in Check.objects.all())
+    assert (first.checks_passed, first.checks_failed) == (passed, 0)
+    assert (second.votes, second.skips, second.median_ms, second.left_percent) == (0, 0, None, None)
+    page = people_page(owner, study).content.decode()
+    assert "2.0 s" in page
+    assert "anna" in page
+
+
+def pair_of_votes(browser, campaign):
+    """Return the key of the next pair, once the checks before it are passed."""
+    while (key := pair_of(browser, campaign)) is None:
+        answer_check(browser, campaign)
+    return key
+
+
+def test_managers_see_numbers_only_and_nobody_else_sees_anything(study, manager, django_user_model):
+    arrive(study, prolific("anna-id"))
+    access.add_member(study, "mona", Membership.Role.MANAGER)
+    viewer = django_user_model.objects.create_user("vera")
+    access.add_member(study, "vera", Membership.Role.VIEWER)
+    number = Annotator.objects.get().pk
+    for path in (reverse("console:people", args=[study.pk]), at("person", study)):
+        page = browser_of(manager).get(path).content.decode()
+        assert str(number) in page
+        assert "anna-id" not in page
+        for stranger in (viewer, django_user_model.objects.create_user(f"s{len(path)}")):
+            assert browser_of(stranger).get(path).status_code == 404
+    grounds = {"reason": "other", "text": "x", "is_paid": "no"}
+    for name, fields in (("end-part", grounds), ("add-note", {"text": "x"}), ("bonus", {"bonus": "1"})):
+        assert browser_of(viewer).post(at(name, study), fields).status_code == 404
+    # What is paid is the owner's.
+    assert browser_of(manager).post(at("bonus", study), {"bonus": "1"}).status_code == 404
+    # Somebody of another campaign is nobody here.
+    other = recruited_campaign(manager)
+    assert browser_of(manager).get(at("person", other)).status_code == 404
+    assert not Event.objects.exists()
+
+
+def test_people_are_sorted_and_filtered_by_the_address(owner, study):
+    browsers = [arrive(study, prolific(f"person-{number}")) for number in range(3)]
+    vote(browsers[1], study, times=2)
+    vote(browsers[2], study)
+    first, second, third = Annotator.objects.order_by("pk").values_list("pk", flat=True)
+    assert numbers(owner, study) == [first, second, third]
+    assert numbers(owner, study, sort="-votes") == [second, third, first]
+    # Whoever has no such figure comes last either way.
+    assert numbers(owner, study, sort="left")[-1] == numbers(owner, study, sort="-left")[-1] == first
+    exclusion.exclude(Annotator.objects.get(pk=third), study.owner, GROUNDS, is_paid=False)
+    assert numbers(owner, study, outcome="ended") == [third]
+    assert numbers(owner, study, outcome="going-on") == [first, second]
+    assert numbers(owner, study, outcome="going-on", stage="votes") == [second]
+    assert numbers(owner, study, stage="questions") == []
+    assert numbers(owner, study, number=str(second)) == [second]
+    assert people_page(owner, study, sort="shoe-size").status_code == 400
+
+
+@pytest.mark.parametrize("campaign_kind", ["sent", "by link"])
+def test_many_people_cost_no_more_statements_than_few(owner, researcher, campaign, campaign_kind):
+    shown = recruited_campaign(researcher) if campaign_kind == "sent" else campaign
+    # Once each, so that what a process remembers is known.
+    people_page(owner, shown)
+
+    def cost() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as statements:
+            assert people_page(owner, shown).status_code == 200
+        return len(statements)
+
+    few = cost()
+    people = Annotator.objects.bulk_create([Annotator(campaign=shown) for _ in range(250)])
+    if campaign_kind == "sent":
+        ids = [Participant(owner=researcher, recruiter="prolific", external_id=f"p{each.pk}") for each in people]
+        ids = Participant.objects.bulk_create(ids)
+        pairs = zip(ids, people, strict=True)
+        Participation.objects.bulk_create(Participation(participant=p, campaign=shown, annotator=a) for p, a in pairs)
+    assert cost() == few <= 16
+    assert len(numbers(owner, shown)) == 100
+    assert numbers(owner, shown, page="3") == [each.pk for each in people[200:]]
+
+
+def test_a_persons_timeline_tells_what_happened_in_a_bounded_number_of_statements(owner, researcher):
+    study = recruited_campaign(researcher, consent="Do you agree?")
+    anna = arrive_agreeing(study)
+    vote(anna, study)
+    notes.add(Annotator.objects.get(), researcher, "asked me <b>something</b>")
+
+    def look() -> tuple[int, str]:
+        with CaptureQueriesContext(connection) as statements:
+            page = owner.get(at("person", study)).content.decode()
+        return len(statements), page
+
+    few, page = look()
+    found = [page.index(told) for told in ("joined", "consent: agreed", "answered", "note by ada")]
+    assert found == sorted(found)
+    assert "&lt;b&gt;something" in page
+    pair_of(anna, study)
+    exclusion.exclude(Annotator.objects.get(), researcher, GROUNDS, is_paid=True)
+    _, page = look()
+    assert "taken back when the part ended" in page
+    assert "part ended by ada" in page
+    for number in range(100):
+        notes.add(Annotator.objects.get(), researcher, f"note {number}")
+    many, page = look()
+    assert "Page 1 of 2" in page
+    assert many <= few + 2
+
+
+def arrive_agreeing(study):
+    browser, path = Client(), invitation_path(study)
+    browser.get(path, prolific("anna"))
+    page = browser.get(path)
+    browser.post(path, {"consent": "agree", "version": page.context["version"]})
+    return browser
+
+
+def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
+    vote(arrive(study, prolific("anna")), study)
+    page = owner.post(at("end-part", study), {"reason": "careless", "text": " ", "is_paid": "no"}).content.decode()
+    assert "This field is required" in page
+    assert owner.post(at("end-part", study), {"reason": "careless", "text": "x"}).status_code == 200
+    assert owner.post(at("end-part", study), {"reason": "link", "text": "x", "is_paid": "no"}).status_code == 200
+    assert not Event.objects.exists()
+    grounds = {"reason": "careless", "text": "too fast", "is_paid": "yes"}
+    told = owner.post(at("end-part", study), grounds, follow=True).content.decode()
+    assert "is ended. Their votes are kept." in told
+    assert "too fast" in told
+    assert Participation.objects.get().pay == "full"
+    again = owner.post(at("end-part", study), grounds, follow=True).content.decode()
+    assert "has been ended already by ada" in again
+
+
+def test_whose_part_had_ended_is_said_to_keep_it(owner, researcher):
+    study = recruited_campaign(researcher, votes_each=1)
+    vote(arrive(study, prolific("anna")), study)
+    grounds = {"reason": "careless", "text": "too fast", "is_paid": "no"}
+    told = owner.post(at("end-part", study), grounds, follow=True).content.decode()
+    assert "had ended before: completed. That stays, with its pay. They can vote no more." in told
+
+
+def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, researcher, tmp_path):
+    study = recruited_campaign(researcher, most_a_minute=3)
+    anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
+    for browser in (anna, ben):
+        vote(browser, study, times=5)
+    first, second = Annotator.objects.order_by("pk")
+    for annotator, seconds in ((first, 19), (second, 20)):
+        now = timezone.now()
+        for place, cast in enumerate(Vote.objects.filter(annotator=annotator).order_by("pk")):
+            Vote.objects.filter(pk=cast.pk).update(cast_at=now + timedelta(seconds=seconds * place))
+    # Anna's fourth and fifth votes are each the fourth within 57 seconds; ben's fourth comes after a whole minute.
+    assert dict(speed.fast_votes(study.annotators.all(), 3)) == {first.pk: 2}
+    assert numbers(owner, study, flagged="on") == [first.pk]
+    assert pair_of(anna, study)
+    rows = table(export_to(study, tmp_path), "annotators.csv")
+    assert [(row["most_a_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
+
+
+def test_without_a_threshold_the_record_has_no_column_for_it(study, tmp_path):
+    vote(arrive(study, prolific("anna")), study)
+    [row] = table(export_to(study, tmp_path), "annotators.csv")
+    assert list(row)[-1] == "finished_at"
+
+
+def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researcher):
+    study = recruited_campaign(researcher, votes_each=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    anna.get(f"{invitation_path(study)}vote/")
+    for wrong in ("much", "-1", "1.234", "=1", "NaN"):
+        assert "errorlist" in owner.post(at("bonus", study), {"bonus": wrong}).content.decode()
+    owner.post(at("bonus", study), {"bonus": "1.5"})
+    [row] = payments_of(owner, study)
+    assert (row["outcome"], row["bonus"], row["reason"]) == ("completed", "1.50", "")
+    owner.post(at("bonus", study), {"bonus": ""})
+    assert [each["bonus"] for each in payments_of(owner, study)] == [""]
+
+
+def test_a_note_is_read_by_colleagues_and_by_nobody_else(owner, study, manager, tmp_path):
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    access.add_member(study, "mona", Membership.Role.MANAGER)
+    browser_of(manager).post(at("add-note", study), {"text": "Wrote to me: SECRET"})
+    assert "note by mona" in owner.get(at("person", study)).content.decode()
+    assert "SECRET" not in anna.get(f"{invitation_path(study)}vote/").content.decode()
+    export = export_to(study, tmp_path)
+    [row] = table(export, "events.csv")
+    assert (row["kind"], row["reason"], row["paid"]) == ("note", "", "")
+    content = everything_in(export)
+    assert "SECRET" not in content
+    assert "mona" not in content

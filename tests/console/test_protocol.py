@@ -1,0 +1,259 @@
+"""Setting up what is asked of people beside their votes."""
+
+import asyncio
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Membership
+from prefmh_web.participants import recruiting
+from prefmh_web.participants.models import Recruitment
+from prefmh_web.participants.protocol import Protocol
+from tests.participants.test_practice import MOLECULES
+from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD, WHOLE, go_on
+from tests.security.world import browser_of
+from tests.support.files import archive, picture
+from tests.support.recruited import arrive, prolific, recruited_campaign
+from tests.support.stack import make_draft, make_recipe
+
+ROLE = {"text": "What are you?", "name": "role", "kind": "choice", "options": "student\r\nother", "when": ""}
+AGE = {"text": "How old are you?", "name": "age", "kind": "number", "eligible": "18-65"}
+CHECK = {"text": "What do you read?", "options": "one\r\nboth", "right": "both"}
+TEXTS = {
+    "instructions": "Read *both*.",
+    "tries": "3",
+    "debriefing": "Thanks",
+    "check_percent": "10",
+    "gold_percent": "0",
+}
+TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_percent": "0"}
+TEXTS |= {"waiting_percent": "20", "wait_minutes": "10"}
+
+
+@pytest.fixture
+def draft(researcher):
+    found = make_draft(researcher)
+    recruiting.set_up(found, {"recruiter": "prolific"}, ())
+    return found
+
+
+@pytest.fixture
+def owner(researcher):
+    return browser_of(researcher)
+
+
+def path_of(campaign) -> str:
+    return reverse("console:protocol", args=[campaign.pk])
+
+
+def posted(questions=(), checks=(), practice=(), gold=(), **texts) -> dict[str, str]:
+    """Return what a browser sends: each row by its number, and an empty one after them."""
+    fields = TEXTS | texts
+    rows_of = {"questions": questions, "checks": checks, "practice": practice, "gold": gold}
+    for prefix, rows in rows_of.items():
+        fields |= {f"{prefix}-TOTAL_FORMS": str(len(rows) + 1), f"{prefix}-INITIAL_FORMS": "0"}
+        fields |= {f"{prefix}-{number}-{name}": value for number, row in enumerate(rows) for name, value in row.items()}
+    return fields
+
+
+def save(owner, campaign, **rows) -> str:
+    return owner.post(path_of(campaign), posted(**rows), follow=True).content.decode()
+
+
+def stored() -> Protocol:
+    return Recruitment.objects.get().parsed_protocol
+
+
+def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
+    role = ROLE | {"eligible": "student", "places": "student: 20"}
+    last = {"text": "Anything else?", "name": "comment", "kind": "text", "when": "last", "is_optional": "on"}
+    assert "Saved." in save(owner, draft, questions=[role, AGE, last], checks=[CHECK])
+    protocol = stored()
+    first, second, third = protocol.questions
+    assert (first.options, first.eligible, first.places) == (("student", "other"), ("student",), {"student": 20})
+    assert (second.eligible_from, second.eligible_to) == (18, 65)
+    assert (third.is_last, third.is_required) == (True, False)
+    assert (protocol.check_share, protocol.checks_may_fail, protocol.checks_end) == (0.1, 2, True)
+    assert (protocol.waiting_share, protocol.wait_minutes) == (0.2, 10)
+    assert (protocol.comprehension[0].right, protocol.tries, protocol.instructions) == ("both", 3, "Read *both*.")
+    page = owner.get(path_of(draft)).content.decode()
+    for text in ("student: 20", "18-65", "What do you read?", "Read *both*.", "Another question"):
+        assert text in page
+
+
+def test_what_is_sent_twice_is_stored_as_once(owner, draft):
+    """A double click, or the page before once more: each row is as it is stored already."""
+    last = {"text": "Anything else?", "name": "comment", "kind": "text", "when": "last", "is_optional": "on"}
+    for _ in range(2):
+        save(owner, draft, questions=[AGE, last], checks=[CHECK | {"options": "one\nboth"}])
+        assert [question.name for question in stored().questions] == ["age", "comment"]
+        assert len(stored().comprehension) == 1
+
+
+def test_a_row_that_is_emptied_is_taken_out(owner, draft):
+    save(owner, draft, questions=[ROLE, AGE])
+    rows = posted(questions=[dict.fromkeys(ROLE, "") | {"kind": "choice"}, AGE])
+    rows["questions-INITIAL_FORMS"] = "2"
+    assert "Saved." in owner.post(path_of(draft), rows, follow=True).content.decode()
+    assert [question.name for question in stored().questions] == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"questions": [ROLE | {"text": ""}]}, "This field is required"),
+        ({"questions": [ROLE | {"name": "My role"}]}, "Enter small letters"),
+        ({"questions": [ROLE | {"options": "student"}]}, "at least two different options"),
+        ({"questions": [ROLE | {"options": "a\r\na"}]}, "at least two different options"),
+        ({"questions": [ROLE | {"kind": "essay"}]}, "Select a valid choice"),
+        ({"questions": [ROLE | {"eligible": "teacher"}]}, "“teacher” is not an option"),
+        ({"questions": [ROLE | {"places": "student"}]}, "is not an option and a number"),
+        ({"questions": [ROLE | {"places": "teacher: 3"}]}, "“teacher” is not an option"),
+        ({"questions": [ROLE | {"eligible": "student", "is_optional": "on"}]}, "must be required"),
+        ({"questions": [ROLE | {"eligible": "student", "when": "last"}]}, "Ask this question before them"),
+        ({"questions": [AGE | {"eligible": "adult"}]}, "Enter a range of numbers"),
+        ({"questions": [AGE | {"eligible": "9" * 4400 + "-"}]}, "Enter a range of numbers"),
+        ({"questions": [AGE | {"eligible": "65-18"}]}, "the range ends before it begins"),
+        ({"questions": [ROLE | {"places": "student: " + "9" * 4400}]}, "is not an option and a number"),
+        ({"questions": [AGE | {"least": "9" * 400}]}, "less than or equal to"),
+        ({"check_percent": "51"}, "less than or equal to 50"),
+        ({"questions": [AGE | {"least": "9", "most": "3"}]}, "greater than the greatest"),
+        ({"questions": [AGE | {"kind": "scale", "eligible": ""}]}, "first and the last point"),
+        ({"questions": [ROLE, ROLE]}, "Two questions have the name “role”"),
+        ({"checks": [CHECK | {"right": "none"}]}, "must be one of the options"),
+        ({"checks": [CHECK | {"options": ""}]}, "This field is required"),
+        ({"tries": "0"}, "greater than or equal to 1"),
+        ({"instructions": "x" * 300_001}, "at most 300000 characters"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draft, rows, message):
+    page = save(owner, draft, **rows)
+    assert message in page
+    assert "Saved." not in page
+    assert stored().is_empty
+
+
+def test_after_start_nothing_changes(owner, researcher):
+    study = recruited_campaign(researcher, protocol=WHOLE)
+    page = owner.get(path_of(study)).content.decode()
+    assert "nothing here can change" in page
+    assert '<button class="primary">Save' not in page
+    save(owner, study, instructions="Other")
+    assert stored() == Protocol.model_validate(WHOLE)
+
+
+def test_only_the_owner_sets_up_and_reads_answers(researcher, django_user_model):
+    draft = make_draft(researcher)
+    colleague = django_user_model.objects.create_user("grace")
+    Membership.objects.create(campaign=draft, user=colleague, role=Membership.Role.MANAGER)
+    manager = browser_of(colleague)
+    assert manager.get(path_of(draft)).status_code == 404
+    assert manager.post(path_of(draft), posted()).status_code == 404
+    assert manager.get(reverse("console:answers", args=[draft.pk])).status_code == 404
+
+
+def test_the_protocol_stays_when_the_recruitment_is_saved_and_the_other_way_round(owner, draft):
+    save(owner, draft, questions=[ROLE])
+    path = reverse("console:participants", args=[draft.pk])
+    owner.post(path, {"recruiter": "prolific", "code_completed": "C1", "places": "20"})
+    save(owner, draft, questions=[ROLE, AGE])
+    found = Recruitment.objects.get()
+    assert (found.recruiter, found.places, len(found.parsed_protocol.questions)) == ("prolific", 20, 2)
+
+
+def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
+    study = recruited_campaign(researcher, protocol=WHOLE)
+    browser = arrive(study, prolific("anna"))
+    go_on(browser, study, ABOUT | {"answer-mood": "3"}, READ, UNDERSTOOD)
+    answer = owner.get(reverse("console:answers", args=[study.pk]))
+    assert "answers.csv" in answer["Content-Disposition"]
+    text = "".join(_chunks(answer))
+    assert text.startswith("annotator,question,answer,answered_at")
+    assert ",mood,3," in text
+    assert "anna" not in text
+
+
+def _chunks(answer) -> list[str]:
+    async def all_of() -> list[str]:
+        return [chunk.decode() async for chunk in answer.streaming_content]
+
+    return asyncio.run(all_of())
+
+
+def test_a_protocol_needs_people_with_an_id(owner, draft):
+    Recruitment.objects.all().delete()
+    assert "for people with an id each" in save(owner, draft, questions=[ROLE])
+    assert not Recruitment.objects.exists()
+    recruiting.set_up(draft, {"recruiter": "prolific"}, ())
+    save(owner, draft, questions=[ROLE])
+    page = owner.post(reverse("console:participants", args=[draft.pk]), {"recruiter": "anybody"}).content.decode()
+    assert "The protocol asks things of each person" in page
+    assert Recruitment.objects.get().recruiter == "prolific"
+
+
+PAIR = {"left": " A dark night. ", "right": "A bright\r\nday.", "answer": "left", "question": "1"}
+EXPLAINED = PAIR | {"if_wrong": "Night is darker."}
+IMAGES = archive({f"{colour}.png": picture(colour) for colour in ("red", "blue", "green", "grey")})
+IN_SPACE = "The red house stood there."
+
+
+def test_pairs_of_ones_own_are_stored_as_the_campaign_writes_its_objects(owner, draft):
+    rows = {"practice": [EXPLAINED], "gold": [PAIR | {"question": "2"}], "gold_percent": "10"}
+    for _ in range(2):
+        assert "Saved." in save(owner, draft, **rows)
+        [practice], [gold] = stored().practice, stored().gold
+        assert (practice.left, practice.right, practice.if_wrong) == (
+            "A dark night.",
+            "A bright\nday.",
+            "Night is darker.",
+        )
+        assert (gold.question, stored().gold_share) == (2, 0.1)
+    page = owner.get(path_of(draft)).content.decode()
+    assert "Which is better?" in page
+    assert "are objects of the campaign, too" not in page
+    assert "Saved." in save(owner, draft)
+    assert not stored().own_pairs
+
+
+def test_an_object_on_which_people_vote_is_warned_about_on_practice_and_gold_pairs(owner, draft):
+    save(owner, draft, practice=[EXPLAINED | {"right": IN_SPACE}])
+    page = owner.get(path_of(draft)).content.decode()
+    assert f"are objects of the campaign, too: “{IN_SPACE}”." in page
+    assert "cannot tell" not in page
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"practice": [PAIR]}, "This field is required"),
+        ({"practice": [EXPLAINED | {"right": "A dark night."}]}, "The two objects are the same"),
+        ({"practice": [EXPLAINED | {"right": "x" * 20_001}]}, "at most 20000 characters"),
+        ({"practice": [EXPLAINED | {"question": "3"}]}, "Select a valid choice"),
+        ({"gold": [PAIR | {"answer": "both"}], "gold_percent": "1"}, "Select a valid choice"),
+        ({"gold": [PAIR]}, "Gold pairs need to be shown at a rate above 0"),
+        ({"gold_percent": "5"}, "Gold pairs need to be shown at a rate above 0"),
+        ({"gold": [PAIR], "gold_percent": "45"}, "at most 50 can be followed"),
+    ],
+)
+def test_a_pair_that_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draft, rows, message):
+    page = save(owner, draft, **rows)
+    assert message in page
+    assert "Saved." not in page
+    assert stored().is_empty
+
+
+def test_pairs_of_molecules_are_read_as_smiles_and_images_have_none(owner, researcher):
+    for objects, file, name in (("molecules", MOLECULES, "m.csv"), ("images", IMAGES, "i.zip")):
+        space = {"kind": "catalog", "objects": objects, "neighbours": 2}
+        draft = make_draft(researcher, file=file, filename=name, recipe=make_recipe(space=space))
+        recruiting.set_up(draft, {"recruiter": "prolific"}, ())
+        page = save(owner, draft, gold=[PAIR | {"left": "OCC", "right": "CCCC"}], gold_percent="5")
+        protocol = Recruitment.objects.get(campaign=draft).parsed_protocol
+        if objects == "images":
+            assert "an image cannot be written down" in page
+            assert protocol.is_empty
+            assert "this campaign can have neither" in page
+        else:
+            assert protocol.gold[0].left == "CCO"
+            assert "is not a SMILES" in save(owner, draft, gold=[PAIR], gold_percent="5")
+            assert "“CCO”" in owner.get(path_of(draft)).content.decode()

@@ -1,0 +1,286 @@
+"""A paid study as people meet it: forty of them in Chromium, on PostgreSQL, Redis, web processes, a worker and beat."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import csv
+import io
+import re
+import threading
+import time
+import zipfile
+from collections import Counter
+from contextlib import closing, contextmanager
+from datetime import datetime
+
+import httpx
+import pytest
+import redis
+from playwright.async_api import Browser
+
+from tests.support import needs
+from tests.support.chromium import CHROMIUM
+from tests.support.chromium_people import PHONE, Person, a_browser, arrive, tell_about_themselves, understand, vote
+from tests.support.processes import is_ready, wait_for
+from tests.support.relay import Relay
+
+pytestmark = pytest.mark.browser
+VOTES_EACH, AT_ONCE, PLACES = 4, 10, 30
+FATES = {
+    "completed": 21,
+    "not-understood": 5,
+    "checks-failed": 4,
+    "no-consent": 3,
+    "time-over": 3,
+    "withdrawn": 2,
+    "not-eligible": 2,
+}
+PAID = {"completed": "in full", "time-over": "in part", "withdrawn": "in part"}
+CODES = {
+    "completed": "C0MPLETE",
+    "nothing-left": "N0THING",
+    "not-eligible": "N0T",
+    "not-understood": "UNCLEAR",
+    "time-over": "LATE",
+    "checks-failed": "CHECKS",
+    "no-consent": "N0C0NSENT",
+    "withdrawn": "W1THDREW",
+}
+
+
+@pytest.fixture
+def site(installation):
+    """One address in front of both web processes."""
+    needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
+    relay = Relay(installation.ports)
+    relay.start()
+    yield relay.url
+    relay.stop()
+
+
+class Overheard:
+    """All that is said to Redis, task messages with what their bodies hold."""
+
+    def __init__(self, url: str) -> None:
+        self.lines: list[str] = []
+        self._url, self._is_over = url, threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    def _listen(self) -> None:
+        with redis.Redis.from_url(self._url).monitor() as monitor:
+            for command in monitor.listen():
+                self.lines.append(command["command"])
+                if self._is_over.is_set():
+                    return
+
+    @contextmanager
+    def listening(self):
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._is_over.set()
+            # What it hears last.
+            with redis.Redis.from_url(self._url) as client:
+                client.ping()
+            self._thread.join(10)
+
+    @property
+    def text(self) -> str:
+        """Every command, and every task message in clear."""
+        said = "\n".join(self.lines)
+        bodies = re.findall(r'\\?"body\\?": \\?"([A-Za-z0-9+/=]+)', said)
+        return said + "\n".join(base64.b64decode(body).decode() for body in bodies)
+
+
+def kept_in(url: str) -> str:
+    """Return all that Redis holds."""
+    client = redis.Redis.from_url(url)
+    return "\n".join(f"{key!r} {client.dump(key)!r}" for key in client.scan_iter())
+
+
+class Desk:
+    """The researcher, signed in."""
+
+    def __init__(self, site: str, sign_in_path: str) -> None:
+        self._client = httpx.Client(base_url=site, follow_redirects=True, timeout=60)
+        self._client.get(sign_in_path)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def payments(self, campaign: int) -> list[dict[str, str]]:
+        text = self._client.get(f"/campaigns/{campaign}/participants/payments.csv").raise_for_status().text
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+
+    def export(self, campaign: int) -> zipfile.ZipFile:
+        page = self._client.get(f"/campaigns/{campaign}/").raise_for_status().text
+        [path] = set(re.findall(rf'href="(/campaigns/{campaign}/files/[^"]+\.zip)"', page))
+        return zipfile.ZipFile(io.BytesIO(self._client.get(path).raise_for_status().content))
+
+
+async def take_part(browser: Browser, link: str, person: Person, at_once: asyncio.Semaphore, *, devices: int) -> None:
+    """Go the whole way, as far as this person gets; with a second device in the middle of the votes, or beside them."""
+    async with at_once:
+        context = await browser.new_context()
+        await _go(browser, context, link, person, devices)
+        await context.close()
+        person.ended = time.time()
+
+
+async def _go(browser: Browser, context, link: str, person: Person, devices: int) -> None:
+    page = await context.new_page()
+    await arrive(page, link, person, agrees=person.fate != "no-consent")
+    if person.fate == "no-consent":
+        return
+    await tell_about_themselves(page, is_student=person.fate != "not-eligible")
+    if person.fate == "not-eligible":
+        return
+    await understand(page, understands=person.fate != "not-understood")
+    if person.fate == "not-understood":
+        return
+    leaves = person.fate in ("withdrawn", "time-over")
+    if devices:
+        page = await _on_a_second_device(browser, page, link, person, together=devices == 2)
+    await vote(page, person, 1 if leaves else None)
+    if person.fate == "withdrawn":
+        await page.get_by_role("link", name="Withdraw from this study").click()
+        await page.get_by_role("button", name="Withdraw").click()
+    elif not leaves:
+        await page.locator("code.completion", has_text=CODES[person.outcome]).wait_for()
+
+
+async def _on_a_second_device(browser: Browser, page, link: str, person: Person, *, together: bool):
+    """Come again by the same link on a phone, with the first page still open, or after one vote and a closed lid."""
+    await vote(page, person, 1)
+    before = await page.locator("input[name=lease]").input_value()
+    if not together:
+        await page.context.close()
+    phone = await (await browser.new_context(**PHONE)).new_page()
+    await arrive(phone, link, person, session="second")
+    await phone.wait_for_url("**/vote/")
+    if together:
+        # Both show one pair.
+        assert await phone.locator("input[name=lease]").input_value() == before
+    return phone
+
+
+async def everybody(site: str, path: str, people: list[Person]) -> None:
+    link, at_once = site + path, asyncio.Semaphore(AT_ONCE)
+    # Of those who complete: four go on with a second device, two have both open at once.
+    devices = {person.name: 2 if place < 2 else 1 for place, person in enumerate(people[:6])}
+    async with a_browser() as browser:
+        *others, guest, last = people
+        tasks = [take_part(browser, link, each, at_once, devices=devices.get(each.name, 0)) for each in others]
+        await asyncio.gather(*tasks)
+        # Two sit down at a computer that somebody else has used.
+        context = await browser.new_context()
+        for person in (guest, last):
+            await _go(browser, context, link, person, 0)
+            person.ended = time.time()
+
+
+def row_of(person: Person) -> dict[str, str]:
+    """Return what payments.csv should say of somebody, in all columns that are no times."""
+    outcome = person.outcome
+    return {
+        "external_id": person.name,
+        "session_id": person.session,
+        "outcome": outcome,
+        "code": CODES[outcome],
+        "paid": PAID.get(outcome, "not"),
+        "votes": str(person.votes),
+        "checks_passed": str(person.passed),
+        "checks_failed": str(person.failed),
+    }
+
+
+def assert_times_fit(person: Person, row: dict[str, str]) -> None:
+    """Whoever runs out of time is settled after they have gone; all others while they are there."""
+    arrived, finished = (datetime.fromisoformat(row[name]).timestamp() for name in ("arrived_at", "finished_at"))
+    latest = float("inf") if person.fate == "time-over" else person.ended
+    # The record has milliseconds.
+    assert person.began - 0.001 <= arrived <= finished <= latest + 0.001
+    assert 0 <= float(row["active_minutes"]) * 60 <= person.ended - person.began + 6
+
+
+def test_forty_people_get_the_outcome_code_and_pay_of_what_they_did(installation, site):
+    recipe = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 20, "steps": 20}
+    study, path = installation.make_study(
+        recipe, {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
+    )
+    fates = [fate for fate, count in FATES.items() for _ in range(count)]
+    people = [Person(f"PERSON-{number:03d}", fate) for number, fate in enumerate(fates)]
+    logged = {process.name: len(process.log()) for process in installation.all}
+    with Overheard(installation.redis.url).listening() as overheard:
+        asyncio.run(everybody(site, path, people))
+        late = tuple(person.name for person in people if person.fate == "time-over")
+        installation.query(
+            "UPDATE campaigns_annotator SET joined_at = joined_at - interval '59 minutes' WHERE id IN (SELECT"
+            " p.annotator_id FROM participants_participation p JOIN participants_participant q ON q.id ="
+            " p.participant_id WHERE q.external_id = ANY(%s))",
+            list(late),
+        )
+        open_parts = "SELECT count(*) FROM participants_participation WHERE campaign_id = %s AND outcome = ''"
+        wait_for(lambda: installation.query(open_parts, study) == [(0,)], "every part settled")
+
+    with closing(Desk(site, installation.sign_in_path())) as desk:
+        rows, export = {row["external_id"]: row for row in desk.payments(study)}, desk.export(study)
+    wanted = row_of(people[0]).keys()
+    assert [{name: rows[person.name][name] for name in wanted} for person in people] == [row_of(p) for p in people]
+    assert len(rows) == len(people)
+    for person in people:
+        assert_times_fit(person, rows[person.name])
+    # The simulation did what it set out to do; that nobody of four meets a check in three votes is rare, not never.
+    assert set(Counter(person.outcome for person in people)) >= set(FATES) - {"checks-failed"}
+    installation.assert_record_is_whole_and_replays(study)
+    votes = export.read("votes.csv").decode().count("\n") - 1
+    assert votes == sum(person.votes for person in people)
+    stored = "SELECT v.key FROM campaigns_vote v JOIN campaigns_annotator a ON a.id = v.annotator_id"
+    keys = [str(key) for (key,) in installation.query(f"{stored} WHERE a.campaign_id = %s", study)]
+    assert sorted(keys) == sorted(key for person in people for key in person.keys)
+
+    logs = "".join(process.log()[logged[process.name] :] for process in installation.all)
+    files = "".join(export.read(name).decode() for name in export.namelist())
+    assert "settle_parts" in overheard.text
+    for place in (logs, overheard.text, kept_in(installation.redis.url), files):
+        assert "PERSON-" not in place
+    assert "Traceback" not in logs
+
+
+def test_whoever_is_in_the_middle_loses_nothing_when_web_and_worker_restart(installation):
+    """At each stage in turn both are restarted; the person goes on, and the code is that of what they did."""
+    study, path = installation.make_study(
+        {"judges": [{"question": "Which is darker?", "budget": 1}]}, {"votes_each": 3, "codes": CODES}
+    )
+    person, web = Person("PERSON-ALONE", "completed"), installation.webs[0]
+
+    def restart() -> None:
+        for process in (web, installation.worker):
+            process.kill()
+            process.start()
+        wait_for(lambda: is_ready(installation.urls[0]), "the web process")
+
+    async def run() -> None:
+        async with a_browser() as browser:
+            page = await browser.new_page()
+            await arrive(page, installation.urls[0] + path, person)
+            await asyncio.to_thread(restart)
+            await tell_about_themselves(page)
+            await asyncio.to_thread(restart)
+            await understand(page)
+            await vote(page, person, 1)
+            await asyncio.to_thread(restart)
+            await vote(page, person)
+            await page.locator("code.completion", has_text=CODES["completed"]).wait_for()
+            await asyncio.to_thread(restart)
+            await page.reload()
+            await page.get_by_text(CODES["completed"]).wait_for()
+
+    asyncio.run(run())
+    with closing(Desk(installation.urls[0], installation.sign_in_path())) as desk:
+        [row] = desk.payments(study)
+    assert {name: row[name] for name in row_of(person)} == row_of(person)
+    assert person.votes == 3
+    installation.assert_record_is_whole_and_replays(study)

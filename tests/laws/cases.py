@@ -1,0 +1,103 @@
+"""The studies: a right one for each kind of voters, and one for each rule that is broken on purpose.
+
+`python -m tests.laws.powers` simulates each with `sampler` alone and prints what its test can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import sampler
+from tests.laws import crowds
+from tests.laws.crowds import Conduct, Voters
+from tests.laws.law import CATALOG, SCORES, Matrix, transitions
+
+SEED = 20261123
+FOUND, PASSES = 1e-6, 1e-3
+
+
+@dataclass(frozen=True)
+class Case:
+    """A study and the chain that is true for its voters.
+
+    Args:
+        steps: of each chain.
+        budget: N of its judge, or of each of two.
+        is_in_both_orders: the question is asked of two judges, one for each order.
+        is_limited: people give a number of votes, in a limited time.
+        check_share: how often a vote is followed by an attention check.
+        counts_checks: answers to checks are cast as votes, which is wrong; `conduct` says so where there are no checks.
+        wrong_budget: N by the current object, which is wrong; None for the campaign's.
+        claimed: for whose chain these voters' is taken, wrongly; None for their own.
+        expected: the middle p-value of twelve simulated runs, as `powers` printed it: the power of the test. It
+            rejected at least eleven of them at `FOUND`; of a right study none at `PASSES`.
+    """
+
+    voters: Voters
+    conduct: Conduct
+    steps: int
+    budget: int = 1
+    chains: int = 20
+    is_in_both_orders: bool = False
+    is_limited: bool = False
+    check_share: float = 0.0
+    counts_checks: bool = False
+    wrong_budget: Callable[[int], int] | None = None
+    claimed: Voters | None = None
+    expected: float | None = None
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """N of each judge."""
+        return (self.budget,) * (2 if self.is_in_both_orders else 1)
+
+    def plan(self, seed: int) -> sampler.Plan[int]:
+        """Return what the sampler needs of this study."""
+        return sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), self.budgets)
+
+    def true_chain(self) -> Matrix:
+        """Return the chain of these voters, or of those that they are taken for, under the rules."""
+        voters = self.claimed or self.voters
+        orders = ((True,), (False,)) if self.is_in_both_orders else ((True, False),)
+        return transitions([voters.preferences(order) for order in orders], self.budgets)
+
+
+MIXED = Voters(np.array([0.1, 1.9])[:, None] * SCORES)
+LAPSING = Voters(2 * SCORES[None], lapses=0.05)
+
+LAPSES = "voters with lapses"
+WHOLE = "voters of one law with every fate"
+RIGHT = {
+    WHOLE: Case(Voters(), crowds.lives, 130, budget=3, is_limited=True, check_share=0.1),
+    "leaning voters asked in both orders": Case(
+        Voters(0.5 * SCORES[None], lean=1.0), crowds.lives, 120, budget=2, is_in_both_orders=True
+    ),
+    LAPSES: Case(LAPSING, crowds.votes_at_once, 350),
+    "a mixed crowd": Case(MIXED, crowds.votes_at_once, 240),
+}
+BROKEN = {
+    "E2, refused when for": Case(Voters(), crowds.is_refused_when_for, 800, expected=5.5e-12),
+    "E3, checks counted": Case(
+        Voters(), crowds.answers_a_check_by_voting, 260, check_share=0.2, counts_checks=True, expected=7.0e-12
+    ),
+    "E3, removed for disagreeing": Case(MIXED, crowds.is_removed_for_disagreeing, 400, expected=3.4e-28),
+    "E4, removed with a vote against": Case(
+        Voters(), crowds.is_removed_with_a_vote_against, 150, budget=3, expected=1.9e-11
+    ),
+    "E6, coin flips": Case(Voters(), crowds.flips_a_coin_instead, 140, expected=1.5e-13),
+    "E6, skips what they would accept": Case(Voters(), crowds.skips_what_they_would_accept, 220, expected=4.5e-10),
+    "E8, failures are a no": Case(Voters(), crowds.rejects_what_does_not_show, 350, expected=1.7e-18),
+    "E10, N by the current object": Case(
+        Voters(),
+        crowds.votes_at_once,
+        60,
+        budget=3,
+        wrong_budget=lambda place: 1 if SCORES[place] > 0 else 3,
+        expected=9.6e-13,
+    ),
+    "E11, short leases": Case(Voters(), crowds.takes_twice_as_long_to_accept, 170, expected=6.2e-14),
+}
+CLAIMED = {"lapses, taken for none": replace(RIGHT[LAPSES], claimed=Voters(LAPSING.scores), expected=1.9e-14)}

@@ -1,0 +1,69 @@
+"""The chain that voters drive, worked out by enumeration, and whether a campaign's steps are those of that chain.
+
+Shapes: n objects, m judges. The catalog is a complete graph whose weights differ, so base ratios do, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+import sampler
+from sampler import exact
+from tests.support.catalogs import neighbours_law
+from tests.support.exact import visits_p_value
+
+Matrix = npt.NDArray[np.float64]
+# One row for each chain: x^(0), x^(1), ..., as places in the catalog.
+Paths = npt.NDArray[np.int64]
+
+WEIGHTS = (4.0, 3.0, 3.0, 2.0, 2.0, 1.0)
+CATALOG = sampler.Catalog(WEIGHTS, tuple(tuple(j for j in range(6) if j != i) for i in range(6)))
+SCORES = np.array([-1.2, -0.24, -0.72, 0.24, 1.2, 0.72])
+# Chains start at p0, and not at their target: the first steps are left out of the visits.
+SETTLING = 15
+
+
+@dataclass(frozen=True)
+class PValues:
+    """What two tests say of one campaign.
+
+    Args:
+        visits: of how often each object was visited: central limit theorem for Markov chains (`visits_p_value`).
+        moves: of how often each object followed each other one: chi-square of transition counts (Billingsley 1961,
+            Statistical Inference for Markov Processes).
+    """
+
+    visits: float
+    moves: float
+
+    @property
+    def least(self) -> float:
+        """The p-value of both together: Bonferroni."""
+        return min(1.0, 2 * min(self.visits, self.moves))
+
+
+def transitions(preferences: Sequence[Matrix], budgets: Sequence[int]) -> Matrix:
+    """Return the chain of judges who prefer x' to x with the probability at [x, x'], one matrix each, shape (n, n)."""
+    q = neighbours_law(CATALOG)
+    log_r0 = exact.log_base_ratio(CATALOG.log_p0, q)
+    rule = sampler.NVote(tuple(budgets))
+    return exact.transitions_of(q, rule.mean_acceptance(log_r0, np.stack(preferences, axis=-1)))
+
+
+def p_values(paths: Paths, chain: Matrix) -> PValues:
+    """Return how well the steps of a campaign fit a chain, and its visits the law that this chain leaves unchanged."""
+    visits = np.bincount(paths[:, SETTLING + 1 :].ravel(), minlength=len(chain))
+    return PValues(visits_p_value(visits, chain, exact.stationary(chain)), _moves_p_value(paths, chain))
+
+
+def _moves_p_value(paths: Paths, chain: Matrix) -> float:
+    counts = np.zeros_like(chain)
+    np.add.at(counts, (paths[:, :-1].ravel(), paths[:, 1:].ravel()), 1)
+    expected = counts.sum(axis=1, keepdims=True) * chain
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    return float(stats.chi2.sf(statistic, chain.size - len(chain)))

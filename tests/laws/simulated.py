@@ -1,0 +1,69 @@
+"""A study with `sampler` alone: the same people, without database, leases or stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+import sampler
+from sampler import Purpose, Tally, Verdict, advance, ask, begin, stream, tell
+from tests.laws.cases import Case
+from tests.laws.crowds import GONE, Pair
+from tests.laws.law import Paths
+
+SEATS = 12
+"""So many people vote at once."""
+
+
+@dataclass
+class Seats:
+    """Who votes at the moment: each kind of voters in equal parts, and an equal chance for whoever comes next."""
+
+    case: Case
+    kinds: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kinds = [seat % self.case.voters.kinds for seat in range(SEATS)]
+
+    def vote(self, rng: np.random.Generator, current: int, proposal: int, order: int) -> bool:
+        """Ask one after another until somebody's answer counts."""
+        while True:
+            seat = int(rng.integers(SEATS))
+            proposal_is_left = order == 0 if self.case.is_in_both_orders else bool(rng.random() < 0.5)
+            pair, kind = Pair(current, proposal, proposal_is_left), self.kinds[seat]
+
+            def answer(kind: int = kind, pair: Pair = pair) -> bool:
+                return self.case.voters.prefers_proposal(rng, kind, pair)
+
+            reaction = self.case.conduct(rng, pair, answer(), answer)
+            if reaction.deed in GONE:
+                self.kinds[seat] = int(rng.integers(self.case.voters.kinds))
+            if reaction.vote is not None:
+                return reaction.vote
+
+
+def simulated(case: Case, seed: int) -> Paths:
+    """Return where the chains of a study go."""
+    plan, seats = case.plan(seed), Seats(case)
+    paths = np.zeros((case.chains, case.steps + 1), dtype=np.int64)
+    for chain in range(case.chains):
+        position = begin(plan, chain)
+        paths[chain, 0] = position.state
+        for step in range(1, case.steps + 1):
+            drawn = _as_broken(case, ask(plan, position))
+            position = advance(position, drawn, _verdict(seats, drawn, stream(seed, chain, step, Purpose.JUDGES)))
+            paths[chain, step] = position.state
+    return paths
+
+
+def _as_broken(case: Case, drawn: sampler.Comparison[int]) -> sampler.Comparison[int]:
+    return replace(drawn, budgets=(case.wrong_budget(drawn.current),)) if case.wrong_budget else drawn
+
+
+def _verdict(seats: Seats, drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
+    tally = Tally.empty(len(drawn.budgets))
+    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
+        place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+        tally = tally.add(place, seats.vote(rng, drawn.current, drawn.proposal, place))
+    return verdict

@@ -1,0 +1,225 @@
+"""A study through the real database: the people of a `Case` arrive, pass the stages, vote, and leave, each by the
+functions that the pages call. Nothing is simulated but the people, and the time that passes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import numpy as np
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore
+from django.utils import timezone
+
+from prefmh_web.annotate import admission
+from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
+from prefmh_web.campaigns.engine import leases, reading
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Side
+from prefmh_web.participants import completion, exclusion, way
+from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants.models import Event, Stage
+from tests.laws.cases import SEED, Case
+from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once
+from tests.laws.law import WEIGHTS, Paths
+from tests.laws.simulated import SEATS
+from tests.support.recruited import recruited_campaign
+from tests.support.stack import make_recipe, wait_until_idle
+
+TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
+VOTES_EACH, MINUTES = 60, 30
+_GROUNDS = exclusion.Grounds(Event.Reason.OTHER, "drawn by lot")
+QUESTION = {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]}
+COMPREHENSION = {"text": "What do you read?", "options": ["one", "both"], "right": "both"}
+STAGES = {
+    "questions": [QUESTION],
+    "instructions": "Read both.",
+    "comprehension": [COMPREHENSION],
+    "tries": 1,
+}
+# How often somebody does each of these on the way to the votes, and with each check.
+OTHER_ROLE, MISUNDERSTANDS, CARELESS, FAILS_WHEN_CARELESS, SLOW = 0.1, 0.1, 0.3, 0.6, 0.15
+
+
+def campaign_of(owner, case: Case) -> Campaign:
+    """Return the started campaign of a case."""
+    orders = [{"order": order} for order in ("proposal-first", "proposal-second")] if case.is_in_both_orders else [{}]
+    recipe = make_recipe(
+        space={"kind": "catalog", "objects": "texts", "neighbours": len(WEIGHTS) - 1},
+        kernel={"kind": "neighbours"},
+        judges=[{"question": "Which is darker?", "budget": case.budget} | order for order in orders],
+        chains=case.chains,
+        steps=case.steps,
+        seed=SEED,
+    )
+    limits = {"votes_each": VOTES_EACH, "most_minutes": MINUTES, "places": 100_000} if case.is_limited else {}
+    protocol = (STAGES if case.is_limited else {}) | {"check_share": case.check_share, "checks_may_fail": 2}
+    return recruited_campaign(owner, file=TEXTS, recipe=recipe, protocol=protocol, **limits)
+
+
+@dataclass
+class Person:
+    """Somebody who takes part.
+
+    Args:
+        kind: of the voters of the case.
+        pk: the number of the annotator that they are.
+        session: of their browser.
+        is_careless: fails checks more often than not.
+        is_slow: their time is over before they have given all their votes.
+        shown: what their page shows.
+    """
+
+    kind: int
+    pk: int
+    session: SessionBase
+    is_careless: bool
+    is_slow: bool
+    shown: ShownScreen = field(init=False)
+
+
+class Study:
+    """A campaign of a case, and the people who vote in it at the moment."""
+
+    def __init__(self, owner, case: Case) -> None:
+        self.case, self.rng = case, np.random.default_rng(SEED)
+        # There are real checks here, and answering them by voting needs no playing.
+        self.conduct = votes_at_once if case.counts_checks else case.conduct
+        self.campaign = campaign_of(owner, case)
+        self.invitation = self.campaign.invitations.get()
+        self.arrived = 0
+        self.deeds: Counter[Deed] = Counter()
+        self.places = dict(self.campaign.states.values_list("pk", "place"))
+        self.seats = [self._newcomer(seat % case.voters.kinds) for seat in range(SEATS)]
+
+    def run(self) -> Paths:
+        """Let one after another do something, whoever it is, until the campaign is finished; return its paths."""
+        while not self._is_finished():
+            seat = int(self.rng.integers(SEATS))
+            if not self._does_something(self.seats[seat]):
+                self.seats[seat] = self._newcomer(int(self.rng.integers(self.case.voters.kinds)))
+        wait_until_idle()
+        return paths_of(self.campaign)
+
+    def _is_finished(self) -> bool:
+        # Asked only when somebody finds nothing to do, as most of the time nobody does.
+        if all(person.shown.standing == "pair" for person in self.seats):
+            return False
+        self.campaign.refresh_from_db()
+        return self.campaign.status == Campaign.Status.FINISHED
+
+    def _newcomer(self, kind: int) -> Person:
+        """Let people arrive until one of them has come to the votes."""
+        while True:
+            self.arrived += 1
+            person = self._arrived(kind)
+            if self._comes_to_votes(person):
+                self._look(person)
+                return person
+
+    def _arrived(self, kind: int) -> Person:
+        session, arrival = SessionStore(), Arrival(f"person {self.arrived}", "first")
+        annotator = admission.join(session, self.invitation, arrival)
+        is_careless, is_slow = self.rng.random(2) < (CARELESS, SLOW)
+        return Person(kind, annotator.pk, session, is_careless, is_slow)
+
+    def _comes_to_votes(self, person: Person) -> bool:
+        annotator = Annotator.objects.select_related("campaign").get(pk=person.pk)
+        way.arrive(annotator)
+        if self.case.is_limited:
+            self._passes_stages(annotator)
+        return admission.voter_by(person.session, self.invitation.token) is not None
+
+    def _passes_stages(self, annotator: Annotator) -> None:
+        role = "other" if self.rng.random() < OTHER_ROLE else "student"
+        way.go_on(annotator, Stage.QUESTIONS, {"answer-role": role})
+        way.go_on(annotator, Stage.INSTRUCTIONS, {})
+        understood = "one" if self.rng.random() < MISUNDERSTANDS else "both"
+        way.go_on(annotator, Stage.COMPREHENSION, {"answer-check_0": understood, "answer-try": "0"})
+
+    def _look(self, person: Person) -> None:
+        person.shown = screen_for(person.pk)
+
+    def _sends(self, person: Person, choice: str, key: object) -> None:
+        response = response_in({"choice": choice, "lease": str(key), "elapsed_ms": "900"})
+        person.shown = screen_after(response, reading.person(person.pk))
+
+    def _does_something(self, person: Person) -> bool:
+        """Do the next thing with what the page shows; return whether the person is still there."""
+        if lease := person.shown.visit.lease:
+            return self._meets(person, lease)
+        if check := person.shown.visit.check:
+            return self._checked(person, check)
+        if person.shown.visit.outcome:
+            # Settles how the part ended, as the last page does.
+            assert person.shown.context
+            return False
+        self._look(person)
+        return True
+
+    def _checked(self, person: Person, check) -> bool:
+        fails = person.is_careless and self.rng.random() < FAILS_WHEN_CARELESS
+        told = Side(check.expected_side)
+        side = _other(told) if fails else told
+        self._sends(person, side, check.key)
+        if self.case.counts_checks and (lease := person.shown.visit.lease):
+            # Broken: what answers the check is cast on the next pair as well.
+            self._sends(person, told, lease.key)
+        return admission.voter_by(person.session, self.invitation.token) is not None
+
+    def _meets(self, person: Person, lease: Lease) -> bool:
+        places = self.places[lease.comparison.current_id], self.places[lease.comparison.proposal_id]
+        pair = Pair(*places, lease.proposal_side == Side.LEFT)
+
+        def answer() -> bool:
+            return self.case.voters.prefers_proposal(self.rng, person.kind, pair)
+
+        reaction = self.conduct(self.rng, pair, answer(), answer)
+        self._reacts(person, lease, reaction)
+        return reaction.deed not in GONE
+
+    def _reacts(self, person: Person, lease: Lease, reaction: Reaction) -> None:
+        if reaction.vote is not None:
+            side = Side(lease.proposal_side)
+            self._sends(person, side if reaction.vote else _other(side), lease.key)
+        if reaction.deed is not None:
+            self.deeds[reaction.deed] += 1
+            self._happens(person, lease, reaction.deed)
+        elif person.is_slow and self.rng.random() < 1 / VOTES_EACH:
+            self._lets_time_pass(person)
+
+    def _happens(self, person: Person, lease: Lease, deed: Deed) -> None:
+        annotator = Annotator.objects.select_related("campaign").get(pk=person.pk)
+        if deed is Deed.SKIP:
+            self._sends(person, "skip", lease.key)
+        elif deed is Deed.REMOVED:
+            exclusion.exclude(annotator, self.campaign.owner, _GROUNDS, is_paid=True)
+        elif deed is Deed.WITHDRAWN:
+            completion.withdraw(annotator, self.campaign, erase=False)
+        elif deed is Deed.REFUSED:
+            leases.withdraw([annotator.pk])
+            self._look(person)
+        else:
+            Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now())
+            leases.expire()
+            if deed is Deed.EXPIRE:
+                leases.wake(annotator)
+                self._look(person)
+
+    def _lets_time_pass(self, person: Person) -> None:
+        """Somebody's time is over; what is on their screen may still be answered."""
+        Annotator.objects.filter(pk=person.pk).update(joined_at=timezone.now() - timedelta(minutes=MINUTES))
+
+
+def paths_of(campaign: Campaign) -> Paths:
+    """Return where the chains of a finished campaign went."""
+    starts = Chain.objects.filter(campaign=campaign).order_by("place").values_list("start__place", flat=True)
+    steps = Comparison.objects.filter(chain__campaign=campaign).order_by("chain__place", "step")
+    rows = steps.values_list("verdict", "current__place", "proposal__place")
+    after = [proposal if verdict == Comparison.Verdict.ACCEPT else current for verdict, current, proposal in rows]
+    return np.column_stack([list(starts), np.reshape(after, (len(starts), -1))])
+
+
+def _other(side: Side) -> Side:
+    return Side.RIGHT if side is Side.LEFT else Side.LEFT

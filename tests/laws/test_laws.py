@@ -1,0 +1,71 @@
+"""Whole studies through the real database: right ones follow the law of their voters, and a broken rule is found.
+
+Seeds are fixed. A right study falls below `PASSES` in about one seed of a thousand. What the test can see of a broken
+one stands beside each in `cases.py`, as `python -m tests.laws.powers` has printed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from prefmh_web.campaigns.decisions import votes
+from prefmh_web.campaigns.models import Comparison
+from prefmh_web.participants.models import Outcome, Participation
+from tests.laws.cases import BROKEN, CLAIMED, FOUND, LAPSES, PASSES, RIGHT, WHOLE, Case
+from tests.laws.crowds import FATES
+from tests.laws.law import p_values
+from tests.laws.study import Study
+from tests.support.record import assert_replay_passes, export_to
+
+
+def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, tmp_path):
+    """Checks failed, exclusions and withdrawals in mid-pair, skips, drop-outs, caps and time limits; N = 3."""
+    study = Study(researcher, RIGHT[WHOLE])
+    found = p_values(study.run(), RIGHT[WHOLE].true_chain())
+    print(found)
+    assert found.least > PASSES
+    # It did what it set out to do.
+    assert set(study.deeds) == set(FATES)
+    assert set(Participation.objects.values_list("outcome", flat=True).distinct()) >= {
+        Outcome.COMPLETED, Outcome.TIME_OVER, Outcome.CHECKS_FAILED, Outcome.WITHDRAWN, Outcome.ENDED,
+        Outcome.NOT_ELIGIBLE, Outcome.NOT_UNDERSTOOD,
+    }  # fmt: skip
+    assert_replay_passes(export_to(study.campaign, tmp_path))
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if name not in (WHOLE, LAPSES)])
+def test_other_voters_follow_the_law_that_is_true_for_them(researcher, name):
+    found = p_values(Study(researcher, RIGHT[name]).run(), RIGHT[name].true_chain())
+    print(found)
+    assert found.least > PASSES
+
+
+def test_voters_with_lapses_follow_their_stationary_law_and_not_that_of_their_scores(researcher):
+    paths = Study(researcher, RIGHT[LAPSES]).run()
+    found = p_values(paths, RIGHT[LAPSES].true_chain())
+    [without] = (p_values(paths, case.true_chain()) for case in CLAIMED.values())
+    print(found, without)
+    assert found.least > PASSES
+    assert without.least < FOUND
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_found(researcher, monkeypatch, name):
+    case = BROKEN[name]
+    if case.wrong_budget:
+        break_budgets(monkeypatch, case)
+    found = p_values(Study(researcher, case).run(), case.true_chain())
+    print(found)
+    assert found.least < FOUND
+
+
+def break_budgets(monkeypatch, case: Case) -> None:
+    """Let the current object say how many votes decide a step: what E10 forbids, and no campaign can be told."""
+    right = votes.asked_in
+
+    def wrong(comparison: Comparison):
+        return replace(right(comparison), budgets=(case.wrong_budget(comparison.current.place),))
+
+    monkeypatch.setattr(votes, "asked_in", wrong)

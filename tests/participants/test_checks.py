@@ -1,0 +1,329 @@
+"""Attention checks: trials of their own, drawn without a look at the pairs, whose answers are never votes."""
+
+import re
+
+import pytest
+from django.utils import timezone
+from scipy.stats import binom
+
+from prefmh_web.annotate.screens import response_in, screen_after
+from prefmh_web.campaigns.engine import reading
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
+from prefmh_web.participants import repeats
+from prefmh_web.participants.models import Check, Participation
+from sampler.judges import Shares, Trial, check_after
+from tests.participants.test_practice import MOLECULES
+from tests.participants.test_stages import CODES_OF_ALL, come_back, page_of
+from tests.security.world import browser_of
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_recipe, wait_until_idle
+
+OFTEN = {"check_share": 0.5, "checks_may_fail": 1}
+MANY = {"recipe": make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)}
+
+
+def screen_of(browser, campaign):
+    return browser.get(f"{invitation_path(campaign)}vote/").context["screen"]
+
+
+def answer_check(browser, campaign, *, rightly: bool = True) -> None:
+    check = screen_of(browser, campaign).visit.check
+    side = check.expected_side if rightly else {"left": "right", "right": "left"}[check.expected_side]
+    fields = {"lease": str(check.key), "choice": side, "elapsed_ms": "900"}
+    assert browser.post(f"{invitation_path(campaign)}vote/", fields).status_code == 302
+
+
+def vote_until_check(browser, campaign) -> Check:
+    while (check := screen_of(browser, campaign).visit.check) is None:
+        vote(browser, campaign)
+    return check
+
+
+@pytest.fixture
+def study(researcher):
+    return recruited_campaign(researcher, protocol=OFTEN, codes=CODES_OF_ALL, **MANY)
+
+
+def test_a_check_says_what_to_choose_and_its_answer_is_no_vote(study, tmp_path):
+    browser = arrive(study, prolific("anna"))
+    check = vote_until_check(browser, study)
+    page = page_of(browser, study, "vote/")
+    assert f"Attention check: choose the one on the {check.expected_side}" in page
+    assert "Skip this pair" not in page
+    # A record that is written meanwhile says that it is not answered yet.
+    assert [row["passed"] for row in table(export_to(study, tmp_path), "checks.csv")] == [""]
+    votes, asked = Vote.objects.count(), Lease.objects.count()
+    assert not Lease.objects.filter(ended_at=None).exists()
+    answer_check(browser, study)
+    assert Vote.objects.count() == votes
+    check.refresh_from_db()
+    assert (check.is_passed, check.elapsed_ms, check.after_votes) == (True, 900, votes)
+    assert pair_of(browser, study)
+    assert Lease.objects.count() == asked + 1
+
+
+def test_a_check_stays_until_it_is_answered_on_every_device_and_is_answered_once(study):
+    browser = arrive(study, prolific("anna"))
+    check = vote_until_check(browser, study)
+    phone = arrive(study, prolific("anna", session="s2"))
+    assert screen_of(phone, study).visit.check == check
+    path = f"{invitation_path(study)}vote/"
+    phone.post(path, {"lease": str(check.key), "choice": "skip"})
+    assert screen_of(phone, study).visit.check == check
+    answer_check(phone, study)
+    wrong = {"left": "right", "right": "left"}[check.expected_side]
+    assert browser.post(path, {"lease": str(check.key), "choice": wrong}).status_code == 302
+    check.refresh_from_db()
+    assert check.is_passed
+    # Nobody else answers it.
+    other = arrive(study, prolific("ben"))
+    assert pair_of(other, study)
+    assert other.post(path, {"lease": str(check.key), "choice": wrong}).status_code == 404
+
+
+def test_too_many_failed_ones_end_the_part_and_what_was_voted_stays(study, tmp_path):
+    browser = arrive(study, prolific("anna"))
+    vote_until_check(browser, study)
+    answer_check(browser, study, rightly=False)
+    assert Participation.objects.get().outcome == ""
+    vote(browser, study)
+    vote_until_check(browser, study)
+    votes = Vote.objects.count()
+    answer_check(browser, study, rightly=False)
+    part = Participation.objects.get()
+    assert (part.outcome, part.code, part.stage) == ("checks-failed", "CHECKS", "end")
+    assert "CHECKS" in come_back(study)
+    assert not Lease.objects.filter(ended_at=None).exists()
+    assert Vote.objects.count() == votes
+    # The campaign goes on with others, and stands up.
+    vote(arrive(study, prolific("ben")), study)
+    [row, _] = payments_of(browser_of(study.owner), study)
+    assert (row["checks_passed"], row["checks_failed"], row["paid"]) == ("0", "2", "not")
+    assert_record_is_whole(study)
+    export = export_to(study, tmp_path)
+    assert_replay_passes(export)
+    assert [each["passed"] for each in table(export, "checks.csv")] == ["0", "0"]
+
+
+def test_failed_ones_may_only_be_noted(researcher):
+    protocol = {"check_share": 0.5, "checks_may_fail": 0, "checks_end": False}
+    study = recruited_campaign(researcher, protocol=protocol, **MANY)
+    browser = arrive(study, prolific("anna"))
+    vote_until_check(browser, study)
+    answer_check(browser, study, rightly=False)
+    assert pair_of(browser, study)
+
+
+def test_by_socket_a_check_comes_with_the_answer_to_a_pair_and_the_end_with_that_to_a_check(study):
+    browser = arrive(study, prolific("anna"))
+    pair_of(browser, study)
+    annotator, failed = Annotator.objects.get(), 0
+    while failed < 2:
+        visit = screen_after(response_in({"choice": "continue"}), reading.person(annotator.pk)).visit
+        key, side = (visit.lease.key, "left") if visit.lease else (visit.check.key, "left")
+        if visit.check:
+            side = {"left": "right", "right": "left"}[visit.check.expected_side]
+            failed += 1
+        shown = screen_after(response_in({"choice": side, "lease": str(key)}), reading.person(annotator.pk))
+        wait_until_idle()
+    assert shown.visit.annotator.removed_at
+    assert Participation.objects.get().outcome == "checks-failed"
+
+
+def test_checks_come_as_often_as_declared_and_from_a_stream_of_their_own():
+    """Exact binomial bounds of one in a million, two-sided."""
+    drawn = trials(Shares(0.1))
+    count = sum(trial is not None for trial in drawn)
+    assert binom.ppf(5e-7, 10_000, 0.1) <= count <= binom.ppf(1 - 5e-7, 10_000, 0.1)
+    sides = [trial.side for trial in drawn if trial]
+    assert binom.ppf(5e-7, count, 0.5) <= sides.count("left") <= binom.ppf(1 - 5e-7, count, 0.5)
+    # The negative control: the same test rejects twice the share.
+    assert sum(trial is not None for trial in trials(Shares(0.2))) > binom.ppf(1 - 5e-7, 10_000, 0.1)
+    # Once drawn, it is the same for ever, and so for whoever reads the record.
+    assert drawn[:100] == [check_after(7, 1, votes, Shares(0.1)) for votes in range(1, 101)]
+    assert check_after(7, 1, 0, Shares(1)) is None
+    assert check_after(7, 1, 5, Shares()) is None
+
+
+def trials(shares: Shares, golds: int = 0) -> list[Trial | None]:
+    return [check_after(7, person, votes, shares, golds) for person in range(1, 101) for votes in range(1, 101)]
+
+
+def test_a_campaign_that_declares_other_trials_too_draws_its_instructed_checks_as_before():
+    """The checks after 30 votes of annotator 5 as prefmh drew them before there were other kinds."""
+    before = {7: "left", 10: "left", 29: "left"}
+    drawn = {votes: check_after(20261121, 5, votes, Shares(0.1)) for votes in range(1, 31)}
+    assert {votes: trial.side for votes, trial in drawn.items() if trial} == before
+    both = [check_after(20261121, 5, votes, Shares(0.1, 0.3, 0.1), 3) for votes in range(1, 31)]
+    assert [trial and trial.side for trial in both if trial and trial.kind == "instructed"] == list(before.values())
+
+
+def test_a_person_sees_every_gold_pair_before_one_comes_again_on_either_side():
+    shown = [trial for trial in trials(Shares(gold=0.2), 4) if trial]
+    assert binom.ppf(5e-7, 10_000, 0.2) <= len(shown) <= binom.ppf(1 - 5e-7, 10_000, 0.2)
+    for person in range(1, 11):
+        drawn = [check_after(7, person, votes, Shares(gold=0.2), 4) for votes in range(1, 101)]
+        golds = [trial.gold for trial in drawn if trial]
+        assert sorted(golds[:4]) == [0, 1, 2, 3]
+        assert golds[4:8] == golds[:4]
+    orders = {
+        tuple(t.gold for v in range(1, 60) if (t := check_after(7, p, v, Shares(gold=0.2), 4)))[:4] for p in range(30)
+    }
+    assert len(orders) > 5
+    assert {trial.side for trial in shown} == {"left", "right"}
+
+
+GOLD = [
+    {"left": "A dark night.", "right": "A bright day.", "answer": "left"},
+    {"left": "A white wall.", "right": "A deep cave.", "answer": "right"},
+]
+RIGHT = {"A dark night.", "A deep cave."}
+ALL_GOLD = {"gold": GOLD, "gold_share": 0.5, "checks_may_fail": 1}
+
+
+@pytest.fixture
+def golden(researcher):
+    return recruited_campaign(researcher, protocol=ALL_GOLD, codes=CODES_OF_ALL, **MANY)
+
+
+def option(browser, campaign, side: str) -> str:
+    """Return what stands on a side of somebody's page."""
+    left, right = screen_of(browser, campaign).context["options"]
+    return (left if side == "left" else right).content
+
+
+def shape_of(page: str) -> list[str]:
+    """Return the page's tags: what tells a pair from another thing, whatever its words."""
+    return re.findall(r"<(\w+)", re.sub(r"<br>|<span.*?</span>", "", page.split('id="panel"')[1], flags=re.DOTALL))
+
+
+def test_a_gold_check_looks_like_any_pair_and_the_right_object_counts_on_either_side(golden):
+    browser, sides = arrive(golden, prolific("anna")), set()
+    normal = page_of(browser, golden, "vote/")
+    for _ in range(6):
+        check = vote_until_check(browser, golden)
+        page = page_of(browser, golden, "vote/")
+        assert "Which is darker?" in page
+        assert "Skip this pair" in page
+        assert shape_of(page) == shape_of(normal)
+        assert option(browser, golden, check.expected_side) in RIGHT
+        sides.add((check.gold, check.is_swapped))
+        answer_check(browser, golden)
+        check.refresh_from_db()
+        assert check.is_passed
+        vote(browser, golden)
+    assert {gold for gold, _ in sides} == {0, 1}
+    assert {is_swapped for _, is_swapped in sides} == {True, False}
+    assert Participation.objects.get().outcome == ""
+
+
+def test_failed_gold_checks_count_together_with_the_others_and_a_skipped_one_does_not(golden, tmp_path):
+    browser = arrive(golden, prolific("anna"))
+    first = vote_until_check(browser, golden)
+    path = f"{invitation_path(golden)}vote/"
+    browser.post(path, {"lease": str(first.key), "choice": "skip"})
+    vote(browser, golden)
+    for _ in range(2):
+        assert Participation.objects.get().outcome == ""
+        vote_until_check(browser, golden)
+        answer_check(browser, golden, rightly=False)
+        if Participation.objects.get().outcome == "":
+            vote(browser, golden)
+    assert Participation.objects.get().outcome == "checks-failed"
+    [row] = payments_of(browser_of(golden.owner), golden)
+    assert (row["checks_passed"], row["checks_failed"]) == ("0", "2")
+    votes = Vote.objects.count()
+    export = export_to(golden, tmp_path)
+    assert_replay_passes(export)
+    rows = table(export, "checks.csv")
+    assert [(each["kind"], each["passed"]) for each in rows] == [("gold", ""), ("gold", "0"), ("gold", "0")]
+    assert sorted(each["gold"] for each in rows[:2]) == ["0", "1"]
+    assert Vote.objects.count() == votes == len(table(export, "votes.csv"))
+
+
+def test_a_check_that_is_on_somebodys_screen_is_exported_without_an_answer(study, tmp_path):
+    browser = arrive(study, prolific("anna"))
+    vote_until_check(browser, study)
+    [row] = table(export_to(study, tmp_path), "checks.csv")
+    assert (row["chosen_side"], row["passed"], row["answered_at"]) == ("", "", "")
+    # Without gold pairs the table has the columns that it always had.
+    assert "kind" not in row
+
+
+def test_a_gold_molecule_is_drawn_for_its_person_only(researcher):
+    gold = [{"left": "CCC", "right": "CCCC", "answer": "left"}]
+    space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
+    options = {"file": MOLECULES, "filename": "m.csv", "recipe": MANY["recipe"] | {"space": space}}
+    study = recruited_campaign(researcher, protocol={"gold": gold, "gold_share": 0.5}, **options)
+    browser, other = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
+    check = vote_until_check(browser, study)
+    address = f"/pairs/{check.key}/left/"
+    assert browser.get(address)["Content-Type"] == "image/svg+xml"
+    assert other.get(address).status_code == 403
+
+
+STEADY = {"repeat_share": 0.5, "checks_may_fail": 0}
+
+
+def open_pairs() -> set[frozenset[str]]:
+    asked = Comparison.objects.filter(verdict=None)
+    return {frozenset(pair) for pair in asked.values_list("current__content", "proposal__content")}
+
+
+def answer_repeat(browser, campaign, *, alike: bool) -> None:
+    """Choose the object that was voted for, or the other one."""
+    check = screen_of(browser, campaign).visit.check
+    assert check.kind == "repeat"
+    voted = Vote.objects.get(key=check.lease_id)
+    chosen = check.lease.left if voted.chosen_side == "left" else check.lease.right
+    side = "left" if (option(browser, campaign, "left") == chosen.content) == alike else "right"
+    browser.post(f"{invitation_path(campaign)}vote/", {"lease": str(check.key), "choice": side})
+
+
+def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_part(researcher, tmp_path):
+    study = recruited_campaign(researcher, protocol=STEADY, **MANY)
+    browser, agreed, keys = arrive(study, prolific("anna")), [], set()
+    normal = page_of(browser, study, "vote/")
+    while len(agreed) < 6:
+        check = vote_until_check(browser, study)
+        page, votes = page_of(browser, study, "vote/"), Vote.objects.count()
+        assert shape_of(page) == shape_of(normal)
+        comparison = check.lease.comparison
+        pair = {comparison.current.content, comparison.proposal.content}
+        assert comparison.verdict
+        assert {option(browser, study, "left"), option(browser, study, "right")} == pair
+        assert frozenset(pair) not in open_pairs()
+        agreed.append(len(agreed) % 3 == 0)
+        answer_repeat(browser, study, alike=agreed[-1])
+        keys.add(check.lease_id)
+        assert Vote.objects.count() == votes
+        vote(browser, study)
+    assert len(keys) == 6
+    assert Participation.objects.get().outcome == ""
+    assert [row["checks_failed"] for row in payments_of(browser_of(study.owner), study)] == ["0"]
+    export = export_to(study, tmp_path)
+    assert_replay_passes(export)
+    rows = table(export, "checks.csv")
+    assert [row["agreed"] for row in rows] == [str(int(each)) for each in agreed]
+    assert {row["kind"] for row in rows} == {"repeat"}
+    assert {row["passed"] for row in rows} == {""}
+    assert {row["swapped"] for row in rows} == {"0", "1"}
+    steps = {(row["chain"], row["step"]) for row in table(export, "steps.csv")}
+    assert {(row["chain"], row["step"]) for row in rows} <= steps
+
+
+def test_a_pair_that_some_chain_asks_at_this_moment_is_not_repeated(researcher):
+    """With two objects every chain asks the same pair, so as long as one asks it nobody sees it once more."""
+    space = {"kind": "catalog", "objects": "texts", "neighbours": 1}
+    options = {"file": "text\none\ntwo\n", "recipe": MANY["recipe"] | {"space": space}}
+    study = recruited_campaign(researcher, protocol=STEADY, **options)
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study, times=12)
+    annotator = Annotator.objects.get()
+    assert Comparison.objects.exclude(verdict=None).count() > 2
+    assert open_pairs() == {frozenset({"one", "two"})}
+    assert repeats.possible(annotator) == []
+    # The control: once no chain asks it, it can be.
+    Comparison.objects.filter(verdict=None).update(verdict="reject", decided_at=timezone.now())
+    assert len(repeats.possible(annotator)) == 11

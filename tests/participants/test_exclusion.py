@@ -1,0 +1,186 @@
+"""A part that is ended by hand: at once, once, with a reason, and without a trace in what the chain has counted."""
+
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.db import connections
+from django.test import Client
+
+from prefmh_web.annotate.tasks import settle_parts
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
+from prefmh_web.participants import erasure, exclusion, notes, places
+from prefmh_web.participants.exclusion import Grounds
+from prefmh_web.participants.models import Event, Participation
+from prefmh_web.participants.recruiting import recruitment_of
+from tests.security.world import browser_of
+from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
+from tests.support.recruited import CODES, arrive, pair_of, payments_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_recipe, wait_until_idle
+
+WORDS = "=told me SECRET things"
+GROUNDS = Grounds(Event.Reason.CARELESS, WORDS)
+WITH_CODE = CODES | {"ended": "ENDED1"}
+
+
+def study_of(researcher, **options) -> Campaign:
+    one_judge = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=8)
+    return recruited_campaign(researcher, codes=WITH_CODE, recipe=one_judge, **options)
+
+
+def end(study, *, is_paid: bool = False) -> Event:
+    event = exclusion.exclude(Annotator.objects.order_by("pk")[0], study.owner, GROUNDS, is_paid=is_paid)
+    wait_until_idle()
+    return event
+
+
+def page_of(browser, campaign) -> str:
+    return browser.get(invitation_path(campaign)).content.decode()
+
+
+def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, tmp_path):
+    study = study_of(researcher)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study, times=2)
+    key = pair_of(anna, study)
+    counted = list(Vote.objects.values_list("key", "number", "chosen_side"))
+    end(study)
+    left = Lease.objects.get(key=key)
+    assert left.ended_at is not None
+    # What is on the screen takes no vote any more, and the page says why.
+    answer = anna.post(f"{invitation_path(study)}vote/", {"choice": "left", "lease": str(key)}, follow=True)
+    assert "The researcher has ended your part. Your votes are kept." in answer.content.decode()
+    assert list(Vote.objects.values_list("key", "number", "chosen_side")) == counted
+    # The same question of the same judge, to somebody else.
+    ben = arrive(study, prolific("ben"))
+    asked = Lease.objects.get(key=pair_of(ben, study))
+    assert (asked.comparison_id, asked.judge_id) == (left.comparison_id, left.judge_id)
+    while pair_of(ben, study):
+        vote(ben, study)
+    study.refresh_from_db()
+    assert study.status == Campaign.Status.FINISHED
+    assert_record_is_whole(study)
+    export = export_to(study, tmp_path)
+    assert_replay_passes(export)
+    [event] = table(export, "events.csv")
+    number = str(left.annotator_id)
+    told = (event["annotator"], event["kind"], event["reason"], event["paid"])
+    assert told == (number, "exclusion", "careless", "0")
+    # Neither who did it nor in which words, nor whose part it was.
+    content = everything_in(export)
+    assert "SECRET" not in content
+    assert "anna" not in content
+    assert researcher.username not in table(export, "events.csv")[0].values()
+
+
+@pytest.mark.parametrize(("is_paid", "paid", "code"), [(True, "in full", "ENDED1"), (False, "not", "")])
+def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, code):
+    study = study_of(researcher, places=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    end(study, is_paid=is_paid)
+    settle_parts()
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("ended", code)
+    [row] = payments_of(browser_of(researcher), study)
+    assert (row["outcome"], row["paid"], row["code"], row["bonus"]) == ("ended", paid, code, "")
+    # No spreadsheet runs what somebody has written.
+    assert row["reason"] == f"'{WORDS}"
+    page = page_of(anna, study)
+    assert ("ENDED1" in page) is is_paid
+    assert ("return your place" in page) is not is_paid
+    # A part without pay gives its place back.
+    assert places.held(recruitment_of(study)).count() == is_paid
+
+
+def test_a_part_that_had_ended_keeps_its_outcome_code_and_pay(researcher):
+    study = study_of(researcher, votes_each=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    # Settled by nobody yet: the page was closed before it came.
+    assert end(study).is_paid is None
+    part = Participation.objects.get()
+    assert (part.outcome, part.code, part.pay) == ("completed", "C0MPLETE", "")
+    assert "Your part is complete" in page_of(anna, study)
+    [row] = payments_of(browser_of(researcher), study)
+    assert row["paid"] == "in full"
+
+
+def test_of_two_at_once_one_ends_it(researcher, django_user_model):
+    study = study_of(researcher)
+    vote(arrive(study, prolific("anna")), study)
+    managers = [django_user_model.objects.create_user(name) for name in ("mona", "otto")]
+    annotator, together = Annotator.objects.get(), Barrier(2)
+
+    def press(manager) -> str:
+        together.wait()
+        try:
+            exclusion.exclude(annotator, manager, GROUNDS, is_paid=manager.username == "mona")
+        except NotPossible as reason:
+            return str(reason)
+        finally:
+            connections.close_all()
+        return ""
+
+    with ThreadPoolExecutor(2) as threads:
+        told = list(threads.map(press, managers))
+    event = Event.objects.get()
+    assert sorted(told) == ["", f"The part of person {annotator.pk} has been ended already by {event.by}."]
+    assert Participation.objects.get().pay == ("full" if event.by.username == "mona" else "nothing")
+
+
+def test_whoever_has_left_cannot_be_ended(researcher):
+    study = study_of(researcher)
+    anna = arrive(study, prolific("anna"))
+    anna.post(f"{invitation_path(study)}withdraw/")
+    with pytest.raises(NotPossible, match="has ended already"):
+        end(study)
+    assert not Event.objects.exists()
+    assert Participation.objects.get().outcome == "withdrawn"
+
+
+def test_without_a_platform_it_is_an_event_of_the_record_too(researcher, campaign, tmp_path):
+    browser = Client()
+    browser.post(invitation_path(campaign))
+    vote(browser, campaign)
+    assert "events.csv" not in names_in(export_to(campaign, tmp_path))
+    key = pair_of(browser, campaign)
+    assert end(campaign, is_paid=True).is_paid is None
+    assert browser.post(f"{invitation_path(campaign)}vote/", {"choice": "left", "lease": str(key)}).status_code == 302
+    assert "removed you from this campaign" in page_of(browser, campaign)
+    assert Vote.objects.count() == 1
+    export = export_to(campaign, tmp_path)
+    assert [row["paid"] for row in table(export, "events.csv")] == [""]
+    assert "annotators.csv" not in names_in(export)
+    assert_replay_passes(export)
+
+
+def names_in(path) -> set[str]:
+
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher, campaign):
+    for _ in range(3):
+        Client().post(invitation_path(campaign))
+    end(campaign)
+    link = campaign.invitations.get()
+    browser_of(researcher).post(f"{campaign.get_absolute_url()}invitations/{link.pk}/revoke/", {"withdraw": "on"})
+    assert sorted(Event.objects.values_list("reason", flat=True)) == ["careless", "link", "link"]
+    assert not campaign.annotators.filter(removed_at=None).exists()
+    link.refresh_from_db()
+    assert link.revoked_at
+
+
+def test_what_was_written_goes_with_the_id_and_the_event_stays(researcher, tmp_path):
+    study = study_of(researcher)
+    vote(arrive(study, prolific("anna")), study)
+    notes.add(Annotator.objects.get(), researcher, "SECRET")
+    end(study)
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    erasure.forget(study)
+    assert list(Event.objects.values_list("kind", "text")) == [("note", ""), ("exclusion", "")]
+    assert [row["kind"] for row in table(export_to(study, tmp_path), "events.csv")] == ["note", "exclusion"]

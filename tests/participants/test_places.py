@@ -1,0 +1,208 @@
+"""Places, and the time that is given: taken, held, given back, and never one too many."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+
+from prefmh_web.annotate import presence
+from prefmh_web.annotate.tasks import settle_parts
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.participants import completion, places, recruiting, way
+from prefmh_web.participants.models import Participation
+from tests.participants.test_consent import TEXT, answer, come
+from tests.participants.test_stages import CODES_OF_ALL, come_back, go_on, page_of
+from tests.security.world import browser_of
+from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
+
+GROUPS = {
+    "questions": [
+        {"name": "role", "text": "What are you?", "options": ["student", "other"], "places": {"student": 1}},
+    ]
+}
+
+
+def outcomes() -> list[str]:
+    return list(Participation.objects.order_by("pk").values_list("outcome", flat=True))
+
+
+def later(minutes: int) -> None:
+    """Let time pass for everybody who is in the study."""
+    gone = timedelta(minutes=minutes)
+    for person in Annotator.objects.all():
+        seen = person.online_until and person.online_until - gone
+        Annotator.objects.filter(pk=person.pk).update(joined_at=person.joined_at - gone, online_until=seen)
+    for part in Participation.objects.all():
+        Participation.objects.filter(pk=part.pk).update(seen_at=part.seen_at - gone)
+    for lease in Lease.objects.all():
+        Lease.objects.filter(pk=lease.pk).update(issued_at=lease.issued_at - gone)
+
+
+def test_who_finds_no_place_is_told_so_and_votes_on_nothing(researcher):
+    study = recruited_campaign(researcher, places=1, codes=CODES_OF_ALL)
+    first = arrive(study, prolific("anna"))
+    assert pair_of(first, study)
+    second = arrive(study, prolific("ben"))
+    assert "N0T" in page_of(second, study, "vote/")
+    assert outcomes() == ["", "not-eligible"]
+    # Who holds a place keeps it, and a vote is never refused for it.
+    vote(first, study)
+    assert Vote.objects.count() == 1
+
+
+def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(researcher):
+    study = recruited_campaign(researcher, places=2, votes_each=1, pay={"withdrawn": "nothing"})
+    first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
+    vote(first, study)
+    page_of(first, study, "vote/")
+    page_of(second, study, "vote/")
+    completion.withdraw(Participation.objects.last().annotator, study, erase=False)
+    third = arrive(study, prolific("cleo"))
+    assert pair_of(third, study)
+    fourth = arrive(study, prolific("dora"))
+    page_of(fourth, study, "vote/")
+    assert outcomes() == ["completed", "withdrawn", "", "not-eligible"]
+
+
+def test_places_of_a_group_are_counted_by_themselves(researcher):
+    study = recruited_campaign(researcher, protocol=GROUPS)
+    for number, role in enumerate(("student", "other", "student", "other")):
+        browser = arrive(study, prolific(f"person-{number}"))
+        page_of(browser, study)
+        go_on(browser, study, {"stage": "questions", "answer-role": role})
+    assert outcomes() == ["", "", "not-eligible", ""]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_with_many_at_once_no_place_is_taken_twice(researcher):
+    study = recruited_campaign(researcher, places=3)
+    browsers = [arrive(study, prolific(f"person-{number}")) for number in range(12)]
+
+    def open_page(browser: Client) -> None:
+        page_of(browser, study, "vote/")
+        connections.close_all()
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(open_page, browsers))
+    assert places.held(recruiting.recruitment_of(study)).count() == 3
+    assert sorted(outcomes()) == [""] * 3 + ["not-eligible"] * 9
+
+
+def test_a_refusal_holds_no_place_and_who_changes_their_mind_needs_a_free_one(researcher):
+    study = recruited_campaign(researcher, places=1, consent=TEXT)
+    first = come(study, "anna")
+    answer(first, study, "refuse")
+    second = come(study, "ben")
+    answer(second, study, "agree")
+    assert pair_of(second, study)
+    answer(first, study, "agree")
+    assert "cannot take part" in page_of(first, study, "vote/")
+
+
+def test_who_is_away_for_long_loses_the_place_and_has_it_again_while_one_is_free(researcher):
+    study = recruited_campaign(researcher, places=1, absent_minutes=30, codes=CODES_OF_ALL)
+    first = arrive(study, prolific("anna"))
+    vote(first, study)
+    later(29)
+    settle_parts()
+    assert Participation.objects.get().placed_at
+    later(2)
+    settle_parts()
+    assert Participation.objects.get().placed_at is None
+    assert 'id="question"' in come_back(study)
+    assert Participation.objects.get().placed_at
+    later(31)
+    settle_parts()
+    second = arrive(study, prolific("ben"))
+    assert pair_of(second, study)
+    assert "N0THING" in come_back(study)
+    assert outcomes() == ["nothing-left", ""]
+
+
+def test_an_open_page_is_no_absence(researcher):
+    study = recruited_campaign(researcher, places=1, absent_minutes=30)
+    pair_of(arrive(study, prolific("anna")), study)
+    later(31)
+    Annotator.objects.update(online_until=timezone.now() + timedelta(seconds=60))
+    settle_parts()
+    assert Participation.objects.get().placed_at
+
+
+def test_the_part_ends_before_the_time_of_the_platform_and_the_open_pair_may_be_answered(researcher):
+    study = recruited_campaign(researcher, most_minutes=20, codes=CODES_OF_ALL)
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study)
+    key = pair_of(browser, study)
+    later(17)
+    assert pair_of(browser, study) == key
+    later(1)
+    # Its time is over, and the pair stays on the screen.
+    assert pair_of(browser, study) == key
+    vote(browser, study)
+    assert "LATE" in page_of(browser, study, "vote/")
+    assert Vote.objects.count() == 2
+    assert outcomes() == ["time-over"]
+
+
+def test_time_runs_out_for_those_who_have_gone_too_and_nothing_is_paid_for_nothing(researcher):
+    study = recruited_campaign(researcher, most_minutes=20, protocol=GROUPS)
+    arrive(study, prolific("anna"))
+    browser = arrive(study, prolific("ben"))
+    page_of(browser, study)
+    go_on(browser, study, {"stage": "questions", "answer-role": "other"})
+    vote(browser, study)
+    later(18)
+    Lease.objects.filter(ended_at=None).update(ended_at=timezone.now(), ending="expired")
+    settle_parts()
+    paid = {row["external_id"]: (row["outcome"], row["paid"]) for row in payments_of(browser_of(researcher), study)}
+    assert paid == {"anna": ("time-over", "not"), "ben": ("time-over", "in part")}
+    assert "time for your part is over" in come_back(study)
+
+
+def test_who_gave_nothing_and_finds_the_place_taken_is_not_paid(researcher):
+    study = recruited_campaign(researcher, places=1, absent_minutes=30, codes=CODES_OF_ALL)
+    pair_of(arrive(study, prolific("anna")), study)
+    later(31)
+    settle_parts()
+    assert pair_of(arrive(study, prolific("ben")), study)
+    assert "N0T" in come_back(study)
+    paid = {row["external_id"]: row["paid"] for row in payments_of(browser_of(researcher), study)}
+    assert paid == {"anna": "not", "ben": ""}
+
+
+def test_who_votes_on_nothing_until_the_time_is_over_gives_the_place_back(researcher):
+    study = recruited_campaign(researcher, places=1, most_minutes=20)
+    pair_of(arrive(study, prolific("anna")), study)
+    Lease.objects.update(ended_at=timezone.now(), ending="expired")
+    later(18)
+    settle_parts()
+    assert outcomes() == ["time-over"]
+    assert pair_of(arrive(study, prolific("ben")), study)
+
+
+def test_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):
+    """Somebody has waited on one page for long; only now their socket closes."""
+    study = recruited_campaign(researcher, places=1, absent_minutes=30)
+    pair_of(arrive(study, prolific("anna")), study)
+    later(31)
+    annotator = Annotator.objects.get()
+    presence.set_present(annotator, False)
+    way.leave(annotator)
+    settle_parts()
+    assert Participation.objects.get().placed_at
+
+
+def test_who_refuses_a_text_that_came_later_has_withdrawn_and_votes_no_more(researcher):
+    study = recruited_campaign(researcher, places=1)
+    browser = arrive(study, prolific("anna"))
+    assert pair_of(browser, study)
+    recruiting.set_up(study, {"consent": TEXT}, ())
+    answer(browser, study, "refuse")
+    assert outcomes() == ["withdrawn"]
+    assert not Lease.objects.filter(ended_at=None).exists()
+    answer(browser, study, "agree")
+    assert outcomes() == ["withdrawn"]
+    assert places.held(recruiting.recruitment_of(study)).count() == 0

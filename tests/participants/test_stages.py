@@ -1,0 +1,207 @@
+"""The stages before the votes and after them: questions, instructions, the check that they were understood."""
+
+import pytest
+from django.test import Client
+
+from prefmh_web.annotate.tasks import settle_parts
+from prefmh_web.campaigns.models import Lease
+from prefmh_web.participants.models import Answer, Participation, Stage
+from prefmh_web.participants.protocol import Protocol
+from prefmh_web.participants.stages import ORDER, STAGES
+from tests.participants.test_consent import TEXT, answer, come
+from tests.support.record import everything_in, export_to
+from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path
+
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+WHOLE = {
+    "questions": [
+        {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]},
+        {"name": "age", "text": "How old are you?", "kind": "number", "eligible_from": 18, "eligible_to": 65},
+        {"name": "mood", "text": "How are you?", "kind": "scale", "least": 1, "most": 3, "options": ["bad", "good"]},
+        {"name": "comment", "text": "Anything else?", "kind": "text", "is_required": False, "is_last": True},
+    ],
+    "instructions": f"Read *both*. ![a pair]({PICTURE})",
+    "comprehension": [{"text": "What do you read?", "options": ["one", "both"], "right": "both"}],
+    "tries": 2,
+    "debriefing": "It was about **taste**.",
+}
+ABOUT = {"stage": "questions", "answer-role": "student", "answer-age": "30", "answer-mood": "2"}
+READ = {"stage": "instructions"}
+UNDERSTOOD = {"stage": "comprehension", "answer-check_0": "both", "answer-try": "0"}
+CODES_OF_ALL = CODES | {
+    "not-eligible": "N0T",
+    "not-understood": "UNCLEAR",
+    "time-over": "LATE",
+    "checks-failed": "CHECKS",
+}
+
+
+@pytest.fixture
+def study(researcher):
+    return recruited_campaign(researcher, votes_each=2, protocol=WHOLE, codes=CODES_OF_ALL)
+
+
+def stage_path(campaign) -> str:
+    return f"{invitation_path(campaign)}stage/"
+
+
+def page_of(browser, campaign, path: str = "stage/") -> str:
+    return browser.get(f"{invitation_path(campaign)}{path}", follow=True).content.decode()
+
+
+def go_on(browser, campaign, *pages: dict[str, str]) -> str:
+    """Send the pages of one stage after another, and return what is seen then."""
+    for fields in pages:
+        shown = browser.post(stage_path(campaign), fields, follow=True).content.decode()
+    return shown
+
+
+def test_every_stage_is_passed_in_turn_up_to_the_code(study):
+    browser = arrive(study, prolific("anna"))
+    assert "What are you?" in page_of(browser, study, "vote/")
+    page = go_on(browser, study, ABOUT)
+    assert "<em>both</em>" in page
+    assert f'src="{PICTURE}"' in page
+    assert "What do you read?" in go_on(browser, study, READ)
+    assert 'id="question"' in go_on(browser, study, UNDERSTOOD)
+    vote(browser, study, times=2)
+    page = page_of(browser, study, "vote/")
+    assert "A few last questions" in page
+    assert CODES["completed"] not in page
+    assert "Anything else?" in page_of(browser, study)
+    page = go_on(browser, study, {"stage": "last-questions", "answer-comment": "No, thanks"})
+    assert "C0MPLETE" in page
+    assert "<strong>taste</strong>" in page
+    part = Participation.objects.get()
+    assert (part.stage, part.outcome, part.code) == ("end", "completed", "C0MPLETE")
+    assert dict(part.answers.values_list("name", "answer")) == {
+        "role": "student", "age": "30", "mood": "2", "comment": "No, thanks"
+    }  # fmt: skip
+    # And it stays so for whoever comes back, on whatever device.
+    assert "C0MPLETE" in come_back(study)
+
+
+def come_back(campaign, person: str = "anna") -> str:
+    """Come again on another device, and return what is seen."""
+    browser = Client()
+    browser.get(invitation_path(campaign), prolific(person))
+    return browser.post(invitation_path(campaign), follow=True).content.decode()
+
+
+def test_nobody_votes_before_the_stages_are_passed(study):
+    browser = arrive(study, prolific("anna"))
+    browser.post(f"{invitation_path(study)}vote/", {"choice": "continue"})
+    assert not Lease.objects.exists()
+    go_on(browser, study, UNDERSTOOD, READ, {"stage": "votes"}, {"stage": "end"}, {"stage": "nonsense"}, {})
+    assert Participation.objects.get().stage == "questions"
+    assert "What are you?" in page_of(browser, study, "vote/")
+    assert not Lease.objects.exists()
+
+
+def test_who_comes_back_on_another_device_goes_on_where_they_stopped(study):
+    browser = arrive(study, prolific("anna"))
+    go_on(browser, study, ABOUT, READ)
+    phone = arrive(study, prolific("anna", session="s2"))
+    assert "What do you read?" in page_of(phone, study, "vote/")
+    assert 'id="question"' in go_on(phone, study, UNDERSTOOD)
+    assert pair_of(browser, study) == pair_of(phone, study)
+    # A page that was sent before is no step back, and its answers change nothing.
+    go_on(browser, study, ABOUT | {"answer-role": "other"})
+    assert Participation.objects.get().stage == "votes"
+    assert Answer.objects.get(name="role").answer == "student"
+
+
+@pytest.mark.parametrize("fields", [{"answer-role": "other"}, {"answer-age": "17"}, {"answer-age": "66"}])
+def test_who_is_not_eligible_cannot_take_part_and_no_second_answer_helps(study, fields):
+    browser = arrive(study, prolific("anna"))
+    assert "N0T" in go_on(browser, study, ABOUT | fields)
+    assert "N0T" in go_on(browser, study, ABOUT)
+    assert "N0T" in come_back(study)
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("not-eligible", "N0T")
+    assert not Lease.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"answer-role": value} for value in ("", "teacher", "student\0")),
+        *({"answer-age": value} for value in ("", "old", "1e9", "9" * 400)),
+        *({"answer-mood": value} for value in ("0", "4")),
+    ],
+)
+def test_what_is_missing_or_no_answer_is_asked_again_and_nothing_is_stored(study, fields):
+    browser = arrive(study, prolific("anna"))
+    page = go_on(browser, study, ABOUT | fields)
+    assert "missing or cannot be read" in page
+    assert 'class="errorlist"' in page
+    assert not Answer.objects.exists()
+    assert Participation.objects.get().stage == "questions"
+
+
+def test_the_instructions_may_be_misunderstood_so_often_and_no_more(study):
+    browser = arrive(study, prolific("anna"))
+    go_on(browser, study, ABOUT, READ)
+    wrong = UNDERSTOOD | {"answer-check_0": "one"}
+    assert "You may try once more" in go_on(browser, study, wrong)
+    # No answer at all is no try, nor is the same page once more: loaded again, or a second click.
+    go_on(browser, study, UNDERSTOOD | {"answer-check_0": ""})
+    assert "You may try once more" in go_on(browser, study, wrong)
+    # Nobody can guess on with it either.
+    assert "You may try once more" in go_on(browser, study, UNDERSTOOD)
+    assert Participation.objects.get().tries == 1
+    assert "UNCLEAR" in go_on(browser, study, wrong | {"answer-try": "1"})
+    assert "UNCLEAR" in go_on(browser, study, UNDERSTOOD)
+    assert Participation.objects.get().outcome == "not-understood"
+    assert not Lease.objects.exists()
+
+
+def test_consent_comes_first_and_a_refusal_sees_no_stage(researcher):
+    study = recruited_campaign(researcher, protocol=WHOLE, consent=TEXT)
+    browser = come(study)
+    assert browser.get(stage_path(study)).url == invitation_path(study)
+    answer(browser, study, "refuse")
+    assert Participation.objects.get().stage == "arrival"
+    assert browser.get(stage_path(study)).url == invitation_path(study)
+    answer(browser, study, "agree")
+    assert "What are you?" in page_of(browser, study)
+
+
+def test_last_questions_that_nobody_answered_keep_nobody_from_their_pay(study):
+    browser = arrive(study, prolific("anna"))
+    go_on(browser, study, ABOUT, READ, UNDERSTOOD)
+    vote(browser, study, times=2)
+    settle_parts()
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("completed", "C0MPLETE")
+    assert "A few last questions" in come_back(study)
+
+
+def test_names_of_the_page_itself_may_be_names_of_questions(researcher):
+    names = ("stage", "csrfmiddlewaretoken", "try")
+    questions = [{"name": name, "text": f"{name}?", "kind": "text"} for name in names]
+    study = recruited_campaign(researcher, protocol={"questions": questions})
+    browser = arrive(study, prolific("anna"))
+    page_of(browser, study)
+    go_on(browser, study, {"stage": "questions"} | {f"answer-{name}": "x" for name in names})
+    assert Participation.objects.get().stage == "votes"
+    assert Answer.objects.count() == 3
+
+
+def test_answers_are_no_part_of_the_export(study, tmp_path):
+    browser = arrive(study, prolific("anna"))
+    go_on(browser, study, ABOUT, READ, UNDERSTOOD)
+    vote(browser, study, times=2)
+    go_on(browser, study, {"stage": "last-questions", "answer-comment": "My secret"})
+    told = everything_in(export_to(study, tmp_path))
+    assert "My secret" not in told
+    assert "student" not in told
+
+
+def test_each_stage_of_the_order_is_a_page_or_the_votes_or_an_end():
+    pages = {stage.name for stage in STAGES}
+    assert set(ORDER) - pages == {Stage.ARRIVAL, Stage.VOTES, Stage.END}
+    assert [stage.name for stage in STAGES] == [stage for stage in ORDER if stage in pages]
+    nothing = Protocol()
+    assert not any(stage.is_asked(nothing) for stage in STAGES)

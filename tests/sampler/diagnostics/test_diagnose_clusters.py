@@ -1,0 +1,86 @@
+"""Intervals of the report allow for votes that are alike: on the same prompt, or in the same chain."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sampler import Record
+from tests.sampler.diagnostics.test_diagnose import SCORE, SCORES, report, texts_of
+from tests.support.leaning import CATALOG, WORDS, Voters, exported
+
+
+def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
+    """Return an export of two objects; along each chain the log-odds have an effect of their own, of sd `effect`."""
+    judges = [{"question": "Which?", "budget": votes, "order": "random", "source": {"kind": "people"}}]
+    recipe = {"space": CATALOG, "judges": judges, "chains": clusters, "steps": 1, "seed": 0}
+    states = [
+        {"state": str(at), "weight": "1.0", "neighbours": "", "content": WORDS[at], "code": ""} for at in range(2)
+    ]
+    record = Record(recipe, states, [], [], [])
+    chances = 1 / (1 + np.exp(-(difference + effect * rng.normal(size=clusters))))
+    first_won, first_left = rng.random((clusters, votes)) < chances[:, None], rng.random((clusters, votes)) < 0.5
+    for chain in range(clusters):
+        record.steps.append({"chain": str(chain), "step": "1", "current": "0", "proposal": "1", "verdict": ""})
+        for won, left in zip(first_won[chain].tolist(), first_left[chain].tolist(), strict=True):
+            record.votes.append(
+                {
+                    "chain": str(chain), "step": "1", "number": "", "judge": "0", "annotator": "",
+                    "chosen_side": "left" if won == left else "right", "for_proposal": str(int(not won)),
+                }
+            )  # fmt: skip
+    return record
+
+
+def population_difference(effect=1.0, difference=0.5):
+    """Return the log-odds of a vote in a chain that is drawn anew, by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    chance = (weights / (1 + np.exp(-(difference + effect * nodes)))).sum() / weights.sum()
+    return math.log(chance / (1 - chance))
+
+
+def test_intervals_of_the_report_cover_differences_between_objects():
+    rng, truth, covered = np.random.default_rng(10), population_difference(), 0
+    for _ in range(400):
+        lines = report(votes_with_effects(rng, clusters=40), resamples=100)
+        (low, high) = next((found[2], found[3]) for found in map(SCORE.match, lines) if found and found[4] == WORDS[0])
+        # Two scores with mean 0: each is half of their difference. The report rounds to two places.
+        covered += float(low) - 0.005 <= truth / 2 <= float(high) + 0.005
+    assert 0.91 <= covered / 400 <= 0.98
+
+
+def test_the_report_says_which_clusters_and_how_many():
+    lines = report(votes_with_effects(np.random.default_rng(11), clusters=40), resamples=50)
+    assert any(line.endswith("with 95 % intervals (40 clusters: chains)") for line in lines)
+
+
+def test_below_fifteen_clusters_no_interval_is_given():
+    lines = report(votes_with_effects(np.random.default_rng(12), clusters=14), resamples=50)
+    assert "one from 14 clusters (chains) is not to be trusted" in "\n".join(lines)
+    shown = [found for found in map(SCORE.match, lines) if found]
+    assert len(shown) == 2
+    assert not any(found[2] for found in shown)
+    assert not any("95 % interval" in line for line in lines if line.startswith("Lean"))
+
+
+def test_prompts_are_the_clusters_where_there_are_prompts():
+    record = texts_of([Voters(lambda text: 0.0)], chains=20, steps=10, seed=13)
+    lean = {
+        cluster: next(line for line in report(record, cluster=cluster, resamples=50) if line.startswith("Lean"))
+        for cluster in (None, "prompt", "chain", "annotator")
+    }
+    assert lean[None] == lean["prompt"]
+    assert "one from 3 clusters (prompts) is not to be trusted" in lean["prompt"]
+    assert "95 % interval" in lean["chain"]
+    assert "clusters: chains)" in lean["chain"]
+    assert "clusters (annotators)" in lean["annotator"]
+
+
+def test_a_cluster_that_is_not_there_is_refused():
+    record = exported([Voters(SCORES)], chains=2, steps=5)
+    with pytest.raises(ValueError, match="cluster cannot be prompt"):
+        report(record, cluster="prompt")
+    with pytest.raises(ValueError, match="cluster must be one of prompt, chain, step, annotator, not 'vote'"):
+        report(record, cluster="vote")
