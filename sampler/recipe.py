@@ -304,8 +304,6 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
 def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
     if most <= recipe.chains:
         yield f"must be more than the {recipe.chains} chains of the start; leave it out for a fixed number of chains"
-    if recipe.warm_up is not None:
-        yield "does not go with a warm-up, which waits for all chains; leave it out, or choose a fixed number of moves"
     if any(judge.source.kind != "people" for judge in recipe.judges):
         yield "does not go with models that judge: chains open when a person would wait; leave it out"
     if isinstance(recipe.space, ServedTextsRecipe | ServedImagesRecipe):

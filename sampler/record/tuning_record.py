@@ -86,7 +86,7 @@ class TuningDifference(Difference):
 
 
 def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
-    """Return tuning.json for the decided steps of a warm-up, of all chains.
+    """Return tuning.json for the decided steps of a warm-up, of the chains that the campaign started with.
 
     Raises:
         ValueError: the recipe has no warm-up, or an object cannot be measured.
@@ -117,7 +117,9 @@ def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
 
 
 def learned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any] | None:
-    """Return surrogates.json for the decided steps of a warm-up, of all chains; None where no score is asked for."""
+    """Return surrogates.json for the decided steps of a warm-up, of the chains that the campaign started with; None
+    where no score is asked for.
+    """
     if recipe.warm_up is None or recipe.warm_up.learned is None:
         return None
     votes = [
@@ -213,7 +215,7 @@ def chosen_in(
         if not isinstance(tuning["ended_at"], str) or not tuning["ended_at"]:
             raise ValueError(f"ended_at in {schema.TUNING} must be a time")
         return _compared(tuning, ended_early(recipe, tuning["ended_at"]), surrogates, None)
-    warm = _warm_up_steps(recipe.warm_up, states, steps)
+    warm = _warm_up_steps(recipe, recipe.warm_up, states, steps)
     if missing := recipe.chains * recipe.warm_up.steps - len(warm):
         expected = f"none: {missing} steps are not decided"
         return None, [TuningDifference(0, 0, "the choice", str(tuning["length"]), expected)]
@@ -237,12 +239,12 @@ def _compared(
     return read_chosen(expected_tuning, followed), differences
 
 
-def _warm_up_steps(warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]) -> list[WarmUpStep]:
+def _warm_up_steps(recipe: Recipe, warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]) -> list[WarmUpStep]:
     held = {row["state"]: (row["content"], row.get("code", "")) for row in states}
     found: dict[StepKey, WarmUpStep] = {}
     for row in steps:
         chain, step = step_key(row)
-        if not row["verdict"] or step > warm_up.steps:
+        if not row["verdict"] or step > warm_up.steps or chain >= recipe.chains:
             continue
         accepted = row["verdict"] == Verdict.ACCEPT.value
         votes, votes_for = (sum(map(int, row[column].split())) for column in ("votes_cast", "votes_for"))

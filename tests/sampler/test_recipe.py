@@ -252,14 +252,10 @@ def test_chains_that_open_later_are_between_a_least_and_a_most():
     assert "most_chains" not in fixed.model_dump(mode="json")
 
 
-WARM_UP = {"steps": 20, "grid": [1, 4], "properties": ["words"], "settling": 5}
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
         ({}, "must be more than the 4 chains of the start"),
-        ({"kernel": {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 4, "warm_up": WARM_UP}}, "a warm-up"),
         ({"judges": [{"question": "Which?", "budget": 2, "source": {"kind": "model", "endpoint": "m"}}]}, "judge"),
         ({"space": {"kind": "model-texts", "model": "m", "prompts": ["Once"], "limit": 12}}, "a model makes"),
     ],

@@ -1,9 +1,10 @@
 """How far a campaign walks between two pairs, chosen once at the end of its warm-up. The one door to that choice.
 
-    choose_length    once every chain has decided its last step of the warm-up
+    choose_length    once every chain of the start has decided its last step of the warm-up
     end_warm_up      by the researcher, when a chain has waited for longer than the recipe's patience
     over             campaigns whose warm-up is over
 
+Chains that open later run a warm-up, too, and wait at its end for the choice. They have no part in it.
 No chain opens a step after the warm-up before this is chosen (`Chain.waits_for_others`). The choice is a function of
 decided steps, which never change, so it does not matter who makes it, or how often; it is stored by a guarded update.
 """
@@ -20,21 +21,23 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison
+from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison
 from prefmh_web.campaigns.monitoring.walks import late_chains
 from prefmh_web.transport import nudges
 from sampler import schema
 
 
 def over() -> QuerySet[Campaign]:
-    """Running campaigns of which all chains wait at the end of the warm-up."""
-    before_its_end = Chain.objects.filter(campaign=OuterRef("pk"), step__lt=OuterRef("warm_up"))
+    """Running campaigns of which all chains of the start wait at the end of the warm-up."""
+    before_its_end = Chain.objects.filter(OF_THE_START, campaign=OuterRef("pk"), step__lt=OuterRef("warm_up"))
     warming_up = Campaign.objects.filter(status=Campaign.Status.RUNNING, warm_up__gt=0, walk_length__isnull=True)
     return warming_up.filter(~Exists(before_its_end))
 
 
 def choose_length(campaign_id: int) -> None:
-    """Choose how far the steps after the warm-up walk; nothing happens before every chain has decided its last one."""
+    """Choose how far the steps after the warm-up walk; nothing happens before every chain of the start has decided its
+    last one.
+    """
     campaign = over().filter(pk=campaign_id).first()
     if campaign is not None:
         steps, recipe = list(_warm_up_steps(campaign)), campaign.parsed_recipe
@@ -69,10 +72,11 @@ def _store(campaign: Campaign, tuning: dict[str, Any], surrogates: dict[str, Any
 
 
 def _warm_up_steps(campaign: Campaign) -> Iterator[sampler.WarmUpStep]:
-    """Yield the steps of a warm-up in which every chain has decided its last one."""
+    """Yield the steps of a warm-up in which every chain of the start has decided its last one."""
     counted = Q(votes__number__isnull=False)
     for_proposal = counted & Q(votes__chosen_side=F("votes__proposal_side"))
-    found = Comparison.objects.filter(chain__campaign=campaign, step__lte=campaign.warm_up)
+    first = campaign.chains.filter(OF_THE_START)
+    found = Comparison.objects.filter(chain__in=first, step__lte=campaign.warm_up)
     found = found.annotate(cast=Count("votes", filter=counted), won=Count("votes", filter=for_proposal))
     columns = (
         "chain__place", "step", "cast", "won", "verdict",

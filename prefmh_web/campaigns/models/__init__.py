@@ -10,12 +10,13 @@ never happen stands as a constraint here.
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
-from prefmh_web.campaigns.models.openings import ChainOpening
+from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
 
 __all__ = [
+    "OF_THE_START",
     "Annotator",
     "Campaign",
     "Catalog",

@@ -7,6 +7,9 @@ from prefmh_web.campaigns.models.campaign import Campaign
 from prefmh_web.campaigns.models.people import Annotator
 from prefmh_web.campaigns.models.steps import Chain
 
+# Chains that a campaign started with.
+OF_THE_START = Q(opening__isnull=True)
+
 
 class ChainOpening(models.Model):
     """Why a chain opened after the start: for this person, who would have waited. Without a chain, it is still to be

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison
+from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison
 
 # Of fewer votes, the share that is won says little.
 _FEWEST_VOTES = 50
@@ -106,6 +106,8 @@ def walks_of(campaign: Campaign, chains: Sequence[Chain]) -> WalkStanding | None
     kernel: Any = recipe.kernel
     if kernel.kind != "walk":
         return None
+    # Chains that open later have no part in what the warm-up finds.
+    chains = [chain for chain in chains if chain.place < recipe.chains]
     behind = [chain for chain in chains if chain.step < campaign.warm_up]
     own = kernel.length[0].length
     length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
@@ -141,9 +143,10 @@ def late_chains(campaign: Campaign) -> QuerySet[Chain]:
 
 def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
     decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__gte=since)
-    behind = campaign.chains.filter(step__lt=campaign.warm_up)
+    first = campaign.chains.filter(OF_THE_START)
+    behind = first.filter(step__lt=campaign.warm_up)
     # Should the choice itself fail, all of them are late.
-    return (behind if behind.exists() else campaign.chains.all()).filter(~Exists(decided)).order_by("place")
+    return (behind if behind.exists() else first).filter(~Exists(decided)).order_by("place")
 
 
 def _tried(trials: Sequence[dict[str, Any]], length: int | None) -> list[TriedLength]:

@@ -55,13 +55,15 @@ class Snapshot:
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         tuning, surrogates = Campaign.objects.values_list("tuning", "surrogates").get(pk=campaign.pk)
         # A choice that came after the steps were counted is no part of the record; one that no step led to is.
-        is_made = tuning and ("ended_at" in tuning or all(step >= campaign.warm_up for step in steps.values()))
+        recipe = campaign.parsed_recipe
+        first = [step for place, step in steps.items() if place < recipe.chains]
+        is_made = tuning and ("ended_at" in tuning or min(first, default=0) >= campaign.warm_up)
         last_opened = dict(steps)
         for place, step, _ in opened:
             last_opened[place] = max(step, last_opened[place])
         return cls(
             campaign=campaign,
-            recipe=campaign.parsed_recipe,
+            recipe=recipe,
             steps=steps,
             open_votes={(place, step): cast or 0 for place, step, cast in opened},
             last_opened=last_opened,

@@ -201,3 +201,32 @@ def test_scores_learned_in_the_warm_up_pull_what_comes_after_it(researcher, idle
     pulled = [row for row in record.steps if row["part"] in ("1", "2") and int(row["step"]) > 30]
     assert len(pulled) > 20
     assert any(row["tilt_current"] != row["tilt_proposal"] for row in pulled)
+
+
+def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(researcher, idle_tasks, tmp_path):
+    campaign = warming_campaign(researcher, chains=2, most_chains=5)
+    people = Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(5))
+    # Each holds a pair, so for the last three a chain opens.
+    first, other, *late = [leases.take(person) for person in people]
+    assert sorted(lease.comparison.chain.place for lease in late) == [2, 3, 4]
+    for lease, person in zip(late, people[2:], strict=True):
+        leases.answer(lease.key, person, Side.LEFT, 0)
+    for lease, person in zip((first, other), people, strict=False):
+        leases.skip(lease.key, person)
+    idle_tasks()
+    for place in (2, 3):
+        decide(campaign, only=place)
+    assert steps_of(campaign)[2:4] == [W, W]
+    assert not Comparison.objects.filter(chain__place__gte=2, step__gt=W).exists()
+    assert reread(campaign).walk_length is None
+    # The last one has a step of the warm-up left when the choice is made.
+    for place in (0, 1):
+        decide(campaign, only=place)
+    campaign = reread(campaign)
+    assert campaign.walk_length is not None
+    assert steps_of(campaign)[4] < W
+    assert sum(trial["steps"] for trial in campaign.tuning["trials"]) == 2 * W
+    vote_until_finished(campaign, people, {0: float}, np.random.default_rng(2))
+    assert steps_of(reread(campaign)) == [12] * 5
+    assert_record_is_whole(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
