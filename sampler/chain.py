@@ -158,13 +158,18 @@ def begin(plan: Plan[State], chain: int) -> Position[State]:
     return Position(chain, 0, plan.space.start(stream(plan.seed, chain, 0, Purpose.START), chain))
 
 
-def begin_many(plan: Plan[State], chains: int) -> list[Position[State]]:
-    """Return what `begin` returns for chains 0 to `chains` - 1, by one call of a space that can draw many at once."""
+def begin_many(plan: Plan[State], chains: int, first: int = 0) -> list[Position[State]]:
+    """Return what `begin` returns for so many chains, by one call of a space that can draw many at once.
+
+    Args:
+        first: the number of the first of them.
+    """
+    places = range(first, first + chains)
     batch: Callable[..., list[State]] | None = getattr(plan.space, "start_batch", None)
     if batch is None:
-        return [begin(plan, chain) for chain in range(chains)]
-    states = batch([stream(plan.seed, chain, 0, Purpose.START) for chain in range(chains)], range(chains))
-    return [Position(chain, 0, state) for chain, state in enumerate(states)]
+        return [begin(plan, chain) for chain in places]
+    states = batch([stream(plan.seed, chain, 0, Purpose.START) for chain in places], places)
+    return [Position(chain, 0, state) for chain, state in zip(places, states, strict=True)]
 
 
 def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:

@@ -30,7 +30,7 @@ from sampler.kernels.surrogates import Surrogate, features_of, has_features
 from sampler.objects.properties import property_names
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.targets import target_law
-from sampler.spaces import Generated, ServedImagesRecipe, SpaceRecipe
+from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
@@ -306,8 +306,6 @@ def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
         yield f"must be more than the {recipe.chains} chains of the start; leave it out for a fixed number of chains"
     if any(judge.source.kind != "people" for judge in recipe.judges):
         yield "does not go with models that judge: chains open when a person would wait; leave it out"
-    if isinstance(recipe.space, ServedTextsRecipe | ServedImagesRecipe):
-        yield "does not go with objects that a model makes: it would have to make each new start; leave it out"
 
 
 def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]:

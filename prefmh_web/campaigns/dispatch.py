@@ -75,9 +75,10 @@ def propose(chain: Chain) -> None:
         _hint("prefmh_web.campaigns.tasks.propose", chain.pk)
 
 
-def open_chains(campaign_id: int) -> None:
+def open_chains(campaign: Campaign) -> None:
     """Hint that chains are to be opened for people who wait."""
-    _hint("prefmh_web.campaigns.tasks.open_chains", campaign_id)
+    queue = _QUEUES.get(started_campaign(campaign).backend)
+    _hint("prefmh_web.campaigns.tasks.open_chains", campaign.pk, queue=queue)
 
 
 def choose_length(campaign: Campaign) -> None:

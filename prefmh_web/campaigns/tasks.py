@@ -76,8 +76,8 @@ def sweep() -> None:
     """
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
-    for campaign_id in set(openings.wanted().values_list("campaign", flat=True)):
-        dispatch.open_chains(campaign_id)
+    for campaign in Campaign.objects.filter(pk__in=openings.wanted().values("campaign")):
+        dispatch.open_chains(campaign)
     for campaign in warm_up.over():
         dispatch.choose_length(campaign)
     for comparison_id, judge_id in turns.waiting():

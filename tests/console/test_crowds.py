@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
 from tests.console.test_pages import signed_in as signed_in
 from tests.support.stack import make_campaign, make_recipe
@@ -51,6 +52,24 @@ def test_the_number_is_kept_and_shown_and_can_be_taken_away(signed_in, researche
     )
     campaign.refresh_from_db()
     assert "most_chains" not in campaign.recipe
+
+
+def test_a_new_campaign_opens_chains_for_whoever_would_wait(signed_in):
+    page = signed_in.get(reverse("console:create")).content.decode()
+    assert 'name="most_chains" value="100"' in page
+    assert "<td>60</td><td>61</td>" in page
+    signed_in.post(reverse("console:create"), form(most_chains="100"))
+    assert Campaign.objects.get().recipe["most_chains"] == 100
+
+
+def test_the_number_that_nobody_has_typed_does_not_stand_in_the_way(signed_in, researcher):
+    Endpoint.objects.create(owner=researcher, name="tiny", base_url="http://127.0.0.1:9/v1", model="tiny")
+    by_model = {"questions-0-source": "tiny", "questions-0-temperature": "1"}
+    for changes in ({"chains": "100"}, by_model):
+        signed_in.post(reverse("console:create"), form(most_chains="100", **changes))
+        assert "most_chains" not in Campaign.objects.latest("pk").recipe
+    page = signed_in.post(reverse("console:create"), form(most_chains="99", **by_model)).content.decode()
+    assert "does not go with models that judge" in page
 
 
 def test_a_wrong_number_is_refused_beside_its_field(signed_in):

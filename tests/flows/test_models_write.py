@@ -5,8 +5,9 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Campaign, Chain, PrefetchedProposal, State, Turn
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State, Turn
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
@@ -125,6 +126,32 @@ def test_while_people_vote_both_next_proposals_are_written(researcher, endpoint,
     opened = chain.comparisons.get(step=comparison.step + 1)
     assert chain.prefetched >= 1
     assert opened.proposal.code == draft.code or opened.is_identity
+
+
+def test_chains_open_for_people_who_would_wait_from_starts_that_the_model_writes(
+    researcher, endpoint, idle_tasks, tmp_path, settings
+):
+    judges = [{"question": "Which is better?", "budget": 1}]
+    campaign = make(researcher, judges=judges, chains=1, most_chains=4, steps=3)
+    lifecycle.start(campaign)
+    idle_tasks()
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    # While the model cannot be asked, nothing is lost: the sweep tries again.
+    settings.ENDPOINT_ALLOWED_HOSTS = []
+    assert [bool(leases.take(person)) for person in people] == [True, False, False]
+    idle_tasks()
+    assert campaign.chains.count() == 1
+    assert campaign.openings.filter(chain=None).count() == 2
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    tasks.sweep()
+    idle_tasks()
+    held = [leases.take(person) for person in people]
+    assert [lease.comparison.chain.place for lease in held] == [0, 1, 2]
+    for lease, person in zip(held, people, strict=True):
+        leases.answer(lease.key, person, Side.LEFT, 0)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert [row["reason"] for row in table(path, "chains.csv")] == ["start", "wait", "wait"]
 
 
 def test_a_model_that_is_down_leaves_the_chain_waiting_with_the_reason(researcher, endpoint, idle_tasks, llama_url):

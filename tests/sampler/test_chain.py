@@ -184,6 +184,9 @@ def test_many_chains_at_once_are_the_chains_one_by_one(space, kernel):
     assert [(each.chain, each.step) for each in starts] == [(chain, 0) for chain in range(5)]
     for chain, found in enumerate(starts):
         assert same(many.space, found.state, begin(many, chain).state)
+    # Nor need they begin with the first one.
+    for late in begin_many(many, 2, first=3):
+        assert same(many.space, late.state, starts[late.chain].state)
     # Chains need not be at the same step.
     positions = [Position(each.chain, step, each.state) for step, each in enumerate(starts)]
     for position, found in zip(positions, ask_many(many, positions), strict=True):

@@ -257,7 +257,6 @@ def test_chains_that_open_later_are_between_a_least_and_a_most():
     [
         ({}, "must be more than the 4 chains of the start"),
         ({"judges": [{"question": "Which?", "budget": 2, "source": {"kind": "model", "endpoint": "m"}}]}, "judge"),
-        ({"space": {"kind": "model-texts", "model": "m", "prompts": ["Once"], "limit": 12}}, "a model makes"),
     ],
 )
 def test_what_chains_that_open_later_do_not_go_with_names_the_field(changes, problem):

@@ -44,7 +44,7 @@ def open_for(annotator: Annotator) -> None:
     place = campaign.chains.count()
     start = cheap.start(campaign, place)
     if start is None:
-        dispatch.open_chains(campaign.pk)
+        dispatch.open_chains(campaign)
     else:
         _open(opening, place, start)
 
@@ -65,7 +65,7 @@ def fulfil(opening: ChainOpening, place: int, start: State) -> bool:
     """Open a chain whose start is drawn, unless another process has done so.
 
     Returns:
-        False if the chain of this number is there already: then the start of the next one is to be drawn.
+        False if the chain of this number is there already: then the starts of the next ones are to be drawn.
     """
     with transaction.atomic():
         is_running = _locked_status(opening.campaign) == Campaign.Status.RUNNING

@@ -11,6 +11,8 @@ from prefmh_web.console.forms.spaces import offered_forms
 from prefmh_web.settings.languages import SOURCE
 
 _SEEDS = 2**53
+# So that nobody waits in a crowd of a hundred; what counts is how many open.
+USUAL_MOST_CHAINS = 100
 
 
 class CampaignForm(forms.Form):
@@ -38,14 +40,16 @@ class CampaignForm(forms.Form):
         "yet say so.",
     )
     chains = forms.IntegerField(
-        min_value=1, max_value=1000, initial=4, help_text="With more chains, more people can vote at the same time."
+        min_value=1, max_value=1000, initial=4, label="Chains at the start", help_text="All have the same number of steps."
     )
     most_chains = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
+        initial=USUAL_MOST_CHAINS,
         label="Chains at most",
-        help_text="Empty for a fixed number. Otherwise a further chain opens whenever somebody would wait, up to this.",
+        help_text="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
+        "number of chains. Where models judge, the number is fixed.",
     )
     steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
     burn_in = forms.IntegerField(

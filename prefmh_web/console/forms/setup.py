@@ -3,7 +3,7 @@
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.campaign import CampaignForm
+from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
@@ -68,16 +68,24 @@ class SetupForms:
         names = ("name", "instructions", "language", "lease_seconds")
         return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in names}}
 
+    def _most_chains(self, judges: list[dict]) -> int | None:
+        """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""
+        most, chains = (self.campaign.cleaned_data[name] for name in ("most_chains", "chains"))
+        does_fit = most is None or (chains < most and all(judge["source"]["kind"] == "people" for judge in judges))
+        return None if most == USUAL_MOST_CHAINS and not does_fit else most
+
     def _recipe(self) -> dict | None:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
+        judges = judges_in(self.questions)
         described = {
             "version": 2,
             "space": self.space.space(),
             "kernel": with_steps(self.space.kernel(), **size),
-            "judges": judges_in(self.questions),
+            "judges": judges,
             "rule": self.rule.rule(),
             **size,
-            **{name: self.campaign.cleaned_data[name] for name in ("most_chains", "seed", "burn_in")},
+            "most_chains": self._most_chains(judges),
+            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in")},
         }
         try:
             return sampler.parse_recipe(described).model_dump(mode="json")
