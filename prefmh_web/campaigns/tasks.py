@@ -76,6 +76,7 @@ def sweep() -> None:
     """
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
+    starts.look_ahead()
     for campaign in Campaign.objects.filter(pk__in=openings.wanted().values("campaign")):
         dispatch.open_chains(campaign)
     for campaign in warm_up.over():

@@ -59,9 +59,11 @@ def _compare_numbers(recipe: Recipe, numbers: list[int]) -> Iterator[Difference]
 
 
 def _compare_reason(recipe: Recipe, row: Row) -> Iterator[Difference]:
-    expected = schema.AT_START if int(row["chain"]) < recipe.chains else schema.FOR_A_PERSON
-    if row["reason"] != expected:
-        yield Difference(int(row["chain"]), 0, "why the chain opened", f"“{row['reason']}”", f"“{expected}”")
-    if row["annotator"].isdigit() != (expected == schema.FOR_A_PERSON):
-        who = "the number of who would have waited" if expected == schema.FOR_A_PERSON else "nobody"
+    is_late = int(row["chain"]) >= recipe.chains
+    expected = (schema.FOR_A_PERSON, schema.AHEAD) if is_late else (schema.AT_START,)
+    if row["reason"] not in expected:
+        reasons = " or ".join(f"“{each}”" for each in expected)
+        yield Difference(int(row["chain"]), 0, "why the chain opened", f"“{row['reason']}”", reasons)
+    if row["annotator"].isdigit() != is_late:
+        who = "the number of who would have waited" if is_late else "nobody"
         yield Difference(int(row["chain"]), 0, "for whom the chain opened", f"“{row['annotator']}”", who)

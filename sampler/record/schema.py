@@ -231,7 +231,7 @@ CHAINS = Table(
     (Column("chain", _whole), Column("opened_at", moment), Column("reason", _word), Column("annotator", _whole)),
 )
 """When and why each chain opened, where some open while the campaign runs: `Recipe.is_elastic`."""
-AT_START, FOR_A_PERSON = "start", "wait"
+AT_START, FOR_A_PERSON, AHEAD = "start", "wait", "ahead"
 """The reasons in it."""
 RATINGS = Table(
     "ratings",

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -33,8 +34,8 @@ from tests.benchmarks.own_site import own_site, researcher
 from tests.support.scripted_server import Writer, scripted_server
 
 TEXTS = "text,weight\n" + "".join(f"{'far ' * place}away,{1 + place % 3}\n" for place in range(40))
-# People, and within how many seconds they come.
-CROWDS = ((10, 0.0), (60, 120.0))
+# By how many people: within how many seconds they come.
+CROWDS = {10: 0.0, 60: 120.0}
 SPREAD = 0.4
 SPACES = ("list", "written")
 
@@ -182,6 +183,7 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=10, help="that each person gives")
     parser.add_argument("--checks", type=float, default=0.1, help="share of attention checks")
     parser.add_argument("--burn-in", type=int, default=0, help="steps of each chain")
+    parser.add_argument("--people", type=int, choices=CROWDS, nargs="*", default=tuple(CROWDS))
     parser.add_argument("--space", choices=SPACES, nargs="*", default=SPACES)
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
@@ -201,9 +203,10 @@ def main() -> None:
             f"{'people':>6}  {'space':<8}{'votes':>6}{'voted':>7}{'checks':>8}{'repeats':>9}{'waits':>7}{'mean':>7}"
             f"{'longest':>8}{'vote':>6}{'chains':>8}{'burn-in':>9}"
         )
-        found = [run(owner, space, *crowd, options) for space in options.space for crowd in CROWDS]
-        for each in found:
-            report(each)
+        found = []
+        for space, people in itertools.product(options.space, options.people):
+            found.append(run(owner, space, people, CROWDS[people], options))
+            report(found[-1])
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
 

@@ -1,5 +1,7 @@
 """A language model writes a campaign's texts: over the real llama.cpp server, with a tiny model of random weights."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -15,7 +17,7 @@ from prefmh_web.endpoints.models import Endpoint
 from tests.support.model_server import model_server, write_model
 from tests.support.ports import port_from
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_recipe
+from tests.support.stack import make_recipe, sweep_everything
 
 SPACE = {
     "kind": "model-texts",
@@ -152,6 +154,33 @@ def test_chains_open_for_people_who_would_wait_from_starts_that_the_model_writes
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert [row["reason"] for row in table(path, "chains.csv")] == ["start", "wait", "wait"]
+
+
+def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, endpoint, idle_tasks, tmp_path):
+    campaign = make(
+        researcher, judges=[{"question": "Which is better?", "budget": 1}], chains=1, most_chains=9, steps=3
+    )
+    lifecycle.start(campaign)
+    idle_tasks()
+    until = timezone.now() + timedelta(minutes=1)
+    people = [Annotator.objects.create(campaign=campaign, online_until=until) for _ in range(5)]
+    assert leases.take(people[0])
+    # One of four who are there would find a pair, and the next ones too.
+    sweep_everything()
+    idle_tasks()
+    assert campaign.chains.count() == 3
+    assert leases.take(people[1])
+    assert leases.take(people[2])
+    Annotator.objects.filter(pk__in=[person.pk for person in people[3:]]).update(online_until=None)
+    sweep_everything()
+    idle_tasks()
+    assert campaign.chains.count() == 4
+    sweep_everything()
+    idle_tasks()
+    assert campaign.chains.count() == 4
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert [row["reason"] for row in table(path, "chains.csv")] == ["start", *["ahead"] * 3]
 
 
 def test_a_model_that_is_down_leaves_the_chain_waiting_with_the_reason(researcher, endpoint, idle_tasks, llama_url):

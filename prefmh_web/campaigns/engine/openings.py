@@ -3,12 +3,14 @@
     are_possible     whether a campaign may open a further chain; never where their number is fixed
     lock             locks the campaign, so that one chain opens at a time
     open_for         opens one for a person: at once where a file has the objects, else once a task has drawn its start
+    look_ahead       wants some for people who are there, before they would wait: where a model takes seconds
     wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
     fulfil           opens one whose start is drawn
     seekers          for whom of those that wait a chain may open now
 
-When a chain opens may depend on who waits, and on nothing else: its start, its steps and its uniforms are functions of
-the seed and of its number. The campaign's lock is the last of all (`engine/leases.py`): who holds it waits for nobody.
+When a chain opens may depend on who is there and who waits, and on nothing else: its start, its steps and its uniforms
+are functions of the seed and of its number. The campaign's lock is the last of all (`engine/leases.py`): who holds it
+waits for nobody.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
 from prefmh_web.campaigns.started import cheap, started_campaign
+
+# Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
+PEOPLE_FOR_ONE_AHEAD = 4
 
 
 def are_possible(campaign: Campaign) -> bool:
@@ -49,6 +54,23 @@ def open_for(annotator: Annotator) -> None:
         _open(opening, place, start)
 
 
+def look_ahead(campaign: Campaign) -> None:
+    """Want so many chains that one in four of those who are there would find a free pair."""
+    with transaction.atomic():
+        if not lock(campaign):
+            return
+        here = Annotator.objects.filter(campaign=campaign, online_until__gt=timezone.now(), removed_at=None)
+        missing = min(-(-here.count() // PEOPLE_FOR_ONE_AHEAD) - _free_soon(campaign), _room(campaign))
+        # One is on its way to each person at most.
+        provided = ChainOpening.objects.filter(annotator=OuterRef("pk"), chain__isnull=True)
+        people = here.filter(~Exists(provided)).order_by("-pk")[: max(missing, 0)]
+        ChainOpening.objects.bulk_create(
+            ChainOpening(campaign=campaign, annotator=person, is_ahead=True) for person in people
+        )
+    if missing > 0:
+        dispatch.open_chains(campaign)
+
+
 def wanted() -> QuerySet[ChainOpening]:
     """Chains of running campaigns that are to be opened, those first that were wanted first."""
     found = ChainOpening.objects.filter(chain__isnull=True, campaign__status=Campaign.Status.RUNNING)
@@ -58,7 +80,7 @@ def wanted() -> QuerySet[ChainOpening]:
 def forget_needless() -> None:
     """Take back what was wanted for people who have a pair by now, or have lost access."""
     live = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
-    wanted().filter(Q(annotator__removed_at__isnull=False) | Exists(live)).delete()
+    wanted().filter(Q(annotator__removed_at__isnull=False) | Q(Exists(live), is_ahead=False)).delete()
 
 
 def fulfil(opening: ChainOpening, place: int, start: State) -> bool:
@@ -93,6 +115,17 @@ def _room(campaign: Campaign) -> int:
         return 0
     still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
     return started.recipe.chains_at_most - campaign.chains.count() - still_wanted
+
+
+def _free_soon(campaign: Campaign) -> int:
+    """Return how many pairs somebody may be asked about now, or once a proposal is drawn that is on its way."""
+    free = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, is_askable=True).count()
+    open_ones = Comparison.objects.filter(chain=OuterRef("pk"), verdict__isnull=True)
+    proposing = campaign.chains.filter(~Exists(open_ones), step__lt=F("length"))
+    if campaign.is_warming_up:
+        # The others wait for the end of the warm-up.
+        proposing = proposing.filter(step__lt=campaign.warm_up)
+    return free + proposing.count() + ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
 
 
 def _locked_status(campaign: Campaign) -> str:

@@ -12,12 +12,14 @@ OF_THE_START = Q(opening__isnull=True)
 
 
 class ChainOpening(models.Model):
-    """Why a chain opened after the start: for this person, who would have waited. Without a chain, it is still to be
-    opened.
+    """Why a chain opened after the start: for this person, who would have waited, or soon would. Without a chain, it is
+    still to be opened.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="openings")
     annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="+")
+    # For somebody who had no need of it yet: see `openings.look_ahead`.
+    is_ahead = models.BooleanField(default=False, db_default=False)
     wanted_at = models.DateTimeField(auto_now_add=True)
     chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="opening")
     opened_at = models.DateTimeField(null=True)

@@ -25,9 +25,7 @@ def open_wanted(campaign_id: int) -> None:
             _open(campaign, found)
         except EndpointError as failure:
             # Wanted still: the sweep tries again.
-            logger.warning(
-                "campaign %s opens no chain now, the model makes no start: %s", campaign_id, failure
-            )
+            logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign_id, failure)
             return
 
 
@@ -43,3 +41,10 @@ def _open(campaign: Campaign, wanted: Sequence[ChainOpening]) -> None:
         start = objects.starting(campaign, position.chain, position.state)
         if not openings.fulfil(opening, position.chain, start):
             return
+
+
+def look_ahead() -> None:
+    """Want chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
+    for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning", "surrogates"):
+        if not campaign.unreadable and campaign.parsed_recipe.is_elastic and backend_of(campaign).is_slow:
+            openings.look_ahead(campaign)

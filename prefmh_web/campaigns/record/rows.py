@@ -121,13 +121,14 @@ def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
 
 
 def chains(snapshot: Snapshot) -> Iterator[Row]:
-    """When and why each chain opened: at the start, or for whom who would have waited."""
+    """When and why each chain opened: at the start, or for whom who would have waited, or soon would."""
     yield schema.CHAINS.header
     campaign = snapshot.campaign
-    found = campaign.chains.order_by("place").values_list("place", "opening__opened_at", "opening__annotator_id")
-    for place, opened_at, annotator in found:
+    columns = ("place", "opening__opened_at", "opening__annotator_id", "opening__is_ahead")
+    for place, opened_at, annotator, is_ahead in campaign.chains.order_by("place").values_list(*columns):
         if place in snapshot.steps:
-            reason = schema.AT_START if annotator is None else schema.FOR_A_PERSON
+            for_a_person = schema.AHEAD if is_ahead else schema.FOR_A_PERSON
+            reason = schema.AT_START if annotator is None else for_a_person
             opened_at = opened_at or campaign.started_at
             yield schema.CHAINS.row(chain=place, opened_at=opened_at, reason=reason, annotator=annotator)
 

@@ -40,7 +40,11 @@ class CampaignForm(forms.Form):
         "yet say so.",
     )
     chains = forms.IntegerField(
-        min_value=1, max_value=1000, initial=4, label="Chains at the start", help_text="All have the same number of steps."
+        min_value=1,
+        max_value=1000,
+        initial=4,
+        label="Chains at the start",
+        help_text="All have the same number of steps.",
     )
     most_chains = forms.IntegerField(
         min_value=1,
