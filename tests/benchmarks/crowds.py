@@ -1,6 +1,6 @@
 """How long people wait on a new campaign that was set up with the form's own values, and what becomes of their answers.
 
-    python -m tests.benchmarks.crowds [--think 6] [--kernel 5] [--votes 10] [--checks 0.1] [--json FILE]
+    python -m tests.benchmarks.crowds [--think 6] [--kernel 5] [--reading 20] [--votes 10] [--json FILE]
 
 People come to a study, read, and then vote through real sockets: ten at once, and sixty within two minutes. A choice
 takes a log-normal time. Each crowd meets a list of texts, whose kernel takes no time, and texts that a language model
@@ -115,6 +115,7 @@ def crowd_of(campaign: Any, url: str, people: int, within_s: float, options: arg
             lambda rng: float(rng.lognormal(np.log(options.think), SPREAD)),
             answers=options.votes,
             arrives_s=float(arrivals[person]),
+            reads_s=options.reading,
         )
         for person in range(people)
     ]
@@ -180,6 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--think", type=float, default=6.0, help="median seconds of a choice")
     parser.add_argument("--kernel", type=float, default=5.0, help="seconds of a call of the model")
+    parser.add_argument("--reading", type=float, default=20.0, help="seconds from Start to the first look at a pair")
     parser.add_argument("--votes", type=int, default=10, help="that each person gives")
     parser.add_argument("--checks", type=float, default=0.1, help="share of attention checks")
     parser.add_argument("--burn-in", type=int, default=0, help="steps of each chain")

@@ -16,14 +16,20 @@ class Guest(Voter):
 
     answers: int = 10
     arrives_s: float = 0
+    reads_s: float = 0
     waits: list[float] = field(default_factory=list)
     told_to_wait: int = 0
     _asked_at: float = 0
 
     async def run(self) -> None:
         await asyncio.sleep(self.arrives_s)
-        self._asked_at = time.monotonic()
         await super().run()
+
+    def _join(self) -> str:
+        cookies = super()._join()
+        time.sleep(self.reads_s)
+        self._asked_at = time.monotonic()
+        return cookies
 
     async def _decide(self, screen: Any) -> dict[str, str] | None:
         self.told_to_wait += screen.standing == "waiting"

@@ -16,6 +16,7 @@ waits for nobody.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -28,6 +29,9 @@ from prefmh_web.campaigns.started import cheap, started_campaign
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
+# How long people may read, practise and answer questions before their first pair.
+READING = timedelta(minutes=15)
+_HAS_NOT_VOTED = Q(votes_cast__isnull=True) | Q(votes_cast=0)
 
 
 def are_possible(campaign: Campaign) -> bool:
@@ -55,15 +59,14 @@ def open_for(annotator: Annotator) -> None:
 
 
 def look_ahead(campaign: Campaign) -> None:
-    """Want so many chains that one in four of those who are there would find a free pair."""
+    """Want so many chains that all who have just come would find a free pair, and one in four of the others."""
     with transaction.atomic():
         if not lock(campaign):
             return
-        here = Annotator.objects.filter(campaign=campaign, online_until__gt=timezone.now(), removed_at=None)
-        missing = min(-(-here.count() // PEOPLE_FOR_ONE_AHEAD) - _free_soon(campaign), _room(campaign))
+        missing = min(_needed_soon(campaign) - _free_soon(campaign), _room(campaign))
         # One is on its way to each person at most.
         provided = ChainOpening.objects.filter(annotator=OuterRef("pk"), chain__isnull=True)
-        people = here.filter(~Exists(provided)).order_by("-pk")[: max(missing, 0)]
+        people = _here(campaign).filter(~Exists(provided)).order_by("-pk")[: max(missing, 0)]
         ChainOpening.objects.bulk_create(
             ChainOpening(campaign=campaign, annotator=person, is_ahead=True) for person in people
         )
@@ -115,6 +118,21 @@ def _room(campaign: Campaign) -> int:
         return 0
     still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
     return started.recipe.chains_at_most - campaign.chains.count() - still_wanted
+
+
+def _here(campaign: Campaign) -> QuerySet[Annotator]:
+    """Return who has a page open, and who has just joined and may be reading before their first pair."""
+    now = timezone.now()
+    is_here = Q(online_until__gt=now) | (_HAS_NOT_VOTED & Q(joined_at__gt=now - READING))
+    return Annotator.objects.filter(is_here, campaign=campaign, removed_at=None)
+
+
+def _needed_soon(campaign: Campaign) -> int:
+    """Return how many free pairs there should be for those who are here."""
+    live = Lease.objects.filter(annotator=OuterRef("pk"), ended_at__isnull=True)
+    here = _here(campaign)
+    new = here.filter(_HAS_NOT_VOTED, ~Exists(live)).count()
+    return new - (new - here.count()) // PEOPLE_FOR_ONE_AHEAD
 
 
 def _free_soon(campaign: Campaign) -> int:
