@@ -46,8 +46,10 @@ class Seats:
 def simulated(case: Case, seed: int) -> Paths:
     """Return where the chains of a study go."""
     plan, seats = case.plan(seed), Seats(case)
-    paths = np.zeros((case.chains, case.steps + 1), dtype=np.int64)
-    for chain in range(case.chains):
+    # All that may open; when they do makes no difference to them.
+    chains = case.most_chains or case.chains
+    paths = np.zeros((chains, case.steps + 1), dtype=np.int64)
+    for chain in range(chains):
         position = begin(plan, chain)
         paths[chain, 0] = position.state
         for step in range(1, case.steps + 1):

@@ -50,6 +50,7 @@ def campaign_of(owner, case: Case) -> Campaign:
         kernel={"kind": "neighbours"},
         judges=[{"question": "Which is darker?", "budget": case.budget} | order for order in orders],
         chains=case.chains,
+        most_chains=case.most_chains,
         steps=case.steps,
         seed=SEED,
     )

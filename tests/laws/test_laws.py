@@ -21,13 +21,16 @@ from tests.support.record import assert_replay_passes, export_to
 
 
 def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, tmp_path):
-    """Checks failed, exclusions and withdrawals in mid-pair, skips, drop-outs, caps and time limits; N = 3."""
+    """Checks failed, exclusions and withdrawals in mid-pair, skips, drop-outs, caps and time limits, and chains that
+    open while people vote; N = 3.
+    """
     study = Study(researcher, RIGHT[WHOLE])
     found = p_values(study.run(), RIGHT[WHOLE].true_chain())
     print(found)
     assert found.least > PASSES
     # It did what it set out to do.
     assert set(study.deeds) == set(FATES)
+    assert study.campaign.chains.count() > RIGHT[WHOLE].chains
     assert set(Participation.objects.values_list("outcome", flat=True).distinct()) >= {
         Outcome.COMPLETED, Outcome.TIME_OVER, Outcome.CHECKS_FAILED, Outcome.WITHDRAWN, Outcome.ENDED,
         Outcome.NOT_ELIGIBLE, Outcome.NOT_UNDERSTOOD,
