@@ -7,7 +7,8 @@ class ParticipantsConfig(AppConfig):
     def ready(self) -> None:
         from prefmh_web.campaigns.lifecycle import status
         from prefmh_web.campaigns.record import export
-        from prefmh_web.participants import record, recruiting
+        from prefmh_web.participants import budget, record, recruiting
 
         export.also(record.tables)
         status.also_demand(recruiting.demand_startable)
+        status.also_demand(budget.demand_fit)

@@ -172,8 +172,8 @@ def settle_overdue() -> None:
 
 def _is_late() -> Q:
     found, now = Q(pk__in=()), timezone.now()
-    limited = Recruitment.objects.filter(most_minutes__isnull=False).exclude(campaign__status=Campaign.Status.FINISHED)
-    for recruitment in limited:
+    going_on = Participation.objects.filter(campaign=OuterRef("campaign"), outcome="")
+    for recruitment in Recruitment.objects.filter(Exists(going_on), most_minutes__isnull=False):
         joined_by = now - timedelta(minutes=recruitment.minutes_each or 0)
         found |= Q(campaign=recruitment.campaign_id, annotator__joined_at__lte=joined_by)
     return found
