@@ -1,7 +1,7 @@
 """A budget in answers: a campaign starts only if all that it can ask for fits, and no more than that is ever given.
 
-An answer is a vote of a person, one that came too late included, or an answer to a trial that is no vote. A pair that is
-skipped, or whose time runs out, costs nothing.
+An answer is a vote of a person, one that came too late included, or an answer to a trial that is no vote. A pair that
+is skipped, or whose time runs out, costs nothing.
 
     needs              what a campaign can ask for
     demand_fit         refuses a start whose budget is too small

@@ -58,6 +58,11 @@ class Terms:
     wait_minutes: int | None = None
 
     @property
+    def may_be_paid_for(self) -> bool:
+        """True where what the campaign can cost may be known."""
+        return self.recruiter.knows_people or self.budget is not None
+
+    @property
     def has_trials(self) -> bool:
         """True if people are shown trials that are no votes."""
         return self.shares.total > 0 or self.waiting_share > 0

@@ -53,7 +53,7 @@ def draft_with(researcher, most: int):
 
 def test_one_answer_less_than_the_worst_case_is_refused_and_nothing_starts(researcher):
     draft = draft_with(researcher, 49)
-    with pytest.raises(NotPossible, match="3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials"):
+    with pytest.raises(NotPossible, match=r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials"):
         lifecycle.start(draft)
     draft.refresh_from_db()
     assert draft.is_draft

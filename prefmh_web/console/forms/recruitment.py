@@ -69,8 +69,8 @@ class RecruitmentForm(forms.Form):
         max_value=1_000_000_000,
         required=False,
         label="Budget, in answers",
-        help_text="So many answers can be given at most: votes, late ones, checks and repeats. Skipped pairs are free. The "
-        "campaign starts only if all its steps and the declared shares of trials fit. Leave empty for no limit.",
+        help_text="So many answers can be given at most: votes, late ones, checks and repeats. Skipped pairs are free. "
+        "The campaign starts only if all its steps and the declared shares of trials fit. Leave empty for no limit.",
     )
     place_pay = forms.DecimalField(
         min_value=0,

@@ -126,8 +126,8 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
     if right >= Right.OWN:
         people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
         people["roles"] = Membership.Role.choices
-        recruitment = recruitment_of(campaign)
-        people["spending"] = spending_of(campaign, recruitment) if recruitment.pk else None
+        if terms_of(campaign).may_be_paid_for:
+            people["spending"] = spending_of(campaign, recruitment_of(campaign))
     return people
 
 
