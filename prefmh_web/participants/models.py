@@ -101,6 +101,8 @@ class Recruitment(models.Model):
     currency = models.CharField(max_length=8, blank=True, default="")
     # How long the platform gives somebody, in minutes; their part ends two minutes before. Null for no limit.
     most_minutes = models.PositiveIntegerField(null=True)
+    # After so many minutes before pairs somebody's part is complete, see `activity.py`; null for no limit.
+    most_active_minutes = models.PositiveIntegerField(null=True)
     # Somebody who is away for so many minutes loses their place; null for the platform's time, or never.
     absent_minutes = models.PositiveIntegerField(null=True)
     # More votes than this within a minute are a flag, see `speed.py`; null for none.

@@ -10,7 +10,7 @@ from prefmh_web.participants import budget, consent
 from prefmh_web.participants.models import Outcome, Recruitment
 from sampler import schema
 
-_LIMITS = ("votes_each", "places", "most_minutes", "absent_minutes", "most_a_minute")
+_LIMITS = ("votes_each", "places", "most_minutes", "most_active_minutes", "absent_minutes", "most_a_minute")
 
 
 def documents(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:

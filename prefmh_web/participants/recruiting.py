@@ -42,6 +42,7 @@ class Terms:
         votes_each: after how many votes somebody's part is complete; None for no limit.
         budget: all that people can answer; None for no limit.
         minutes_each: so many minutes after they joined, somebody's part is over; None for no limit.
+        most_active_minutes: after so many minutes before pairs somebody's part is complete; None for no limit.
         shares: how often a vote is followed by which trial that is no vote.
         gold: the pairs of gold checks.
         waiting_share: which share of all that somebody answers may be repeats while they wait.
@@ -52,6 +53,7 @@ class Terms:
     votes_each: int | None = None
     budget: int | None = None
     minutes_each: int | None = None
+    most_active_minutes: int | None = None
     shares: Shares = NO_TRIALS
     gold: tuple[OwnPair, ...] = ()
     waiting_share: float = 0
@@ -98,6 +100,7 @@ def _read(campaign_id: int) -> Terms:
         votes_each=found.votes_each,
         budget=found.budget,
         minutes_each=found.minutes_each,
+        most_active_minutes=found.most_active_minutes,
         shares=protocol.shares,
         gold=protocol.gold,
         waiting_share=protocol.waiting_share,

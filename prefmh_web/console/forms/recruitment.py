@@ -13,7 +13,7 @@ from prefmh_web.participants import completion
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS, recruiter_by
 
-_LIMITS = ("places", "most_minutes", "absent_minutes")
+_LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")
 """Limits that are noted with a person's id."""
 _MONEY = ("place_pay", "currency")
 _NAMES = ("recruiter", "parameter", "votes_each", "budget", *_LIMITS, "most_a_minute", *_MONEY, "consent", "way_back")
@@ -88,6 +88,14 @@ class RecruitmentForm(forms.Form):
         label="The platform's maximum time, in minutes",
         help_text=f"A person's part ends {MINUTES_TO_RETURN} minutes before it, so that they can enter the code. Leave "
         "empty for no limit.",
+    )
+    most_active_minutes = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        required=False,
+        label="Active minutes per person",
+        help_text="After so many minutes with a pair on the screen a person's part is complete. The pair on the screen "
+        "may still be answered; waiting and time away are not counted. Leave empty for no limit.",
     )
     absent_minutes = forms.IntegerField(
         min_value=5,
