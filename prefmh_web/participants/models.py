@@ -191,7 +191,7 @@ class Participation(models.Model):
     stage = models.CharField(max_length=20, choices=Stage, default=Stage.ARRIVAL)
     # How often they have answered the questions about the instructions.
     tries = models.PositiveSmallIntegerField(default=0)
-    # Since when they hold a place; null before they have passed the last stage before the votes, and once it is lost.
+    # Since when they hold a place; null before the stage that needs one, and once it is lost.
     placed_at = models.DateTimeField(null=True)
     # The last time they opened a page of theirs or answered on it; open pages tell by `Annotator.online_until`.
     seen_at = models.DateTimeField(default=timezone.now)

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import completion, places
 from prefmh_web.participants.models import Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
-from prefmh_web.participants.stages import AStage, next_stage, page_of
+from prefmh_web.participants.stages import AStage, needs_place, next_stage, page_of
 
 _ASKED_AFTER = (Outcome.COMPLETED, Outcome.NOTHING_LEFT, Outcome.TIME_OVER)
 """Whose part ended so after their votes is asked the last questions."""
@@ -42,8 +42,8 @@ class Page:
 def arrive(annotator: Annotator) -> Stage:
     """Note that somebody opens a page of theirs, and return their stage.
 
-    Somebody who has just joined comes to the first stage. Who has lost their place at the votes takes it again if one
-    is free; else nothing is left for them. Nor is there on the way to the votes of a campaign that is finished.
+    Somebody who has just joined comes to the first stage. Who has lost their place takes it again if one is free; else
+    nothing is left for them. Nor is there on the way to the votes of a campaign that is finished.
     """
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None:
@@ -67,7 +67,9 @@ def _comes_too_late(part: Participation, campaign: Campaign) -> bool:
 
 
 def _is_without_place(part: Participation, recruitment: Recruitment) -> bool:
-    return part.stage == Stage.VOTES and part.placed_at is None and places.are_limited(recruitment)
+    if part.placed_at or not places.are_limited(recruitment):
+        return False
+    return needs_place(Stage(part.stage), recruitment.parsed_protocol)
 
 
 def has_come_to_votes(annotator: Annotator) -> bool:
@@ -151,7 +153,8 @@ def _answered(
 
 
 def _move(part: Participation, recruitment: Recruitment, stage: Stage) -> None:
-    if stage == Stage.VOTES and not places.take(part, recruitment):
+    is_to_take = part.placed_at is None and needs_place(stage, recruitment.parsed_protocol)
+    if is_to_take and not places.take(part, recruitment):
         _end(part, Outcome.NOT_ELIGIBLE)
         return
     _put(part, stage)

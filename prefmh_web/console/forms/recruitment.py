@@ -61,8 +61,8 @@ class RecruitmentForm(forms.Form):
         max_value=1_000_000,
         required=False,
         label="Places",
-        help_text="So many people can take part. Somebody has a place when they come to the votes, and gives "
-        "it back if their part ends without pay. Leave empty for no limit.",
+        help_text="So many people can take part. Somebody has a place when they come to practice, or without it to the "
+        "votes, and gives it back if their part ends without pay. Leave empty for no limit.",
     )
     budget = forms.IntegerField(
         min_value=1,
