@@ -70,6 +70,7 @@ def _about(campaign: Campaign, annotator: Annotator | None) -> dict[str, object]
         "questions": [judge.question for judge in started.judges],
         "kind": started.object_kind if started.is_readable else None,
         "votes_each": terms_of(campaign).votes_each,
+        "minutes_each": terms_of(campaign).most_active_minutes,
     }
 
 

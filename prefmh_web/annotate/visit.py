@@ -10,7 +10,7 @@ from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.engine.transactions import is_joined
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants import checks, waits
+from prefmh_web.participants import activity, checks, waits
 from prefmh_web.participants.completion import is_time_over, outcome_due
 from prefmh_web.participants.models import Check, Outcome
 from prefmh_web.participants.recruiting import terms_of
@@ -100,7 +100,7 @@ def _while_waiting(annotator: Annotator, lease: Lease | None) -> Check | None:
 
 def _is_done(annotator: Annotator, votes_each: int | None) -> bool:
     has_voted_enough = votes_each is not None and (annotator.votes_cast or 0) >= votes_each
-    return has_voted_enough or is_time_over(annotator) or waits.has_ended(annotator)
+    return has_voted_enough or is_time_over(annotator) or activity.is_over(annotator) or waits.has_ended(annotator)
 
 
 def _progress_of(campaign: Campaign, steps: int | None) -> tuple[int, int]:

@@ -7,7 +7,9 @@ class ParticipantsConfig(AppConfig):
     def ready(self) -> None:
         from prefmh_web.campaigns.lifecycle import status
         from prefmh_web.campaigns.record import export
-        from prefmh_web.participants import record, recruiting
+        from prefmh_web.participants import budget, protocol_file, record, recruiting
 
         export.also(record.tables)
+        export.also_documents(protocol_file.documents)
         status.also_demand(recruiting.demand_startable)
+        status.also_demand(budget.demand_fit)

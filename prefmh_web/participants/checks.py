@@ -26,7 +26,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject
-from prefmh_web.participants import completion, own_pairs, repeats
+from prefmh_web.participants import budget, completion, own_pairs, repeats
 from prefmh_web.participants.models import Check, Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import Trial, check_after, repeat_while_waiting
@@ -97,7 +97,14 @@ def _check(annotator: Annotator, votes: int, trial: Trial, turn: int = 0) -> Che
     if found is None:
         return None
     found |= {"kind": trial.kind, "shown_at": timezone.now()}
-    check, _ = _whole().get_or_create(participation=part, after_votes=votes, turn=turn, defaults=found)
+    if terms_of(annotator.campaign).budget is None:
+        return _given(part, votes, turn, found)
+    with transaction.atomic():
+        return _given(part, votes, turn, found) if budget.takes_one_more(annotator.campaign) else None
+
+
+def _given(part: Participation, votes: int, turn: int, fields: dict[str, Any]) -> Check:
+    check, _ = _whole().get_or_create(participation=part, after_votes=votes, turn=turn, defaults=fields)
     return check
 
 

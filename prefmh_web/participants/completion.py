@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
-from prefmh_web.participants import erasure, waits
+from prefmh_web.participants import activity, erasure, waits
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
 from prefmh_web.participants.recruiters import Recruiter
@@ -66,6 +66,9 @@ def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
         return Outcome.COMPLETED
     if annotator.removed_at:
         return Outcome.ENDED
+    if activity.is_over(annotator):
+        # Who has given the time that was asked has done their part; who has only skipped has not.
+        return Outcome.COMPLETED if annotator.votes_cast else Outcome.TIME_OVER
     if is_time_over(annotator):
         return Outcome.TIME_OVER
     if campaign.status != Campaign.Status.FINISHED:
@@ -158,7 +161,7 @@ def settle_overdue() -> None:
     votes_each = Recruitment.objects.filter(campaign=OuterRef("campaign")).values("votes_each")
     is_over = Q(campaign__status=Campaign.Status.FINISHED) | Q(annotator__votes_cast__gte=Subquery(votes_each))
     is_removed = Q(annotator__removed_at__isnull=False)
-    is_late, has_waited = _is_late(), Q(pk__in=waits.overdue())
+    is_late, has_waited = _is_late() | Q(annotator__in=activity.overdue()), Q(pk__in=waits.overdue())
     found = Participation.objects.filter(~Exists(asked), is_over | is_removed | is_late | has_waited, outcome="")
     # Who gave nothing and has gone is asked to come back, and is not paid unseen.
     is_here = Q(annotator__online_until__gte=timezone.now())
@@ -172,8 +175,8 @@ def settle_overdue() -> None:
 
 def _is_late() -> Q:
     found, now = Q(pk__in=()), timezone.now()
-    limited = Recruitment.objects.filter(most_minutes__isnull=False).exclude(campaign__status=Campaign.Status.FINISHED)
-    for recruitment in limited:
+    going_on = Participation.objects.filter(campaign=OuterRef("campaign"), outcome="")
+    for recruitment in Recruitment.objects.filter(Exists(going_on), most_minutes__isnull=False):
         joined_by = now - timedelta(minutes=recruitment.minutes_each or 0)
         found |= Q(campaign=recruitment.campaign_id, annotator__joined_at__lte=joined_by)
     return found

@@ -5,12 +5,13 @@ from django.db.models import QuerySet
 
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants.models import Event, Participant, Participation
+from prefmh_web.participants.models import Check, ErasedTrials, Event, Participant, Participation
+from prefmh_web.participants.recruiting import terms_of
 
 
 def forget_one(annotator: Annotator) -> None:
     """Delete who an annotator is."""
-    _delete(Participation.objects.filter(annotator=annotator))
+    _delete(Participation.objects.filter(annotator=annotator), annotator.campaign)
 
 
 def forget(campaign: Campaign) -> int:
@@ -23,10 +24,13 @@ def forget(campaign: Campaign) -> int:
         status = Campaign.objects.select_for_update(no_key=True).values_list("status", flat=True).get(pk=campaign.pk)
         if status != Campaign.Status.FINISHED:
             raise NotPossible("The ids can be deleted once the campaign is finished.")
-        return _delete(Participation.objects.filter(campaign=campaign))
+        return _delete(Participation.objects.filter(campaign=campaign), campaign)
 
 
-def _delete(parts: QuerySet[Participation]) -> int:
+def _delete(parts: QuerySet[Participation], campaign: Campaign) -> int:
+    if terms_of(campaign).budget is not None:
+        answered = Check.objects.filter(participation__in=parts).exclude(chosen_side="").count()
+        ErasedTrials.objects.create(campaign=campaign, trials=answered)
     people = list(parts.values_list("participant", flat=True))
     # What was written about them may name them.
     Event.objects.filter(annotator__in=parts.values("annotator")).update(text="")

@@ -9,12 +9,14 @@ record stays whole.
     Answer           what one of them answered to a question about the person
     PracticeAnswer   what one of them chose at a pair to practise on
     Check            a trial between their pairs that is no vote
+    ErasedTrials     how many trials there were of people who have had who they are deleted
     Event            what a researcher did or noted about somebody who votes, sent by a platform or not
 """
 
 from __future__ import annotations
 
 import uuid
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -92,8 +94,15 @@ class Recruitment(models.Model):
     votes_each = models.PositiveIntegerField(null=True)
     # So many people can take part at most; null for no limit.
     places = models.PositiveIntegerField(null=True)
+    # All that people can answer, votes and trials: see `budget.py`. Null for no limit.
+    budget = models.PositiveIntegerField(null=True)
+    # What the platform pays for a place, only to work out what all of them can cost; null if it is not known.
+    place_pay = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    currency = models.CharField(max_length=8, blank=True, default="")
     # How long the platform gives somebody, in minutes; their part ends two minutes before. Null for no limit.
     most_minutes = models.PositiveIntegerField(null=True)
+    # After so many minutes before pairs somebody's part is complete, see `activity.py`; null for no limit.
+    most_active_minutes = models.PositiveIntegerField(null=True)
     # Somebody who is away for so many minutes loses their place; null for the platform's time, or never.
     absent_minutes = models.PositiveIntegerField(null=True)
     # More votes than this within a minute are a flag, see `speed.py`; null for none.
@@ -133,6 +142,11 @@ class Recruitment(models.Model):
     def parsed_protocol(self) -> Protocol:
         """What is asked of people beside their votes."""
         return Protocol.model_validate(self.protocol)
+
+    @property
+    def cost_of_places(self) -> Decimal | None:
+        """What all places cost together; None where their number or the pay is not known."""
+        return None if self.places is None or self.place_pay is None else self.places * self.place_pay
 
     def pay_for(self, outcome: str) -> Pay:
         """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
@@ -177,7 +191,7 @@ class Participation(models.Model):
     stage = models.CharField(max_length=20, choices=Stage, default=Stage.ARRIVAL)
     # How often they have answered the questions about the instructions.
     tries = models.PositiveSmallIntegerField(default=0)
-    # Since when they hold a place; null before they have passed the last stage before the votes, and once it is lost.
+    # Since when they hold a place; null before the stage that needs one, and once it is lost.
     placed_at = models.DateTimeField(null=True)
     # The last time they opened a page of theirs or answered on it; open pages tell by `Annotator.online_until`.
     seen_at = models.DateTimeField(default=timezone.now)
@@ -318,6 +332,16 @@ class Check(models.Model):
         if self.kind != self.Kind.REPEAT or not self.chosen_side:
             return None
         return (self.chosen_side == voted_side) != self.is_swapped
+
+
+class ErasedTrials(models.Model):
+    """Trials whose rows went with the person: what is spent of a budget stays spent. Written only by `erasure.py`."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    trials = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.trials} trials in {self.campaign_id}"
 
 
 class Event(models.Model):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 
-from django.db.models import DurationField, F, Sum
-
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease
-from prefmh_web.participants import checks, exclusion, recruiting
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.participants import activity, checks, exclusion, recruiting
+from prefmh_web.participants.models import Participation
 from sampler import schema
 
 NAME = "payments.csv"
@@ -34,7 +31,7 @@ COLUMNS = (
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
-    recruitment, minutes = recruiting.recruitment_of(campaign), _active_minutes(campaign)
+    recruitment, minutes = recruiting.recruitment_of(campaign), activity.minutes_of(campaign.annotators.all())
     reasons = exclusion.reasons_in(campaign)
     yield COLUMNS
     found = (
@@ -67,20 +64,3 @@ def set_bonus(annotator: Annotator, amount: Decimal | None) -> None:
     """
     if not Participation.objects.filter(annotator=annotator).update(bonus=amount):
         raise NotPossible(f"Nothing says who person {annotator.pk} is, so no bonus can be paid.")
-
-
-def _active_minutes(campaign: Campaign) -> Mapping[int, float]:
-    """Return for each annotator how long pairs stood before them that they answered or skipped, repeats included."""
-    done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
-    asked = Lease.objects.filter(annotator__campaign=campaign, ending__in=done).order_by()
-    shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
-    repeats = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.REPEAT, answered_at__isnull=False)
-    repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
-    minutes: defaultdict[int, float] = defaultdict(float)
-    for spent_by in (
-        asked.values_list("annotator").annotate(spent=shown),
-        repeats.order_by().values_list("participation__annotator").annotate(spent=repeated),
-    ):
-        for pk, spent in spent_by:
-            minutes[pk] += spent.total_seconds() / 60
-    return minutes

@@ -1,7 +1,8 @@
 """Places: how many people can take part, in all and for each answer to a question. Taken and lost here only.
 
-Somebody holds a place from the last stage before the votes on. A part that ends without pay gives it back, and so does
-an absence. It is taken under the lock of the recruitment, so there is never one too many.
+Somebody holds a place from the last stage before practice on; without practice, from the last one before the votes. A
+part that ends without pay gives it back, and so does an absence. It is taken under the lock of the recruitment, so
+there is never one too many.
 """
 
 from __future__ import annotations

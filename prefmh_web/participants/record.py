@@ -108,6 +108,7 @@ def _kind_of(check: Check, voted_side: str) -> dict[str, Any]:
         "step": repeated and repeated.comparison.step,
         "judge": repeated and repeated.judge.place,
         "agreed": check.agrees_with(voted_side),
+        "turn": check.turn,
     }
 
 

@@ -26,7 +26,7 @@ from prefmh_web.participants.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
 
 _REMEMBERED = 1000
-AFTER_START = frozenset({"consent", "codes", "pay", "way_back"})
+AFTER_START = frozenset({"consent", "codes", "pay", "way_back", "place_pay", "currency"})
 """What may change once a campaign has started: platforms give out codes when the study is set up there."""
 
 
@@ -40,7 +40,9 @@ class Terms:
     Args:
         recruiter: where its people come from.
         votes_each: after how many votes somebody's part is complete; None for no limit.
+        budget: all that people can answer; None for no limit.
         minutes_each: so many minutes after they joined, somebody's part is over; None for no limit.
+        most_active_minutes: after so many minutes before pairs somebody's part is complete; None for no limit.
         shares: how often a vote is followed by which trial that is no vote.
         gold: the pairs of gold checks.
         waiting_share: which share of all that somebody answers may be repeats while they wait.
@@ -49,11 +51,18 @@ class Terms:
 
     recruiter: Recruiter = ANYBODY
     votes_each: int | None = None
+    budget: int | None = None
     minutes_each: int | None = None
+    most_active_minutes: int | None = None
     shares: Shares = NO_TRIALS
     gold: tuple[OwnPair, ...] = ()
     waiting_share: float = 0
     wait_minutes: int | None = None
+
+    @property
+    def may_be_paid_for(self) -> bool:
+        """True where what the campaign can cost may be known."""
+        return self.recruiter.knows_people or self.budget is not None
 
     @property
     def has_trials(self) -> bool:
@@ -84,12 +93,14 @@ def _read(campaign_id: int) -> Terms:
     if found is None:
         return Terms()
     if not found.platform.knows_people:
-        return Terms(found.platform, found.votes_each, found.minutes_each)
+        return Terms(found.platform, found.votes_each, found.budget, found.minutes_each)
     protocol = found.parsed_protocol
     return Terms(
         recruiter=found.platform,
         votes_each=found.votes_each,
+        budget=found.budget,
         minutes_each=found.minutes_each,
+        most_active_minutes=found.most_active_minutes,
         shares=protocol.shares,
         gold=protocol.gold,
         waiting_share=protocol.waiting_share,

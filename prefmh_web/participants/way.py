@@ -10,14 +10,16 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from prefmh_web.campaigns.models import Annotator
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import completion, places
 from prefmh_web.participants.models import Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
-from prefmh_web.participants.stages import AStage, next_stage, page_of
+from prefmh_web.participants.stages import AStage, needs_place, next_stage, page_of
 
 _ASKED_AFTER = (Outcome.COMPLETED, Outcome.NOTHING_LEFT, Outcome.TIME_OVER)
 """Whose part ended so after their votes is asked the last questions."""
+_BETWEEN = (Stage.INSTRUCTIONS, Stage.PRACTICE, Stage.COMPREHENSION)
+"""After the questions that say who is eligible, and before the votes."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Page:
 def arrive(annotator: Annotator) -> Stage:
     """Note that somebody opens a page of theirs, and return their stage.
 
-    Somebody who has just joined comes to the first stage. Who has lost their place at the votes takes it again if one
-    is free; else nothing is left for them.
+    Somebody who has just joined comes to the first stage. Who has lost their place takes it again if one is free; else
+    nothing is left for them. Nor is there on the way to the votes of a campaign that is finished.
     """
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None:
@@ -51,13 +53,23 @@ def arrive(annotator: Annotator) -> Stage:
     # At the votes, the pair on the screen may still be answered.
     if part.outcome == "" and part.stage != Stage.VOTES and completion.is_time_over(annotator):
         _end(part, Outcome.TIME_OVER)
-    if part.outcome == "" and (part.stage == Stage.ARRIVAL or _is_without_place(part, recruitment)):
+    is_to_move = (
+        part.stage == Stage.ARRIVAL or _is_without_place(part, recruitment) or _comes_too_late(part, annotator.campaign)
+    )
+    if part.outcome == "" and is_to_move:
         return _set_out(part)
     return Stage(part.stage)
 
 
+def _comes_too_late(part: Participation, campaign: Campaign) -> bool:
+    """True for somebody who is eligible and finds the campaign finished on the way to the votes."""
+    return campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
+
+
 def _is_without_place(part: Participation, recruitment: Recruitment) -> bool:
-    return part.stage == Stage.VOTES and part.placed_at is None and places.are_limited(recruitment)
+    if part.placed_at or not places.are_limited(recruitment):
+        return False
+    return needs_place(Stage(part.stage), recruitment.parsed_protocol)
 
 
 def has_come_to_votes(annotator: Annotator) -> bool:
@@ -141,7 +153,8 @@ def _answered(
 
 
 def _move(part: Participation, recruitment: Recruitment, stage: Stage) -> None:
-    if stage == Stage.VOTES and not places.take(part, recruitment):
+    is_to_take = part.placed_at is None and needs_place(stage, recruitment.parsed_protocol)
+    if is_to_take and not places.take(part, recruitment):
         _end(part, Outcome.NOT_ELIGIBLE)
         return
     _put(part, stage)
@@ -161,6 +174,8 @@ def _set_out(part: Participation) -> Stage:
             _move(now, recruitment, next_stage(Stage.ARRIVAL, recruitment.parsed_protocol))
         elif now.outcome == "" and now.placed_at is None and not places.take(now, recruitment):
             _end_without_place(now, recruitment)
+        elif now.outcome == "" and _comes_too_late(now, now.campaign):
+            _end(now, Outcome.NOTHING_LEFT)
         return Stage(now.stage)
 
 

@@ -36,6 +36,10 @@ class Record:
     """The scores that a warm-up has fitted, if it has."""
     chains: list[Row] | None = None
     """When and why each chain opened; None where all did at the start."""
+    protocol: dict[str, Any] | None = None
+    """What shaped who voted and on what, if the record says it."""
+    checks: list[Row] | None = None
+    """The trials between people's pairs that are no votes, if there were some."""
 
 
 def read_record(path: Path) -> Record:
@@ -52,8 +56,11 @@ def read_record(path: Path) -> Record:
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
             chains = _table(archive, schema.CHAINS) if schema.CHAINS.file in names else None
-            others = (schema.JUDGES, schema.TUNING, schema.SURROGATES)
-            judges, tuning, surrogates = (json.loads(archive.read(name)) if name in names else None for name in others)
+            checks = _table(archive, schema.CHECKS) if schema.CHECKS.file in names else None
+            others = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL)
+            judges, tuning, surrogates, protocol = (
+                json.loads(archive.read(name)) if name in names else None for name in others
+            )
     except KeyError as error:
         raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
@@ -62,10 +69,19 @@ def read_record(path: Path) -> Record:
         raise RecordError(f"{path} cannot be read: {schema.RECIPE} must hold an object")
     if judges is not None and not isinstance(judges, list):
         raise RecordError(f"{path} cannot be read: {schema.JUDGES} must hold a list")
-    for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates)):
+    for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates), (schema.PROTOCOL, protocol)):
         if found is not None and not isinstance(found, dict):
             raise RecordError(f"{path} cannot be read: {name} must hold an object")
-    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates, chains=chains)
+    return Record(
+        recipe,
+        **tables,
+        judges=judges,
+        tuning=tuning,
+        surrogates=surrogates,
+        chains=chains,
+        protocol=protocol,
+        checks=checks,
+    )
 
 
 def read_properties(path: Path) -> list[Row]:

@@ -20,6 +20,7 @@ from sampler.record.chain_record import chains_in, compare_openings
 from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.judge_record import compare_judges
+from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
 from sampler.record.tuning_record import chosen_in, tilts_of
@@ -60,12 +61,15 @@ def replay(
     tuning: Mapping[str, Any] | None = None,
     surrogates: Mapping[str, Any] | None = None,
     chains: Iterable[Row] | None = None,
+    protocol: Mapping[str, Any] | None = None,
+    checks: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
-    warm-up; and the rows of chains.csv, where chains open while the campaign runs. Exports were once written without
-    ratings; only a rule that rates needs them.
+    warm-up; the rows of chains.csv, where chains open while the campaign runs; and protocol.json and the rows of
+    checks.csv, where people were shown trials that are no votes. Exports were once written without ratings; only a rule
+    that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -81,6 +85,7 @@ def replay(
             list(_whole("ratings", ratings)),
         )
         openings = None if chains is None else list(_whole("chains", chains))
+        trials = list(_whole("checks", checks or ()))
         opened = chains_in(parsed, openings)
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
         chosen, differences = chosen_in(parsed, tuning, surrogates, tables.states, tables.steps)
@@ -91,6 +96,7 @@ def replay(
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
+            *(() if protocol is None else compare_protocol(parsed, protocol, trials, tables.votes)),
         ]
     except (KeyError, ValueError) as error:
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)

@@ -314,6 +314,7 @@ CHECKS_WITH_KINDS = replace(
         Column("step", _whole),
         Column("judge", _whole),
         Column("agreed", _if_known),
+        Column("turn", _whole),
     ),
 )
 """Where there are gold pairs or repeats."""
@@ -345,3 +346,5 @@ TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 PROPERTIES = Table("properties", (Column("state", _whole), Column("content", escaped)))
 """Beside the record, not part of it: what was measured of the objects; see `Table.with_measures`."""
 RECIPE, JUDGES, TUNING, SURROGATES = "recipe.json", "judges.json", "tuning.json", "surrogates.json"
+PROTOCOL = "protocol.json"
+"""What shaped who voted and on what, where a platform has sent people or there are limits."""

@@ -51,7 +51,8 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     check(invitation_path(arabic))
     page.get_by_role("button", name="ابدأ").click()
     check(f"{invitation_path(arabic)}vote/")
-    study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1)
+    money = {"budget": 450, "places": 40, "place_pay": "1.50", "currency": "£"}
+    study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1, **money)
     check(f"{study.get_absolute_url()}participants/")
     check(f"{study.get_absolute_url()}people/")
     check(f"{invitation_path(study)}?PROLIFIC_PID=anna")

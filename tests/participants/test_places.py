@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from prefmh_web.annotate import presence
 from prefmh_web.annotate.tasks import settle_parts
-from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion, places, recruiting, way
 from prefmh_web.participants.models import Participation
 from tests.participants.test_consent import TEXT, answer, come
+from tests.participants.test_practice import PAIRS, PRACTICE, chosen, read
 from tests.participants.test_stages import CODES_OF_ALL, come_back, go_on, page_of
 from tests.security.world import browser_of
 from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
@@ -76,9 +77,52 @@ def test_places_of_a_group_are_counted_by_themselves(researcher):
     assert outcomes() == ["", "", "not-eligible", ""]
 
 
+def test_a_place_is_taken_before_practice_and_given_back_by_who_does_not_understand(researcher):
+    study = recruited_campaign(researcher, places=1, protocol=PRACTICE | {"tries": 1}, codes=CODES_OF_ALL)
+    first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
+    assert "Practice" in page_of(first, study)
+    # Nobody practises for nothing.
+    assert "N0T" in page_of(second, study)
+    go_on(first, study, *(fields for number in range(len(PAIRS)) for fields in (chosen("left", number), read(number))))
+    assert outcomes() == ["", "not-eligible"]
+    # The place is the one that they have; a second one is not needed.
+    placed_at = Participation.objects.first().placed_at
+    assert placed_at
+    go_on(first, study, {"stage": "comprehension", "answer-check_0": "no", "answer-try": "0"})
+    third = arrive(study, prolific("cleo"))
+    assert "Practice" in page_of(third, study)
+    assert outcomes() == ["not-understood", "not-eligible", ""]
+
+
+def test_who_is_away_in_the_middle_of_practice_needs_a_free_place(researcher):
+    study = recruited_campaign(researcher, places=1, absent_minutes=30, protocol=PRACTICE, codes=CODES_OF_ALL)
+    first = arrive(study, prolific("anna"))
+    go_on(first, study, chosen("left"))
+    later(31)
+    settle_parts()
+    assert Participation.objects.get().placed_at is None
+    second = arrive(study, prolific("ben"))
+    assert "Practice" in page_of(second, study)
+    assert "N0T" in page_of(first, study)
+    assert outcomes() == ["not-eligible", ""]
+
+
+def test_who_reads_when_the_campaign_is_finished_need_not_practise(researcher):
+    study = recruited_campaign(researcher, places=1, protocol=PRACTICE | {"instructions": "Read."}, codes=CODES_OF_ALL)
+    first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
+    assert "Read." in page_of(first, study)
+    assert "Read." in page_of(second, study)
+    Campaign.objects.update(status=Campaign.Status.FINISHED)
+    assert "N0THING" in page_of(first, study)
+    # No more are paid than there are places.
+    assert "N0T" in page_of(second, study)
+    assert outcomes() == ["nothing-left", "not-eligible"]
+
+
+@pytest.mark.parametrize("protocol", [{}, PRACTICE])
 @pytest.mark.django_db(transaction=True)
-def test_with_many_at_once_no_place_is_taken_twice(researcher):
-    study = recruited_campaign(researcher, places=3)
+def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
+    study = recruited_campaign(researcher, places=3, protocol=protocol)
     browsers = [arrive(study, prolific(f"person-{number}")) for number in range(12)]
 
     def open_page(browser: Client) -> None:

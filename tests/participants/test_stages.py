@@ -196,7 +196,9 @@ def test_answers_are_no_part_of_the_export(study, tmp_path):
     go_on(browser, study, {"stage": "last-questions", "answer-comment": "My secret"})
     told = everything_in(export_to(study, tmp_path))
     assert "My secret" not in told
-    assert "student" not in told
+    # The question with its options is, once.
+    assert told.count("student") == 2
+    assert '"options": [\n          "student",' in told
 
 
 def test_each_stage_of_the_order_is_a_page_or_the_votes_or_an_end():

@@ -21,7 +21,8 @@ WAY_BACK = "https://app.prolific.com/submissions/complete?cc={code}"
 def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campaign, ...] = (), **options) -> Campaign:
     """Return a started campaign; of `options`, those of a recruitment set it up."""
     names = ("parameter", "votes_each", "consent", "codes", "pay", "way_back", "protocol")
-    names += ("places", "most_minutes", "absent_minutes", "most_a_minute")
+    names += ("places", "most_minutes", "absent_minutes", "most_a_minute", "budget", "place_pay", "currency")
+    names += ("most_active_minutes",)
     fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK}
     fields |= {name: options.pop(name) for name in names if name in options}
     campaign = make_draft(owner, **options)

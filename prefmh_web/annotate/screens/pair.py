@@ -15,7 +15,7 @@ from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Side
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants import checks
+from prefmh_web.participants import budget, checks
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -84,7 +84,8 @@ class PairResponse:
         elif self.choice is None:
             leases.skip(self.lease, annotator)
         else:
-            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+            keeps_late = budget.keeps_late(annotator.campaign)
+            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, keeps_late)
 
 
 def _address(lease: Lease, side: Side) -> StrPromise:

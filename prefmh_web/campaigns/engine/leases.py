@@ -16,7 +16,7 @@ comparison passes over those that others hold at that moment, and waits for one 
 
 import logging
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError
@@ -81,10 +81,20 @@ def live_lease_of(annotator: Annotator) -> Lease | None:
 
 
 @retried_after_conflicts
-def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: int | None) -> Vote | None:
+def answer(
+    key: uuid.UUID,
+    annotator: Annotator,
+    chosen_side: Side,
+    elapsed_ms: int | None,
+    keeps_late: Callable[[], bool] | None = None,
+) -> Vote | None:
     """Cast the vote of a lease. The same key again returns the same vote; a skipped lease takes none.
 
     An expired lease's vote still counts while nobody else's vote would come too late for it.
+
+    Args:
+        keeps_late: says, under the locks, whether the vote of an expired lease is kept that comes too late to count;
+            None if every one is.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
@@ -97,13 +107,19 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
         if lease.ending == Lease.Ending.SKIPPED:
             return None
         ballot = Ballot(key, lease.judge_id, Side(lease.proposal_side), chosen_side, elapsed_ms, annotator.pk)
-        vote = transitions.cast_vote(lease.comparison, ballot, lease)
-        if not vote.counted:
+        is_kept = keeps_late is None or _counts_or(keeps_late, ballot, lease)
+        vote = transitions.cast_vote(lease.comparison, ballot, lease) if is_kept else None
+        if vote is None or not vote.counted:
             # A counted vote nudges; this one has only given its place back.
             dispatch.place_returned(annotator.campaign_id)
     if annotator.resting:
         wake(annotator)
     return vote
+
+
+def _counts_or(keeps_late: Callable[[], bool], ballot: Ballot, lease: Lease) -> bool:
+    is_over = lease.ending == Lease.Ending.EXPIRED
+    return not is_over or transitions.would_count(lease.comparison, ballot, lease) or keeps_late()
 
 
 @retried_after_conflicts

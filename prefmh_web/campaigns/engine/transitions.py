@@ -109,7 +109,7 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     if lease.ending == Lease.Ending.VOTED:
         return Vote.objects.get(key=ballot.key)
     opened = _standing(comparison)
-    may_count = opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
+    may_count = _may_count(opened, ballot, lease)
     changes = Changes()
     changes.change(statements.COUNT_VOTE, lease.annotator_id)
     changes.change(statements.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
@@ -123,6 +123,16 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     if comparison.verdict is None and vote.counted:
         dispatch.judge(comparison)
     return vote
+
+
+def would_count(comparison: Comparison, ballot: Ballot, lease: Lease) -> bool:
+    """Return whether `cast_vote` would count a vote on a locked comparison."""
+    opened = _standing(comparison)
+    return opened is not None and _may_count(opened, ballot, lease) and opened.can_count(ballot)
+
+
+def _may_count(opened: OpenComparison | None, ballot: Ballot, lease: Lease) -> bool:
+    return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
 
 
 def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:

@@ -98,6 +98,9 @@ def _begin(
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if campaign.recipe != recipe or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
+        # Once more, now that nothing of it can change.
+        for demand in _demands:
+            demand(campaign)
         # The law that the chains will sample stands in the record.
         warm_up = campaign.parsed_recipe.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps

@@ -39,7 +39,9 @@ _CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: r
 
 
 Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
+Documents = Callable[[Campaign], Iterator[tuple[str, dict[str, Any]]]]
 _more: list[Tables] = []
+_more_documents: list[Documents] = []
 
 
 def also(tables: Tables) -> None:
@@ -51,14 +53,23 @@ def also(tables: Tables) -> None:
     _more.append(tables)
 
 
+def also_documents(documents: Documents) -> None:
+    """Add JSON files to every archive: what upper rooms have set up.
+
+    Args:
+        documents: yields a campaign's further files, each by its name, with the object that it holds.
+    """
+    _more_documents.append(documents)
+
+
 def recipe(campaign: Campaign) -> str:
     """Return the recipe as JSON."""
     return json.dumps(campaign.recipe, indent=2, ensure_ascii=False) + "\n"
 
 
-def as_json(chosen: dict[str, Any]) -> str:
-    """Return what a warm-up has counted, chosen or fitted."""
-    return json.dumps(chosen, indent=2, ensure_ascii=False) + "\n"
+def as_json(held: dict[str, Any]) -> str:
+    """Return an object as a JSON file: what a warm-up has counted, chosen or fitted, or what upper rooms add."""
+    return json.dumps(held, indent=2, ensure_ascii=False) + "\n"
 
 
 def judges(campaign: Campaign) -> str:
@@ -120,6 +131,9 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
         if chosen is not None:
             stream.add(as_json(chosen), name)
+    for documents in _more_documents:
+        for name, held in documents(campaign):
+            stream.add(as_json(held), name)
     for name in tables_of(campaign):
         stream.add(map(str.encode, csv_text(snapshot, name)), name)
     for tables in _more:

@@ -13,9 +13,11 @@ from prefmh_web.participants import completion
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS, recruiter_by
 
-_LIMITS = ("votes_each", "places", "most_minutes", "absent_minutes")
-_NAMES = ("recruiter", "parameter", *_LIMITS, "most_a_minute", "consent", "way_back")
-_UNTIL_START = {"recruiter", "parameter", *_LIMITS, "most_a_minute", "excluded"}
+_LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")
+"""Limits that are noted with a person's id."""
+_MONEY = ("place_pay", "currency")
+_NAMES = ("recruiter", "parameter", "votes_each", "budget", *_LIMITS, "most_a_minute", *_MONEY, "consent", "way_back")
+_UNTIL_START = {"recruiter", "parameter", "votes_each", "budget", *_LIMITS, "most_a_minute", "excluded"}
 _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 # All that comes after the host: without it, an address ends with its host.
 _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
@@ -59,9 +61,26 @@ class RecruitmentForm(forms.Form):
         max_value=1_000_000,
         required=False,
         label="Places",
-        help_text="So many people can take part. Somebody has a place when they come to the votes, and gives "
-        "it back if their part ends without pay. Leave empty for no limit.",
+        help_text="So many people can take part. Somebody has a place when they come to practice, or without it to the "
+        "votes, and gives it back if their part ends without pay. Leave empty for no limit.",
     )
+    budget = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000_000,
+        required=False,
+        label="Budget, in answers",
+        help_text="So many answers can be given at most: votes, late ones, checks and repeats. Skipped pairs are free. "
+        "The campaign starts only if all its steps and the declared shares of trials fit. Leave empty for no limit.",
+    )
+    place_pay = forms.DecimalField(
+        min_value=0,
+        max_value=99_999,
+        decimal_places=2,
+        required=False,
+        label="Pay for a place",
+        help_text="What the platform pays a person in full. It is only used to show what all places cost together.",
+    )
+    currency = forms.CharField(max_length=8, required=False, label="Currency", help_text="For example £ or EUR.")
     most_minutes = forms.IntegerField(
         min_value=5,
         max_value=10_000,
@@ -69,6 +88,14 @@ class RecruitmentForm(forms.Form):
         label="The platform's maximum time, in minutes",
         help_text=f"A person's part ends {MINUTES_TO_RETURN} minutes before it, so that they can enter the code. Leave "
         "empty for no limit.",
+    )
+    most_active_minutes = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        required=False,
+        label="Active minutes per person",
+        help_text="After so many minutes with a pair on the screen a person's part is complete. The pair on the screen "
+        "may still be answered; waiting and time away are not counted. Leave empty for no limit.",
     )
     absent_minutes = forms.IntegerField(
         min_value=5,
@@ -149,7 +176,7 @@ class RecruitmentForm(forms.Form):
                 "The protocol asks things of each person. Choose a platform, or links of your own with an id each."
             )
             self.add_error("recruiter", ValidationError(message))
-        for name in _LIMITS[1:]:
+        for name in _LIMITS:
             if self.cleaned_data.get(name) is not None:
                 message = "This is noted with a person's id. Choose a platform, or links of your own with an id each."
                 self.add_error(name, ValidationError(message))
@@ -191,8 +218,8 @@ class RecruitmentForm(forms.Form):
 
     @property
     def who_comes(self) -> list[forms.BoundField]:
-        """The fields that are fixed at Start."""
-        return [self[name] for name in self.fields if name in _UNTIL_START]
+        """Who comes and the limits, which are fixed at Start, and what a place costs."""
+        return [self[name] for name in self.fields if name in _UNTIL_START or name in _MONEY]
 
     @property
     def ends(self) -> list[dict[str, object]]:

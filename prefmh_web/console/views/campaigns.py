@@ -21,8 +21,9 @@ from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
-from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from prefmh_web.transport import rate_limits
 
 posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
@@ -125,6 +126,8 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
     if right >= Right.OWN:
         people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
         people["roles"] = Membership.Role.choices
+        if terms_of(campaign).may_be_paid_for:
+            people["spending"] = spending_of(campaign, recruitment_of(campaign))
     return people
 
 

@@ -14,6 +14,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
 from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
+from prefmh_web.console.spending import spending_of
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.console.views.downloads import stream
 from prefmh_web.participants import answers as answer_table
@@ -51,6 +52,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
         "joined": parts.count(),
         "places": recruitment.places,
         "placed": places.held(recruitment).count(),
+        "spending": spending_of(campaign, recruitment),
         "asks": not recruitment.parsed_protocol.is_empty,
         "ended": parts.exclude(outcome="").count(),
     }

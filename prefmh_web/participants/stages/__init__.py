@@ -10,7 +10,8 @@
     last-questions   answering what is required
     end
 
-Whoever would come to the votes takes a place first; without a free one the part ends as not eligible. Consent stands at
+Whoever would come to practice, or where there is none to the votes, takes a place first; without a free one the part
+ends as not eligible. Consent stands at
 the door, before anything is stored, and is asked again when its text changes: see `consent.py`. From every stage a part
 can end as withdrawn, ended by the researcher, or time over.
 
@@ -50,4 +51,12 @@ def next_stage(stage: Stage, protocol: Protocol) -> Stage:
     return next(each for each in rest if each not in _PAGES or _PAGES[each].is_asked(protocol))
 
 
-__all__ = ["ORDER", "STAGES", "AStage", "Result", "next_stage", "page_of"]
+def needs_place(stage: Stage, protocol: Protocol) -> bool:
+    """True if nobody is at a stage without a place: at the votes, and from practice on where there is some, so that
+    nobody practises for nothing.
+    """
+    first = Stage.PRACTICE if protocol.practice else Stage.VOTES
+    return stage in ORDER[ORDER.index(first) : ORDER.index(Stage.VOTES) + 1]
+
+
+__all__ = ["ORDER", "STAGES", "AStage", "Result", "needs_place", "next_stage", "page_of"]

@@ -1,0 +1,52 @@
+"""protocol.json of the record: all that shaped who voted and on what, as it was set up. No ids, codes or addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.participants import budget, consent
+from prefmh_web.participants.models import Outcome, Recruitment
+from sampler import schema
+
+_LIMITS = ("votes_each", "places", "most_minutes", "most_active_minutes", "absent_minutes", "most_a_minute")
+
+
+def documents(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the file's name and what it holds, where something of it is set up."""
+    found = Recruitment.objects.filter(campaign=campaign).first()
+    if found is not None and _shapes(found):
+        yield schema.PROTOCOL, _described(found, campaign)
+
+
+def _shapes(recruitment: Recruitment) -> bool:
+    return recruitment.platform.knows_people or recruitment.budget is not None or recruitment.votes_each is not None
+
+
+def _described(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
+    text = recruitment.consent
+    return {
+        "version": 1,
+        "recruiter": recruitment.recruiter,
+        "language": campaign.language,
+        "seconds_to_answer": campaign.lease_seconds,
+        "limits": {name: getattr(recruitment, name) for name in _LIMITS},
+        "campaigns_whose_people_are_refused": recruitment.excluded.count(),
+        "paid": {outcome.value: recruitment.pay_for(outcome).value for outcome in Outcome},
+        "consent": {"version": consent.version_of(text), "text": text} if text else None,
+        "budget": _budget(recruitment, campaign),
+        "protocol": recruitment.parsed_protocol.model_dump(mode="json"),
+    }
+
+
+def _budget(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any] | None:
+    if recruitment.budget is None:
+        return None
+    needs, spent = budget.needs(campaign.parsed_recipe, recruitment.parsed_protocol), budget.spent(campaign)
+    return {
+        "answers": recruitment.budget,
+        "set_aside": needs.votes,
+        "trials_declared": needs.trials,
+        "spent": {"votes": spent.votes, "late": spent.late, "trials": spent.trials},
+    }

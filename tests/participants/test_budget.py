@@ -1,0 +1,120 @@
+"""A budget in answers: what must fit before the start, and what is kept within it. The whole of it is in
+`tests/flows/test_budget.py`.
+"""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Comparison, Lease, Vote
+from prefmh_web.participants import budget, completion, recruiting
+from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.protocol import Protocol
+from tests.participants.test_checks import answer_check, vote_until_check
+from tests.security.world import browser_of
+from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_draft, make_recipe, wait_until_idle
+
+ONE_JUDGE = [{"question": "Which is darker?", "budget": 1}]
+MODEL = {
+    "question": "Which is darker?",
+    "budget": 5,
+    "source": {"kind": "model", "endpoint": "local", "votes": "sampled"},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "protocol", "most"),
+    [
+        ({"steps": 5}, {}, 3 * 5 * 3),
+        ({"steps": 5, "judges": [*ONE_JUDGE, MODEL]}, {}, 3 * 5),
+        ({"steps": 5, "judges": ONE_JUDGE, "most_chains": 8}, {}, 8 * 5),
+        ({"judges": ONE_JUDGE}, {"check_share": 0.1}, 150 + 15),
+        ({"judges": ONE_JUDGE}, {"check_share": 0.11}, 150 + 17),
+        # A fifth of all are repeats while people wait: of 165 others, one for four.
+        ({"judges": ONE_JUDGE}, {"repeat_share": 0.1, "waiting_share": 0.2}, 150 + 15 + 42),
+    ],
+)
+def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shares(changes, protocol, most):
+    recipe = sampler.parse_recipe(make_recipe(**changes) | {"version": 2})
+    assert budget.needs(recipe, Protocol.model_validate(protocol)).answers == most
+
+
+def draft_with(researcher, most: int):
+    draft = make_draft(researcher, recipe=make_recipe(steps=5))
+    protocol = {"check_share": 0.1}
+    recruiting.set_up(draft, {"recruiter": "prolific", "budget": most, "protocol": protocol}, ())
+    return draft
+
+
+def test_one_answer_less_than_the_worst_case_is_refused_and_nothing_starts(researcher):
+    draft = draft_with(researcher, 49)
+    with pytest.raises(NotPossible, match=r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials"):
+        lifecycle.start(draft)
+    draft.refresh_from_db()
+    assert draft.is_draft
+    assert not draft.chains.exists()
+    page = browser_of(researcher).get(reverse("console:participants", args=[draft.pk])).content.decode()
+    assert "It must be 50 or more" in page
+
+
+def test_the_worst_case_itself_may_start(researcher):
+    draft = draft_with(researcher, 50)
+    lifecycle.start(draft)
+    assert draft.is_running
+
+
+def answer_too_late(campaign, *people: str) -> None:
+    """Let the time of one person run out; others answer the pair, and then they do, too."""
+    slow, *others = (arrive(campaign, prolific(person)) for person in people)
+    key = pair_of(slow, campaign)
+    Lease.objects.filter(pk=key).update(expires_at=timezone.now())
+    leases.expire()
+    comparison = Lease.objects.get(pk=key).comparison_id
+    for other in others:
+        assert Lease.objects.get(pk=pair_of(other, campaign)).comparison_id == comparison
+        vote(other, campaign)
+    assert Comparison.objects.get(pk=comparison).verdict
+    answer = slow.post(f"{invitation_path(campaign)}vote/", {"choice": "left", "lease": str(key)})
+    assert answer.status_code == 302
+    wait_until_idle()
+    # They go on, whether it was kept or not.
+    assert pair_of(slow, campaign)
+
+
+@pytest.mark.parametrize(("spare", "kept"), [(0, 0), (1, 1)])
+def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher, spare, kept):
+    recipe = make_recipe(judges=ONE_JUDGE, chains=1, steps=30)
+    campaign = recruited_campaign(researcher, recipe=recipe, budget=30 + spare)
+    answer_too_late(campaign, "anna", "ben")
+    assert Vote.objects.filter(number=None).count() == kept
+    assert budget.spent(campaign) == budget.Spent(1 + kept, kept, 0)
+
+
+def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(researcher):
+    recipe = make_recipe(judges=ONE_JUDGE, chains=4, steps=30)
+    campaign = recruited_campaign(researcher, recipe=recipe, protocol={"check_share": 0.5}, budget=180)
+    browser = arrive(campaign, prolific("anna"))
+    vote_until_check(browser, campaign)
+    answer_check(browser, campaign)
+    before = budget.spent(campaign)
+    assert before.trials == 1
+    completion.withdraw(Participation.objects.get().annotator, campaign, erase=True)
+    assert not Check.objects.exists()
+    assert budget.spent(campaign) == before
+
+
+def test_places_times_pay_stands_on_the_setup_and_on_the_live_page(researcher):
+    recipe = make_recipe(judges=ONE_JUDGE, chains=4, steps=30)
+    money = {"places": 40, "place_pay": "1.50", "currency": "£"}
+    campaign = recruited_campaign(researcher, recipe=recipe, budget=200, **money)
+    owner = browser_of(researcher)
+    for path in (reverse("console:participants", args=[campaign.pk]), campaign.get_absolute_url()):
+        page = owner.get(path).content.decode()
+        assert "At most 40 places × £1.50 = <strong>£60.00</strong>" in page
+        assert "£0.50 a vote" in page
+        assert "0 of 200 answers are spent" in page

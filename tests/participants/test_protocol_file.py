@@ -1,0 +1,226 @@
+"""protocol.json: what it says, what it leaves out, and that `replay` finds trials that it does not give."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from django.contrib.sessions.backends.db import SessionStore
+
+import sampler
+import sampler.judges
+from prefmh_web.annotate import admission
+from prefmh_web.annotate.screens import response_in, screen_after, screen_for
+from prefmh_web.campaigns.engine import reading
+from prefmh_web.participants import budget, consent, way
+from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants.models import Check
+from sampler import read_record
+from tests.participants.test_consent import TEXT
+from tests.support.record import assert_replay_passes, everything_in, export_to
+from tests.support.recruited import CODES, recruited_campaign
+from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+
+PROTOCOL = {
+    "check_share": 0.1,
+    "gold": [{"left": "a", "right": "b", "answer": "left"}, {"left": "c", "right": "d", "answer": "right"}],
+    "gold_share": 0.2,
+    "repeat_share": 0.2,
+    "waiting_share": 0.2,
+    "checks_end": False,
+}
+# Of two people, one waits for the pair that the other has.
+RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=60)
+ALL = {("instructed", False), ("gold", False), ("repeat", False), ("repeat", True)}
+OTHER = {"left": "right", "right": "left"}
+AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
+
+
+def come(campaign, name: str) -> int:
+    annotator = admission.join(SessionStore(), campaign.invitations.get(), Arrival(name, "s"), AGREED)
+    way.arrive(reading.person(annotator.pk))
+    return annotator.pk
+
+
+def study_of(owner):
+    """Return a study in which two people have answered trials of every kind, some of them while they waited."""
+    campaign = recruited_campaign(
+        owner, recipe=RECIPE, protocol=PROTOCOL, consent=TEXT, budget=200, places=9, votes_each=50
+    )
+    people, rng = [come(campaign, name) for name in ("anna", "ben")], np.random.default_rng(5)
+    # Which trials there are is drawn by the people's numbers, and these differ from run to run.
+    for _ in range(300):
+        person = people[int(rng.integers(2))]
+        visit = screen_for(person).visit
+        if shown := visit.lease or visit.check:
+            fields = {"choice": ("left", "right")[int(rng.integers(2))], "lease": str(shown.key)}
+            screen_after(response_in(fields), reading.person(person))
+            wait_until_idle()
+        answered = Check.objects.exclude(chosen_side="").values_list("kind", "turn")
+        if {(kind, turn > 0) for kind, turn in answered} == ALL:
+            return campaign
+    raise AssertionError("some kind of trial has not come")
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, sampler.Record]:
+    """The record of one study, for all tests of this file."""
+    return {}
+
+
+@pytest.fixture
+def record(researcher, kept, tmp_path) -> sampler.Record:
+    """A copy of the record, to be changed."""
+    if not kept:
+        export = export_to(study_of(researcher), tmp_path)
+        assert_replay_passes(export)
+        kept["record"] = read_record(export)
+    return copy.deepcopy(kept["record"])
+
+
+def differences(record: sampler.Record) -> list[str]:
+    tables = record.states, record.steps, record.votes, record.samples
+    found = sampler.replay(record.recipe, *tables, protocol=record.protocol, checks=record.checks)
+    return [str(each) for each in found.differences]
+
+
+def test_it_says_what_shaped_the_votes_and_names_nobody(researcher, tmp_path):
+    study = study_of(researcher)
+    export = export_to(study, tmp_path)
+    with zipfile.ZipFile(export) as archive:
+        described = json.loads(archive.read("protocol.json"))
+    assert described["recruiter"] == "prolific"
+    assert described["limits"] | {"votes_each": 50, "places": 9} == described["limits"]
+    assert described["consent"] == {"version": hashlib.sha256(TEXT.encode()).hexdigest(), "text": TEXT}
+    assert described["protocol"] | PROTOCOL | {"gold": described["protocol"]["gold"]} == described["protocol"]
+    assert described["protocol"]["gold"][1] | PROTOCOL["gold"][1] == described["protocol"]["gold"][1]
+    assert described["paid"]["withdrawn"] == "part"
+    spent = budget.spent(study)
+    assert described["budget"] == {
+        "answers": 200,
+        "set_aside": 60,
+        "trials_declared": 30 + 23,
+        "spent": {"votes": spent.votes, "late": 0, "trials": spent.trials},
+    }
+    assert spent.trials > 0
+    for secret in ("anna", CODES["completed"], "app.prolific.com"):
+        assert secret not in everything_in(export)
+
+
+def test_campaigns_without_people_to_describe_have_none(researcher, tmp_path):
+    with zipfile.ZipFile(export_to(make_campaign(researcher), tmp_path)) as archive:
+        assert "protocol.json" not in archive.namelist()
+
+
+def the_kind_of(kind: str) -> Callable:
+    def change(record) -> dict[str, str]:
+        row = next(row for row in record.checks if row["kind"] == kind and row["turn"] == "0")
+        row["kind"] = next(other for other in ("gold", "repeat") if other != kind)
+        return row
+
+    return change
+
+
+def the_side_of(kind: str, turn: int = 0) -> Callable:
+    def change(record) -> dict[str, str]:
+        of_kind = (row for row in record.checks if row["kind"] == kind and row["chosen_side"])
+        row = next(row for row in of_kind if (row["turn"] != "0") == bool(turn))
+        row["swapped"] = str(1 - int(row["swapped"]))
+        if row["expected_side"]:
+            row["expected_side"] = OTHER[row["expected_side"]]
+            row["passed"] = str(int(row["chosen_side"] == row["expected_side"]))
+        else:
+            row["agreed"] = str(1 - int(row["agreed"]))
+        return row
+
+    return change
+
+
+def the_side_to_choose(record) -> dict[str, str]:
+    row = next(row for row in record.checks if row["kind"] == "instructed" and row["passed"])
+    row["expected_side"] = OTHER[row["expected_side"]]
+    row["passed"] = str(1 - int(row["passed"]))
+    return row
+
+
+def the_gold_pair(record) -> dict[str, str]:
+    row = next(row for row in record.checks if row["kind"] == "gold")
+    row["gold"] = str(1 - int(row["gold"]))
+    return row
+
+
+def what_was_passed(record) -> dict[str, str]:
+    row = next(row for row in record.checks if row["passed"])
+    row["passed"] = str(1 - int(row["passed"]))
+    return row
+
+
+def whether_a_repeat_agreed(record) -> dict[str, str]:
+    row = next(row for row in record.checks if row["agreed"])
+    row["agreed"] = str(1 - int(row["agreed"]))
+    return row
+
+
+def after_how_many_votes(record) -> dict[str, str]:
+    """To a number after which nothing is drawn."""
+    row = record.checks[0]
+    person, seed = int(row["annotator"]), record.recipe["seed"]
+    shares = sampler.judges.Shares(0.1, 0.2, 0.2)
+    free = (votes for votes in range(1, 100) if sampler.judges.check_after(seed, person, votes, shares, 2) is None)
+    row["after_votes"], row["turn"] = str(next(free)), "0"
+    return row
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        *(the_kind_of(kind) for kind in ("instructed", "gold", "repeat")),
+        the_side_of("gold"),
+        the_side_of("repeat"),
+        the_side_of("repeat", turn=1),
+        the_side_to_choose,
+        the_gold_pair,
+        what_was_passed,
+        whether_a_repeat_agreed,
+        after_how_many_votes,
+    ],
+)
+def test_replay_names_the_row_of_a_trial_that_was_changed(record, tamper):
+    assert not differences(record)
+    row = tamper(record)
+    found = differences(record)
+    place = f"checks.csv, annotator {row['annotator']}, after {row['after_votes']} votes"
+    assert found
+    assert all(place in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda protocol: protocol["protocol"].update(gold_share=0), "checks.csv, annotator"),
+        (lambda protocol: protocol["consent"].update(text="I agree to all."), "the version of the consent text"),
+        (lambda protocol: protocol["budget"].update(answers=59), "budget.answers"),
+        (lambda protocol: protocol["budget"].update(set_aside=59), "budget.set_aside"),
+    ],
+)
+def test_replay_finds_a_protocol_that_does_not_fit_the_record(record, change, told):
+    change(record.protocol)
+    assert any(told in each for each in differences(record))
+
+
+@pytest.mark.parametrize("name", ["check_share", "gold", "waiting_share"])
+def test_a_protocol_that_cannot_be_read_is_told_by_its_field(record, name):
+    record.protocol["protocol"][name] = "often"
+    with pytest.raises(sampler.RecordError, match=f"{name}.* protocol.json"):
+        differences(record)
+
+
+def test_a_record_without_the_file_replays_as_before(record):
+    the_gold_pair(record)
+    assert not differences(replace(record, protocol=None))
