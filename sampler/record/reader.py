@@ -15,6 +15,7 @@ from sampler.record import schema
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
+_NOT_ALWAYS = (schema.CHAINS, schema.PARKED)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Record:
     """The scores that a warm-up has fitted, if it has."""
     chains: list[Row] | None = None
     """When and why each chain opened; None where all did at the start."""
+    parked: list[Row] | None = None
+    """Steps that nobody was asked about for a while, or for ever, and why; None where there were none."""
 
 
 def read_record(path: Path) -> Record:
@@ -51,7 +54,7 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            chains = _table(archive, schema.CHAINS) if schema.CHAINS.file in names else None
+            chains, parked = (_table(archive, each) if each.file in names else None for each in _NOT_ALWAYS)
             others = (schema.JUDGES, schema.TUNING, schema.SURROGATES)
             judges, tuning, surrogates = (json.loads(archive.read(name)) if name in names else None for name in others)
     except KeyError as error:
@@ -65,7 +68,7 @@ def read_record(path: Path) -> Record:
     for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates)):
         if found is not None and not isinstance(found, dict):
             raise RecordError(f"{path} cannot be read: {name} must hold an object")
-    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates, chains=chains)
+    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates, chains=chains, parked=parked)
 
 
 def read_properties(path: Path) -> list[Row]:

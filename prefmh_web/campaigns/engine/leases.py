@@ -25,7 +25,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import open_comparisons, openings, statements, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, parking, statements, transitions
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
@@ -108,13 +108,15 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
 
 @retried_after_conflicts
 def skip(key: uuid.UUID, annotator: Annotator) -> None:
-    """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too.
+    """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too;
+    after many skips it may be parked.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with locked_lease(key, annotator) as lease:
-        transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED)
+        if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
+            parking.after_skip(lease.comparison)
         dispatch.place_returned(annotator.campaign_id)
 
 
@@ -184,7 +186,7 @@ def look_again_where_nobody_is_asked() -> None:
     if statements.LIST_OPEN.change():
         logger.info("comparisons of an older version are handed out from now on")
     live_ones = Lease.objects.filter(comparison=OuterRef("pk"), ended_at__isnull=True)
-    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False)
+    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, parked=None)
     for pk in list(forgotten.values_list("pk", flat=True)):
         with locked(pk) as comparison:
             if opened := open_comparisons.on(pk, comparison.chain.campaign):
@@ -276,6 +278,9 @@ def _lease(
                 busy.append((seen, judge))
             return None
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
+            return None
+        if comparison.parked:
+            # Since it was seen.
             return None
         if lease := _lease_as_seen(seen, comparison, judge, annotator):
             return lease

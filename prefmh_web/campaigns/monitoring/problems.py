@@ -1,4 +1,6 @@
-"""Problems that people report with a pair that they skip. No verdict depends on them; the researcher reads them."""
+"""Problems that people report with a pair that they skip. No verdict depends on them; the researcher reads them, and
+those about what is not shown may keep others from being asked (`engine/parking.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,14 @@ import uuid
 
 from django.db.models import QuerySet
 
+from prefmh_web.campaigns.engine import parking
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Problem
 
 
 def note(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: str) -> None:
     """Store a problem with a pair that somebody has skipped, or that went to somebody else while they wrote. The first
-    report of a pair holds; one that was answered with a vote is left as it is.
+    report of a pair holds; one that was answered with a vote is left as it is. Reports that an object is not shown may
+    park the step.
 
     Args:
         key: of a pair that this person was shown.
@@ -20,7 +24,9 @@ def note(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: st
     if lease is not None and lease.ending == Lease.Ending.VOTED:
         return
     found = {"annotator": annotator, "lease": lease, "reason": reason, "words": words}
-    Problem.objects.get_or_create(key=key, defaults=found)
+    _, is_new = Problem.objects.get_or_create(key=key, defaults=found)
+    if is_new and lease is not None and reason == Problem.Reason.NOT_SHOWN:
+        parking.after_report(lease.comparison_id)
 
 
 def problems_in(campaign: Campaign) -> QuerySet[Problem]:

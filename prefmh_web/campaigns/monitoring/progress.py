@@ -1,6 +1,7 @@
 """What a researcher watches: chains, rates, people, recent steps. Reads only."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,7 +9,19 @@ from django.db.models import Avg, Count, F, Q
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, State, Turn, Vote
+from prefmh_web.campaigns.models import (
+    Campaign,
+    Chain,
+    Comparison,
+    Judge,
+    Parking,
+    Rating,
+    ReplyIdentity,
+    State,
+    Turn,
+    Vote,
+)
+from prefmh_web.campaigns.monitoring.parked import parked_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
@@ -120,6 +133,8 @@ class Progress:
     people_joined: int
     models: ModelStanding | None
     walks: WalkStanding | None
+    parked: Sequence[Parking]
+    """Steps that wait for the researcher."""
 
     @property
     def most_chains(self) -> int | None:
@@ -193,6 +208,7 @@ def progress_of(campaign: Campaign) -> Progress:
         people_joined=campaign.annotators.count(),
         models=_models(campaign, judges),
         walks=walks_of(campaign, [each.chain for each in chains]),
+        parked=parked_in(campaign),
     )
 
 
