@@ -305,6 +305,8 @@ LEASES = Table(
     ),
 )
 """Every pair that was shown to people whom a platform has sent, and how that ended."""
+LEASES_WITH_HIDDEN = replace(LEASES, columns=(*LEASES.columns, Column("hidden_ms", _whole)))
+"""Where pages have told how long they were in a hidden tab."""
 CHECKS = Table(
     "checks",
     (

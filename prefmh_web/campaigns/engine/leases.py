@@ -81,7 +81,9 @@ def live_lease_of(annotator: Annotator) -> Lease | None:
 
 
 @retried_after_conflicts
-def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: int | None) -> Vote | None:
+def answer(
+    key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: int | None, hidden_ms: int | None = None
+) -> Vote | None:
     """Cast the vote of a lease. The same key again returns the same vote; a skipped lease takes none.
 
     An expired lease's vote still counts while nobody else's vote would come too late for it.
@@ -96,7 +98,8 @@ def answer(key: uuid.UUID, annotator: Annotator, chosen_side: Side, elapsed_ms: 
             raise Comparison.DoesNotExist
         if lease.ending == Lease.Ending.SKIPPED:
             return None
-        ballot = Ballot(key, lease.judge_id, Side(lease.proposal_side), chosen_side, elapsed_ms, annotator.pk)
+        proposal_side = Side(lease.proposal_side)
+        ballot = Ballot(key, lease.judge_id, proposal_side, chosen_side, elapsed_ms, hidden_ms, annotator.pk)
         vote = transitions.cast_vote(lease.comparison, ballot, lease)
         if not vote.counted:
             # A counted vote nudges; this one has only given its place back.

@@ -156,6 +156,8 @@ class Vote(models.Model):
     proposal_side = models.CharField(max_length=5, choices=Side)
     chosen_side = models.CharField(max_length=5, choices=Side)
     elapsed_ms = models.PositiveIntegerField(null=True)
+    # Of that, how long the page was in a hidden tab; null where the page did not tell.
+    hidden_ms = models.PositiveIntegerField(null=True)
     slot = models.PositiveIntegerField(null=True)
     preference = models.FloatField(null=True)
     asks = models.PositiveSmallIntegerField(null=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Avg, Count, F, Q
+from django.db.models import Avg, Count, F, Q, Sum
 from django.utils import timezone
 
 import sampler
@@ -22,6 +22,7 @@ from prefmh_web.campaigns.models import (
     Vote,
 )
 from prefmh_web.campaigns.monitoring.parked import parked_in
+from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
@@ -135,6 +136,7 @@ class Progress:
     walks: WalkStanding | None
     parked: Sequence[Parking]
     """Steps that wait for the researcher."""
+    unanswered: Unanswered | None
 
     @property
     def most_chains(self) -> int | None:
@@ -197,6 +199,10 @@ def progress_of(campaign: Campaign) -> Progress:
     rates = _rates(campaign)
     lately = ratings.filter(rated_at__gte=since) if rates else votes.filter(cast_at__gte=since)
     chains = _chains(campaign)
+    # Of people of older versions, votes are not counted until they vote again.
+    people = campaign.annotators.aggregate(
+        online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
+    )
     return Progress(
         campaign=campaign,
         judges=judges,
@@ -204,11 +210,12 @@ def progress_of(campaign: Campaign) -> Progress:
         recent=_recent(campaign, judges),
         answers_per_minute=lately.count() / minutes,
         answers=ratings.count() if rates else sum(each.chain.votes + each.votes_on_open for each in chains),
-        people_online=campaign.annotators.filter(online_until__gt=now).count(),
-        people_joined=campaign.annotators.count(),
+        people_online=people["online"],
+        people_joined=people["joined"],
         models=_models(campaign, judges),
         walks=walks_of(campaign, [each.chain for each in chains]),
         parked=parked_in(campaign),
+        unanswered=unanswered_in(judges, [each.chain for each in chains], people["voted"]),
     )
 
 
