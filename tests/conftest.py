@@ -26,6 +26,7 @@ LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/",
 # runs as well.
 WITH_SERVERS = (
     "tests/docker/",
+    "tests/flows/test_excluded.py",
     "tests/flows/test_faults.py",
     "tests/flows/test_frozen_server.py",
     "tests/flows/test_many_voters.py",
