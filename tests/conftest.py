@@ -29,6 +29,7 @@ WITH_SERVERS = (
     "tests/flows/test_excluded.py",
     "tests/flows/test_faults.py",
     "tests/flows/test_frozen_server.py",
+    "tests/flows/test_keyboard.py",
     "tests/flows/test_many_voters.py",
     "tests/flows/test_not_shown.py",
     "tests/flows/test_paid_study.py",

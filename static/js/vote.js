@@ -214,8 +214,7 @@ document.addEventListener("htmx:wsAfterMessage", () => {
     showBothAtOnce();
   }
   // The swap took the focused element away; without this a screen reader would start at the top of the page.
-  const question = document.getElementById("question");
-  if (form.dataset.hadFocus && question) question.focus({ preventScroll: true });
+  if (form.dataset.hadFocus) form.querySelector("h1")?.focus({ preventScroll: true });
 });
 
 document.addEventListener("htmx:wsConnecting", () => {
