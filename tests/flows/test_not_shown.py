@@ -43,7 +43,7 @@ def test_half_a_pair_takes_no_vote_and_two_reports_park_it(open_page, drawn, eve
         key = lease_on(page)
         page.wait_for_timeout(400)
         page.keyboard.press("ArrowLeft")
-        page.get_by_role("button", name="Report this and skip the pair").click()
+        page.get_by_role("button", name="Report and skip this pair").click()
         expect(notice).to_be_hidden()
         assert Problem.objects.get(key=key).reason == "not-shown"
     parking = Parking.objects.get()
