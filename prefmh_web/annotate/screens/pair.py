@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse_lazy
 
+from prefmh_web.annotate.reporting import report
 from prefmh_web.annotate.screens.options import options_of
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
-from prefmh_web.campaigns.monitoring import problems
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import checks
 
@@ -98,7 +98,7 @@ class PairResponse:
         else:
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms)
         if not self.is_shown:
-            problems.note(self.lease, annotator, Problem.Reason.NOT_SHOWN, "")
+            report(self.lease, annotator, Problem.Reason.NOT_SHOWN)
 
 
 def _address(lease: Lease, side: Side) -> StrPromise:

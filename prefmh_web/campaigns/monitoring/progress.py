@@ -63,6 +63,7 @@ class ChainProgress:
     is_open: bool
     opened_at: datetime | None = None
     """When it opened, if that was after the start."""
+    is_parked: bool = False
 
     @property
     def percent(self) -> int:
@@ -261,11 +262,11 @@ def _rates(campaign: Campaign) -> bool:
 
 
 def _chains(campaign: Campaign) -> list[ChainProgress]:
-    open_votes = dict(
-        Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        .annotate(cast=Count("votes", filter=Q(votes__number__isnull=False)))
-        .values_list("chain_id", "cast")
-    )
+    open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+    votes = Count("votes", filter=Q(votes__number__isnull=False))
+    found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "parked"))
+    open_votes = {chain: cast for chain, cast, _ in found}
+    parked = {chain for chain, _, is_parked in found if is_parked}
     chains = campaign.chains.select_related("head")
     if isinstance(campaign.parsed_recipe.space, sampler.ServedImagesRecipe):
         # A code is as long as a small picture, and all that is shown is in the files.
@@ -277,7 +278,14 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
     if campaign.parsed_recipe.is_elastic:
         opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
     return [
-        ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes, opened_at.get(chain.pk))
+        ChainProgress(
+            chain=chain,
+            head=chain.head,
+            votes_on_open=open_votes.get(chain.pk, 0),
+            is_open=chain.pk in open_votes,
+            opened_at=opened_at.get(chain.pk),
+            is_parked=chain.pk in parked,
+        )
         for chain in chains
     ]
 

@@ -6,10 +6,10 @@ import uuid
 import pytest
 
 import sampler
+from prefmh_web.annotate import reporting
 from prefmh_web.campaigns.engine import leases, parking
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Parking, Problem, Side, Vote
-from prefmh_web.campaigns.monitoring import problems
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
 
@@ -36,7 +36,7 @@ def skip(campaign, times: int = 1) -> Comparison:
 def report(campaign, reason=Problem.Reason.NOT_SHOWN) -> Lease:
     lease = leases.take(newcomer(campaign))
     leases.skip(lease.key, lease.annotator)
-    problems.note(lease.key, lease.annotator, reason, "")
+    reporting.report(lease.key, lease.annotator, reason, "")
     return lease
 
 
@@ -95,7 +95,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert leases.take(newcomer(campaign)) is None
     parking.try_again(step.pk)
     last = leases.take(newcomer(campaign))
-    problems.note(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
+    reporting.report(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
     assert Comparison.objects.get(pk=step.pk).parked == "parked"
     answer(last, is_for=True)
     idle_tasks()
@@ -134,7 +134,7 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
         comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="left",
         issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
     )  # fmt: skip
-    problems.note(again.key, lease.annotator, Problem.Reason.NOT_SHOWN, "")
+    reporting.report(again.key, lease.annotator, Problem.Reason.NOT_SHOWN, "")
     assert Problem.objects.count() == 2
     assert not Parking.objects.exists()
 
@@ -263,5 +263,5 @@ def test_an_export_without_parked_steps_has_no_such_file(researcher, idle_tasks,
 
 def test_a_key_that_is_no_lease_parks_nothing(researcher, idle_tasks):
     campaign = campaign_of(researcher, park_after_reports=1)
-    problems.note(uuid.uuid4(), newcomer(campaign), Problem.Reason.NOT_SHOWN, "")
+    reporting.report(uuid.uuid4(), newcomer(campaign), Problem.Reason.NOT_SHOWN, "")
     assert not Parking.objects.exists()
