@@ -7,14 +7,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web.annotate import admission, arriving, practice
+from prefmh_web.annotate import admission, arriving, practice, reporting
 from prefmh_web.annotate.language import spoken_by_link
-from prefmh_web.annotate.reporting import ProblemForm
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
-from prefmh_web.campaigns.monitoring import problems
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import checks, completion, consent, way
@@ -152,7 +150,7 @@ def report(request: HttpRequest, token: str, lease: UUID) -> HttpResponse:
     annotator = admission.annotator_by(request.session, token)
     if annotator is None:
         return redirect("annotate:welcome", token=token)
-    form = ProblemForm(request.POST if request.method == "POST" else None)
+    form = reporting.ProblemForm(request.POST if request.method == "POST" else None)
     if request.method != "POST" or not form.is_valid():
         return render(request, "annotate/report.html", {"form": form, "token": token})
     rate_limits.spend("votes", annotator.pk)
@@ -160,7 +158,7 @@ def report(request: HttpRequest, token: str, lease: UUID) -> HttpResponse:
         PairResponse(lease, choice=None, elapsed_ms=None).respond(annotator)
     except Comparison.DoesNotExist as error:
         raise Http404("This pair was never shown to you.") from error
-    problems.note(lease, annotator, **form.cleaned_data)
+    reporting.report(lease, annotator, **form.cleaned_data)
     return redirect("annotate:vote", token=token)
 
 

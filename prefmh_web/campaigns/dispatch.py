@@ -63,6 +63,11 @@ def place_returned(campaign_id: int, *annotator_ids: int) -> None:
     nudges.nudge(*map(nudges.voter, annotator_ids), nudges.voters(campaign_id))
 
 
+def step_unparked(comparison: Comparison) -> None:
+    """People may be asked about a parked comparison again."""
+    _look_again(comparison.chain.campaign)
+
+
 def propose(chain: Chain) -> None:
     """Hint that a chain waits for its next proposal."""
     started = started_campaign(chain.campaign)

@@ -70,9 +70,17 @@ class Board:
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
+            ("A step is parked", self._parking),
             ("Seed", str(recipe.seed)),
             ("Instructions", self.campaign.instructions or "none"),
         ]
+
+    @property
+    def _parking(self) -> str:
+        skips, reports = self.campaign.park_after_skips, self.campaign.park_after_reports
+        people = "1 person reports" if reports == 1 else f"{reports} people report"
+        after = f"after {skips} skip{'' if skips == 1 else 's'}, or " if skips else ""
+        return f"{after}when {people} that an object is not shown"
 
     @property
     def _language(self) -> str:

@@ -147,7 +147,9 @@ def _models() -> Iterator[Finding]:
 
 def _people() -> Iterator[Finding]:
     """Find the open comparisons that nobody who has joined may answer."""
-    running = Comparison.objects.filter(verdict__isnull=True, chain__campaign__status=Campaign.Status.RUNNING)
+    running = Comparison.objects.filter(
+        verdict__isnull=True, parked=None, chain__campaign__status=Campaign.Status.RUNNING
+    )
     now = timezone.now()
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         people = set(campaign.annotators.filter(removed_at__isnull=True).values_list("pk", flat=True))
@@ -201,7 +203,7 @@ def _catalogs() -> Iterator[Finding]:
 
 
 def _finishing() -> Iterator[Finding]:
-    unfinished = Chain.objects.filter(step__lt=F("length"))
+    unfinished = Chain.objects.filter(step__lt=F("length"), ended_at=None)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).exclude(chains__in=unfinished):
         yield Finding(
             f"“{campaign}”: all chains have finished, but the campaign is not marked as finished.",

@@ -64,7 +64,9 @@ def _decided() -> dict[str, int]:
 def _standing() -> Iterator[Metric]:
     now = timezone.now()
     live = Lease.objects.filter(ended_at__isnull=True)
-    running = Comparison.objects.filter(verdict__isnull=True, chain__campaign__status=Campaign.Status.RUNNING)
+    running = Comparison.objects.filter(
+        verdict__isnull=True, parked=None, chain__campaign__status=Campaign.Status.RUNNING
+    )
     for name, text, count in (
         ("chains_waiting", "Chains of running campaigns that wait for a proposal.", waiting_chains()),
         ("comparisons_open", "Comparisons of running campaigns that wait for votes.", running),

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, F, Max, Q, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, ExpressionWrapper, F, IntegerField, Max, Q, QuerySet, Window
+from django.db.models.functions import Coalesce, RowNumber
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
@@ -29,7 +29,7 @@ class Person:
         votes: how many they gave, those that came too late included.
         left: how many of these chose the left side.
         skips: how many pairs they skipped.
-        median_ms: the median time of their votes; None without one.
+        median_ms: the median time of their votes, without the time in a hidden tab; None without one.
         checks_passed: attention checks.
         checks_failed: the same.
         fast_votes: how many votes came faster than the campaign's threshold, if it has one.
@@ -149,14 +149,17 @@ def _leases(annotators: QuerySet[Annotator]) -> tuple[Counter[int], dict[int, da
 
 
 def _medians(annotators: QuerySet[Annotator]) -> dict[int, float]:
-    """Return the median time of each annotator's votes: the mean of the two in the middle, which may be the same."""
-    timed = Vote.objects.filter(annotator__in=annotators, elapsed_ms__isnull=False)
-    place = Window(RowNumber(), partition_by="annotator", order_by=("elapsed_ms", "pk"))
+    """Return the median time of each annotator's votes: the mean of the two in the middle, which may be the same. The
+    time in a hidden tab is none of it, where the page has told that.
+    """
+    seen = ExpressionWrapper(F("elapsed_ms") - Coalesce(F("hidden_ms"), 0), IntegerField())
+    timed = Vote.objects.filter(annotator__in=annotators, elapsed_ms__isnull=False).annotate(seen_ms=seen)
+    place = Window(RowNumber(), partition_by="annotator", order_by=("seen_ms", "pk"))
     many = Window(Count("pk"), partition_by="annotator")
     twice = timed.annotate(twice=place * 2, many=many).filter(twice__gte=F("many"), twice__lte=F("many") + 2)
     middle: defaultdict[int, list[int]] = defaultdict(list)
-    for annotator, elapsed_ms in twice.values_list("annotator_id", "elapsed_ms"):
-        middle[annotator].append(elapsed_ms or 0)
+    for annotator, seen_ms in twice.values_list("annotator_id", "seen_ms"):
+        middle[annotator].append(seen_ms or 0)
     return {annotator: sum(times) / len(times) for annotator, times in middle.items()}
 
 

@@ -57,13 +57,18 @@ def _annotators(campaign: Campaign) -> Iterator[Row]:
 
 
 def _leases(campaign: Campaign) -> Iterator[Row]:
-    yield schema.LEASES.header
+    is_told = Vote.objects.filter(judge__campaign=campaign, hidden_ms__isnull=False).exists()
+    table = schema.LEASES_WITH_HIDDEN if is_told else schema.LEASES
+    yield table.header
     asked = Lease.objects.filter(annotator__campaign=campaign).order_by("issued_at", "key")
     columns = ("annotator", "comparison__chain__place", "comparison__step", "judge__place", "proposal_side")
-    for annotator, chain, step, judge, side, issued_at, ended_at, ending in asked.values_list(
-        *columns, "issued_at", "ended_at", "ending"
+    # A vote has the key of its lease.
+    hidden = Vote.objects.filter(key=OuterRef("key")).values("hidden_ms")[:1]
+    for annotator, chain, step, judge, side, issued_at, ended_at, ending, hidden_ms in asked.values_list(
+        *columns, "issued_at", "ended_at", "ending", Subquery(hidden)
     ).iterator(chunk_size=_AT_A_TIME):
-        yield schema.LEASES.row(
+        yield table.row(
+            **({"hidden_ms": hidden_ms} if is_told else {}),
             annotator=annotator,
             chain=chain,
             step=step,

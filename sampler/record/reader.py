@@ -15,6 +15,7 @@ from sampler.record import schema
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
+_NOT_ALWAYS = (schema.CHAINS, schema.PARKED, schema.CHECKS)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Record:
     """The scores that a warm-up has fitted, if it has."""
     chains: list[Row] | None = None
     """When and why each chain opened; None where all did at the start."""
+    parked: list[Row] | None = None
+    """Steps that nobody was asked about for a while, or for ever, and why; None where there were none."""
     protocol: dict[str, Any] | None = None
     """What shaped who voted and on what, if the record says it."""
     checks: list[Row] | None = None
@@ -55,8 +58,7 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            chains = _table(archive, schema.CHAINS) if schema.CHAINS.file in names else None
-            checks = _table(archive, schema.CHECKS) if schema.CHECKS.file in names else None
+            chains, parked, checks = (_table(archive, each) if each.file in names else None for each in _NOT_ALWAYS)
             others = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL)
             judges, tuning, surrogates, protocol = (
                 json.loads(archive.read(name)) if name in names else None for name in others
@@ -79,6 +81,7 @@ def read_record(path: Path) -> Record:
         tuning=tuning,
         surrogates=surrogates,
         chains=chains,
+        parked=parked,
         protocol=protocol,
         checks=checks,
     )

@@ -20,6 +20,7 @@ from sampler.record.chain_record import chains_in, compare_openings
 from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.judge_record import compare_judges
+from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
@@ -61,15 +62,17 @@ def replay(
     tuning: Mapping[str, Any] | None = None,
     surrogates: Mapping[str, Any] | None = None,
     chains: Iterable[Row] | None = None,
+    *,
+    parked: Iterable[Row] | None = None,
     protocol: Mapping[str, Any] | None = None,
     checks: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
-    warm-up; the rows of chains.csv, where chains open while the campaign runs; and protocol.json and the rows of
-    checks.csv, where people were shown trials that are no votes. Exports were once written without ratings; only a rule
-    that rates needs them.
+    warm-up; the rows of chains.csv, where chains open while the campaign runs; those of parked.csv, if there were
+    parked steps; and protocol.json and the rows of checks.csv, where people were shown trials that are no votes.
+    Exports were once written without ratings; only a rule that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -93,6 +96,7 @@ def replay(
             *differences,
             *_compare_chains(parsed, tables, evidence, chosen, opened),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
+            *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),

@@ -233,6 +233,22 @@ CHAINS = Table(
 """When and why each chain opened, where some open while the campaign runs: `Recipe.is_elastic`."""
 AT_START, FOR_A_PERSON, AHEAD = "start", "wait", "ahead"
 """The reasons in it."""
+PARKED = Table(
+    "parked",
+    (
+        Column("chain", _whole),
+        Column("step", _whole),
+        Column("cause", _word),
+        Column("count", _whole),
+        Column("parked_at", moment),
+        Column("outcome", _word),
+        Column("settled_at", moment),
+        Column("words", escaped),
+    ),
+)
+"""Steps that nobody was asked about for a while, or for ever, and why; only where there are any."""
+TRIED_AGAIN, DECIDED, ENDED = "tried-again", "decided", "ended"
+"""The outcomes in it; none while a step is parked."""
 RATINGS = Table(
     "ratings",
     (
@@ -289,6 +305,8 @@ LEASES = Table(
     ),
 )
 """Every pair that was shown to people whom a platform has sent, and how that ended."""
+LEASES_WITH_HIDDEN = replace(LEASES, columns=(*LEASES.columns, Column("hidden_ms", _whole)))
+"""Where pages have told how long they were in a hidden tab."""
 CHECKS = Table(
     "checks",
     (

@@ -13,7 +13,8 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
 
 const start = document.getElementById("start");
 const connection = document.getElementById("connection");
-const status = document.getElementById("board").dataset.status;
+// The page of a person copies a code, and has no board.
+const status = document.getElementById("board")?.dataset.status;
 
 document.addEventListener("htmx:wsAfterMessage", () => {
   const board = document.getElementById("board").dataset;

@@ -3,6 +3,8 @@
 
 const form = document.getElementById("response-form");
 const elapsed = document.getElementById("elapsed-ms");
+const hidden = document.getElementById("hidden-ms");
+const notShown = document.getElementById("not-shown");
 const connection = document.getElementById("connection");
 // What it can say, in the language of the page.
 const words = connection.dataset;
@@ -17,8 +19,13 @@ const ANSWER_WITHIN_MS = 6000;
 const LONGEST_PATIENCE_MS = 60000;
 // Nobody judges a pair in less: the second half of a double click, meant for the pair before.
 const TOO_SOON_MS = 250;
+// A picture that does not load is asked for once more before anybody is told.
+const LOAD_AGAIN_MS = 1000;
 
 let shownAt = performance.now();
+// How long the tab was hidden since then, and since when it is, if it is.
+let hiddenMs = 0;
+let hiddenSince = document.hidden ? shownAt : null;
 let shownScreen = screenKey();
 let unanswered = null;
 let askedBefore = document.getElementById("question")?.textContent;
@@ -45,8 +52,9 @@ function button(choice) {
 
 // A picture that was on the screen before is in the browser's cache, and would stand there before the other: the
 // order would tell which object the chain is in. So both appear together, and the stop watch starts then.
-async function showBothAtOnce() {
-  shownAt = performance.now();
+async function showBothAtOnce(isSecondTime = false) {
+  startWatch();
+  tellWhetherShown(true);
   const pictures = [...form.querySelectorAll(".option img")];
   if (!pictures.length) return;
   const key = screenKey();
@@ -54,9 +62,60 @@ async function showBothAtOnce() {
   sides.classList.add("loading");
   await Promise.allSettled(pictures.map((picture) => picture.decode()));
   if (screenKey() !== key) return;
+  const broken = pictures.filter(isBroken);
+  if (broken.length && !isSecondTime) {
+    setTimeout(() => { if (screenKey() === key) loadAgain(); }, LOAD_AGAIN_MS);
+    return;
+  }
   sides.classList.remove("loading");
-  shownAt = performance.now();
+  tellWhetherShown(!broken.length);
+  startWatch();
 }
+
+function isBroken(picture) {
+  return picture.complete && picture.naturalWidth === 0;
+}
+
+function loadAgain() {
+  form.querySelectorAll(".option img").forEach((picture) => { if (isBroken(picture)) picture.src = picture.src; });
+  showBothAtOnce(true);
+}
+
+// Half a pair is no question: it takes no vote, and whoever cannot see it says so. What cannot be skipped tells by words
+// what to choose.
+function tellWhetherShown(isWhole) {
+  const isShown = isWhole || !button("skip");
+  const hadFocus = notShown.contains(document.activeElement);
+  const chose = document.activeElement.closest("button.option");
+  notShown.hidden = isShown;
+  form.querySelectorAll("button.option").forEach((option) => { option.disabled = !isShown; });
+  if (isShown && hadFocus) document.getElementById("question")?.focus({ preventScroll: true });
+  if (!isShown && chose) document.getElementById("load-again").focus();
+}
+
+document.getElementById("load-again").addEventListener("click", loadAgain);
+
+// Of pictures that are asked for later, such as those with marks. Errors do not bubble.
+form.addEventListener("error", (event) => {
+  const isLoading = form.querySelector(".sides.loading");
+  if (!isLoading && event.target.matches?.(".option img")) tellWhetherShown(false);
+}, { capture: true });
+
+function startWatch() {
+  shownAt = performance.now();
+  hiddenMs = 0;
+  if (hiddenSince !== null) hiddenSince = shownAt;
+}
+
+function hiddenUntil(now) {
+  return hiddenMs + (hiddenSince === null ? 0 : now - hiddenSince);
+}
+
+document.addEventListener("visibilitychange", () => {
+  const now = performance.now();
+  hiddenMs = hiddenUntil(now);
+  hiddenSince = document.hidden ? now : null;
+});
 
 // With two questions in turn, people go on answering the old one unless they see that it has changed.
 function markChangedQuestion() {
@@ -118,12 +177,14 @@ document.addEventListener("keydown", (event) => {
 
 // A second click before the answer would repeat the same vote; the server knows it by its key, the page drops it.
 form.addEventListener("submit", (event) => {
-  if (form.dataset.busy || form.querySelector(".sides.loading") || performance.now() - shownAt < TOO_SOON_MS) {
+  const now = performance.now();
+  if (form.dataset.busy || form.querySelector(".sides.loading") || now - shownAt < TOO_SOON_MS) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
   }
-  elapsed.value = String(Math.round(performance.now() - shownAt));
+  elapsed.value = String(Math.round(now - shownAt));
+  hidden.value = String(Math.round(hiddenUntil(now)));
   form.dataset.busy = "1";
   if (event.submitter) event.submitter.classList.add("chosen");
   // Without a socket the browser sends the form itself; htmx must not take it.
@@ -153,8 +214,7 @@ document.addEventListener("htmx:wsAfterMessage", () => {
     showBothAtOnce();
   }
   // The swap took the focused element away; without this a screen reader would start at the top of the page.
-  const question = document.getElementById("question");
-  if (form.dataset.hadFocus && question) question.focus({ preventScroll: true });
+  if (form.dataset.hadFocus) form.querySelector("h1")?.focus({ preventScroll: true });
 });
 
 document.addEventListener("htmx:wsConnecting", () => {

@@ -9,7 +9,7 @@ import numpy as np
 import sampler
 from sampler import Purpose, Tally, Verdict, advance, ask, begin, stream, tell
 from tests.laws.cases import Case
-from tests.laws.crowds import GONE, Pair
+from tests.laws.crowds import GONE, Deed, Pair
 from tests.laws.law import Paths
 
 SEATS = 12
@@ -28,7 +28,10 @@ class Seats:
 
     def vote(self, rng: np.random.Generator, current: int, proposal: int, order: int) -> bool:
         """Ask one after another until somebody's answer counts."""
+        skips = 0
         while True:
+            if self.case.counts_parked_as_a_no and skips == self.case.parks_after:
+                return False
             seat = int(rng.integers(SEATS))
             proposal_is_left = order == 0 if self.case.is_in_both_orders else bool(rng.random() < 0.5)
             pair, kind = Pair(current, proposal, proposal_is_left), self.kinds[seat]
@@ -37,6 +40,7 @@ class Seats:
                 return self.case.voters.prefers_proposal(rng, kind, pair)
 
             reaction = self.case.conduct(rng, pair, answer(), answer)
+            skips += reaction.deed is Deed.SKIP
             if reaction.deed in GONE:
                 self.kinds[seat] = int(rng.integers(self.case.voters.kinds))
             if reaction.vote is not None:

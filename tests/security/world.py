@@ -68,6 +68,7 @@ class World:
             "filename": "export.zip",
             "token": "A" * 22,
             "lease": self.pair.key,
+            "comparison_id": self.pair.comparison_id,
             "side": "left",
             "number": "0",
         }

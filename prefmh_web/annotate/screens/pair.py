@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse_lazy
 
+from prefmh_web.annotate.reporting import report
 from prefmh_web.annotate.screens.options import options_of
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Lease, Side
+from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import budget, checks
 
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
 _LONGEST_MS = 24 * 60 * 60 * 1000
+# Sent by the page where a picture does not load, in place of a vote.
+_NOT_SHOWN = "not-shown"
 
 
 class Pair:
     """Two objects, one question."""
 
     name = "pair"
-    choices: tuple[str, ...] = ("left", "right", "skip")
+    choices: tuple[str, ...] = ("left", "right", "skip", _NOT_SHOWN)
 
     def is_due(self, visit: Visit) -> bool:
         """True when a question is leased to the person."""
@@ -51,7 +54,7 @@ class Pair:
         return {"lease": lease, "question": question, "kind": kind, "options": options}
 
     def parse(self, fields: Mapping[str, object]) -> PairResponse:
-        """Read a vote or a skip.
+        """Read a vote, a skip, or that an object is not shown.
 
         Raises:
             ResponseError: a field is not what the page would send.
@@ -61,17 +64,26 @@ class Pair:
         except ValueError as error:
             raise ResponseError("lease must be the key of a pair that was shown") from error
         choice = str(fields["choice"])
-        side = None if choice == "skip" else Side(choice)
-        return PairResponse(lease, side, _milliseconds(fields.get("elapsed_ms")))
+        side = None if choice in ("skip", _NOT_SHOWN) else Side(choice)
+        elapsed_ms, hidden_ms = _milliseconds(fields.get("elapsed_ms")), _milliseconds(fields.get("hidden_ms"))
+        if elapsed_ms is None or hidden_ms is None or hidden_ms > elapsed_ms:
+            # An older page does not tell; or the two cannot both be true.
+            hidden_ms = None
+        return PairResponse(lease, side, elapsed_ms, hidden_ms, is_shown=choice != _NOT_SHOWN)
 
 
 @dataclass(frozen=True)
 class PairResponse:
-    """The side that a person chose, or None for a skip, and how long they took."""
+    """The side that a person chose, or None for a skip; how long they took, and how much of that in a hidden tab.
+
+    Where an object was not shown, it is a skip with that report.
+    """
 
     lease: uuid.UUID
     choice: Side | None
     elapsed_ms: int | None
+    hidden_ms: int | None = None
+    is_shown: bool = True
 
     def respond(self, annotator: Annotator) -> None:
         """Cast the vote, or return the question; or answer the trial that this was. Safe to repeat.
@@ -85,7 +97,9 @@ class PairResponse:
             leases.skip(self.lease, annotator)
         else:
             keeps_late = budget.keeps_late(annotator.campaign)
-            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, keeps_late)
+            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late)
+        if not self.is_shown:
+            report(self.lease, annotator, Problem.Reason.NOT_SHOWN)
 
 
 def _address(lease: Lease, side: Side) -> StrPromise:

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import open_comparisons, openings, statements, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, parking, statements, transitions
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
@@ -86,6 +86,7 @@ def answer(
     annotator: Annotator,
     chosen_side: Side,
     elapsed_ms: int | None,
+    hidden_ms: int | None = None,
     keeps_late: Callable[[], bool] | None = None,
 ) -> Vote | None:
     """Cast the vote of a lease. The same key again returns the same vote; a skipped lease takes none.
@@ -106,7 +107,8 @@ def answer(
             raise Comparison.DoesNotExist
         if lease.ending == Lease.Ending.SKIPPED:
             return None
-        ballot = Ballot(key, lease.judge_id, Side(lease.proposal_side), chosen_side, elapsed_ms, annotator.pk)
+        proposal_side = Side(lease.proposal_side)
+        ballot = Ballot(key, lease.judge_id, proposal_side, chosen_side, elapsed_ms, hidden_ms, annotator.pk)
         is_kept = keeps_late is None or _counts_or(keeps_late, ballot, lease)
         vote = transitions.cast_vote(lease.comparison, ballot, lease) if is_kept else None
         if vote is None or not vote.counted:
@@ -124,13 +126,15 @@ def _counts_or(keeps_late: Callable[[], bool], ballot: Ballot, lease: Lease) -> 
 
 @retried_after_conflicts
 def skip(key: uuid.UUID, annotator: Annotator) -> None:
-    """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too.
+    """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too;
+    after many skips it may be parked.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with locked_lease(key, annotator) as lease:
-        transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED)
+        if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
+            parking.after_skip(lease.comparison)
         dispatch.place_returned(annotator.campaign_id)
 
 
@@ -200,7 +204,7 @@ def look_again_where_nobody_is_asked() -> None:
     if statements.LIST_OPEN.change():
         logger.info("comparisons of an older version are handed out from now on")
     live_ones = Lease.objects.filter(comparison=OuterRef("pk"), ended_at__isnull=True)
-    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False)
+    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, parked=None)
     for pk in list(forgotten.values_list("pk", flat=True)):
         with locked(pk) as comparison:
             if opened := open_comparisons.on(pk, comparison.chain.campaign):
@@ -292,6 +296,9 @@ def _lease(
                 busy.append((seen, judge))
             return None
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
+            return None
+        if comparison.parked:
+            # Since it was seen.
             return None
         if lease := _lease_as_seen(seen, comparison, judge, annotator):
             return lease

@@ -35,8 +35,9 @@ _FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
 class Ballot:
     """What somebody answered: which side they chose, and where the proposal stood.
 
-    Of a person: the annotator, and how long they looked. Of a model: which of its N votes this is, the probability that
-    it was drawn from, how many replies it took, and what the reply said it is from.
+    Of a person: the annotator, how long they had the pair, and how long of that in a hidden tab. Of a model: which of
+    its N votes this is, the probability that it was drawn from, how many replies it took, and what the reply said it is
+    from.
     """
 
     key: uuid.UUID
@@ -44,6 +45,7 @@ class Ballot:
     proposal_side: Side
     chosen_side: Side
     elapsed_ms: int | None = None
+    hidden_ms: int | None = None
     annotator_id: int | None = None
     slot: int | None = None
     preference: float | None = None

@@ -149,7 +149,7 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
 
 
 def _standing(comparison: Comparison) -> OpenComparison | None:
-    return open_comparisons.on(comparison.pk, comparison.chain.campaign) if comparison.verdict is None else None
+    return open_comparisons.on(comparison.pk, comparison.chain.campaign) if comparison.takes_votes else None
 
 
 def _store(
@@ -190,7 +190,7 @@ def note_room(
     comparison: Comparison, opened: OpenComparison, changes: Changes, only_if: Condition | None = None
 ) -> None:
     """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
-    looks at.
+    looks at. A parked one has none, whoever leaves it.
 
     Not where models judge too: there room comes with time, when a turn is lost.
 
@@ -199,7 +199,7 @@ def note_room(
     """
     if opened.campaign.uses_models:
         return
-    is_askable = opened.has_room_for_somebody()
+    is_askable = comparison.parked is None and opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:
         changes.change(statements.MARK_ASKABLE, is_askable, comparison.pk, only_if=only_if)
 
@@ -273,11 +273,11 @@ def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> Non
 
 
 def finish_if_done(campaign: Campaign) -> None:
-    """Finish a campaign all of whose chains have decided their last step."""
+    """Finish a campaign all of whose chains have decided their last step, or were ended before."""
     with transaction.atomic():
         # Locked first: of two last steps decided at once, the second then sees the first.
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        if campaign.chains.filter(step__lt=F("length")).exists():
+        if campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True).exists():
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):

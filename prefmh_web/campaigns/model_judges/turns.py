@@ -68,6 +68,7 @@ def waiting() -> Iterator[tuple[int, int]]:
         )
         mine = Count("votes", filter=Q(votes__judge=judge))
         open_ones = Comparison.objects.filter(~Exists(not_now), chain__campaign=judge.campaign_id, verdict__isnull=True)
+        open_ones = open_ones.filter(chain__ended_at=None)
         for comparison_id in open_ones.annotate(mine=mine).filter(mine__lt=judge.budget).values_list("pk", flat=True):
             yield comparison_id, judge.pk
 
@@ -99,7 +100,7 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
         judge = Judge.objects.filter(campaign=campaign, pk=judge_id, endpoint__isnull=False, stopped_because="").first()
         mine = Turn.objects.filter(comparison=comparison, judge=judge_id).first()
         is_taken = mine is not None and (mine.is_parked or (mine.until is not None and mine.until > timezone.now()))
-        if judge is None or comparison.verdict or not campaign.is_running or is_taken:
+        if judge is None or not comparison.takes_votes or not campaign.is_running or is_taken:
             return None
         kind = kind_of(started_campaign(campaign).recipe, judge.place)
         asking = kind.wanted(comparison, judge)

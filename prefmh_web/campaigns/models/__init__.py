@@ -1,7 +1,8 @@
 """The record: what was asked, who answered what, and what was decided.
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
-`engine/leases.py` for leases, `engine/openings.py` for chains that open later, `lifecycle/drafts.py` for drafts,
+`engine/leases.py` for leases, `engine/openings.py` for chains that open later, `engine/parking.py` for steps that are
+parked and chains that end there, `lifecycle/drafts.py` for drafts,
 `lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
 resuming, `catalogs/importing.py` for files and their objects; annotators are written by the voters' pages. What must
 never happen stands as a constraint here.
@@ -11,6 +12,7 @@ from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity,
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
+from prefmh_web.campaigns.models.parking import Parking
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
@@ -27,6 +29,7 @@ __all__ = [
     "Judge",
     "Lease",
     "Membership",
+    "Parking",
     "PrefetchedProposal",
     "Problem",
     "Rating",

@@ -49,6 +49,10 @@ class Campaign(models.Model):
     lease_seconds = models.PositiveIntegerField(
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
     )
+    # After so many skips, or after so many people have reported that an object is not shown, nobody else is asked about
+    # a step until the researcher has looked (`engine/parking.py`). Null: skips park nothing.
+    park_after_skips = models.PositiveIntegerField(null=True, validators=[MinValueValidator(1)])
+    park_after_reports = models.PositiveIntegerField(default=2, db_default=2, validators=[MinValueValidator(1)])
     # Of the pages for voters; part of what people judge by, so it does not change after Start.
     language = models.CharField(max_length=12, default="en", db_default="en")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)

@@ -52,6 +52,8 @@ class Chain(models.Model):
     waits_because = models.CharField(max_length=300, blank=True)
     # While a model draws what the step after the open one may propose: the same.
     prefetches_until = models.DateTimeField(null=True, db_column="foresees_until")
+    # A researcher has ended it at a parked step: that one stays without a verdict, and no other follows.
+    ended_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("place",)
@@ -76,6 +78,10 @@ class Comparison(models.Model):
         ACCEPT = sampler.Verdict.ACCEPT.value
         REJECT = sampler.Verdict.REJECT.value
 
+    class Parked(models.TextChoices):
+        PARKED = "parked"
+        ENDED = "ended"
+
     chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
     # The chain's campaign and place once more, for the index `comparison_next`; null of those that were decided by an
     # older version. What holds for the chain's campaign holds for this one: the database need not look.
@@ -93,6 +99,8 @@ class Comparison(models.Model):
     decided_at = models.DateTimeField(null=True)
     # False while all votes that it can use are out: whoever looks for a pair passes over it (`transitions.note_room`).
     is_askable = models.BooleanField(default=True, db_default=True)
+    # Nobody new is asked about it, or its chain was ended at it; null of almost all (`engine/parking.py`).
+    parked = models.CharField(max_length=6, choices=Parked, null=True)  # noqa: DJ001 - null is "not parked"
 
     class Meta:
         constraints = (
@@ -122,6 +130,11 @@ class Comparison(models.Model):
     def is_identity(self) -> bool:
         return self.current_id == self.proposal_id
 
+    @property
+    def takes_votes(self) -> bool:
+        """True until it has its verdict, or its chain was ended at it."""
+        return self.verdict is None and self.parked != self.Parked.ENDED
+
     def standing(self, side: str, proposal_side: str) -> State:
         """Return the object on `side` of the screen when the proposal stands on `proposal_side`."""
         return self.proposal if side == proposal_side else self.current
@@ -143,6 +156,8 @@ class Vote(models.Model):
     proposal_side = models.CharField(max_length=5, choices=Side)
     chosen_side = models.CharField(max_length=5, choices=Side)
     elapsed_ms = models.PositiveIntegerField(null=True)
+    # Of that, how long the page was in a hidden tab; null where the page did not tell.
+    hidden_ms = models.PositiveIntegerField(null=True)
     slot = models.PositiveIntegerField(null=True)
     preference = models.FloatField(null=True)
     asks = models.PositiveSmallIntegerField(null=True)

@@ -9,18 +9,22 @@ from django.db.models import QuerySet
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Problem
 
 
-def note(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: str) -> None:
+def note(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: str) -> Problem | None:
     """Store a problem with a pair that somebody has skipped, or that went to somebody else while they wrote. The first
     report of a pair holds; one that was answered with a vote is left as it is.
 
     Args:
         key: of a pair that this person was shown.
+
+    Returns:
+        What is new; None if nothing is.
     """
     lease = Lease.objects.filter(key=key, annotator=annotator).first()
     if lease is not None and lease.ending == Lease.Ending.VOTED:
-        return
+        return None
     found = {"annotator": annotator, "lease": lease, "reason": reason, "words": words}
-    Problem.objects.get_or_create(key=key, defaults=found)
+    problem, is_new = Problem.objects.get_or_create(key=key, defaults=found)
+    return problem if is_new else None
 
 
 def problems_in(campaign: Campaign) -> QuerySet[Problem]:

@@ -1,14 +1,28 @@
 """What a researcher watches: chains, rates, people, recent steps. Reads only."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Avg, Count, F, Q
+from django.db.models import Avg, Count, F, Q, Sum
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, State, Turn, Vote
+from prefmh_web.campaigns.models import (
+    Campaign,
+    Chain,
+    Comparison,
+    Judge,
+    Parking,
+    Rating,
+    ReplyIdentity,
+    State,
+    Turn,
+    Vote,
+)
+from prefmh_web.campaigns.monitoring.parked import parked_in
+from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
@@ -49,6 +63,7 @@ class ChainProgress:
     is_open: bool
     opened_at: datetime | None = None
     """When it opened, if that was after the start."""
+    is_parked: bool = False
 
     @property
     def percent(self) -> int:
@@ -120,6 +135,9 @@ class Progress:
     people_joined: int
     models: ModelStanding | None
     walks: WalkStanding | None
+    parked: Sequence[Parking]
+    """Steps that wait for the researcher."""
+    unanswered: Unanswered | None
 
     @property
     def most_chains(self) -> int | None:
@@ -182,6 +200,10 @@ def progress_of(campaign: Campaign) -> Progress:
     rates = _rates(campaign)
     lately = ratings.filter(rated_at__gte=since) if rates else votes.filter(cast_at__gte=since)
     chains = _chains(campaign)
+    # Of people of older versions, votes are not counted until they vote again.
+    people = campaign.annotators.aggregate(
+        online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
+    )
     return Progress(
         campaign=campaign,
         judges=judges,
@@ -189,10 +211,12 @@ def progress_of(campaign: Campaign) -> Progress:
         recent=_recent(campaign, judges),
         answers_per_minute=lately.count() / minutes,
         answers=ratings.count() if rates else sum(each.chain.votes + each.votes_on_open for each in chains),
-        people_online=campaign.annotators.filter(online_until__gt=now).count(),
-        people_joined=campaign.annotators.count(),
+        people_online=people["online"],
+        people_joined=people["joined"],
         models=_models(campaign, judges),
         walks=walks_of(campaign, [each.chain for each in chains]),
+        parked=parked_in(campaign),
+        unanswered=unanswered_in(judges, [each.chain for each in chains], people["voted"]),
     )
 
 
@@ -238,11 +262,11 @@ def _rates(campaign: Campaign) -> bool:
 
 
 def _chains(campaign: Campaign) -> list[ChainProgress]:
-    open_votes = dict(
-        Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        .annotate(cast=Count("votes", filter=Q(votes__number__isnull=False)))
-        .values_list("chain_id", "cast")
-    )
+    open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+    votes = Count("votes", filter=Q(votes__number__isnull=False))
+    found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "parked"))
+    open_votes = {chain: cast for chain, cast, _ in found}
+    parked = {chain for chain, _, is_parked in found if is_parked}
     chains = campaign.chains.select_related("head")
     if isinstance(campaign.parsed_recipe.space, sampler.ServedImagesRecipe):
         # A code is as long as a small picture, and all that is shown is in the files.
@@ -254,7 +278,14 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
     if campaign.parsed_recipe.is_elastic:
         opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
     return [
-        ChainProgress(chain, chain.head, open_votes.get(chain.pk, 0), chain.pk in open_votes, opened_at.get(chain.pk))
+        ChainProgress(
+            chain=chain,
+            head=chain.head,
+            votes_on_open=open_votes.get(chain.pk, 0),
+            is_open=chain.pk in open_votes,
+            opened_at=opened_at.get(chain.pk),
+            is_parked=chain.pk in parked,
+        )
         for chain in chains
     ]
 

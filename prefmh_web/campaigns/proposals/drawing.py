@@ -250,6 +250,7 @@ def _discard(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
 def _not_prefetched(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
     """Return the open comparisons of chains with the keys of the states from which the next step is not drawn yet."""
     open_ones = Comparison.objects.filter(chain__in=chains, verdict__isnull=True, step__lt=F("chain__length"))
+    open_ones = open_ones.filter(chain__ended_at=None)
     open_ones = open_ones.filter(_walks_are_known("chain__campaign"))
     there = set(PrefetchedProposal.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
     return [

@@ -1,6 +1,6 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
-Where chains open while the campaign runs, a sixth says when and why.
+Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked.
 
 They are streamed row by row, one by one or as one ZIP.
 
@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED
 from zipstream import ZipStream
 
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import rows
+from prefmh_web.campaigns.record import parked, rows
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
@@ -36,6 +36,7 @@ _ROWS = {
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[table.name] for table in schema.TABLES}
 """By the file's name, in the order of the ZIP."""
 _CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: rows.chains}
+_PARKED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.PARKED.file: parked.rows}
 
 
 Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
@@ -108,7 +109,9 @@ def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
 
 def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row]]]:
     """Return the tables of a started campaign's record, by the file's name."""
-    return TABLES | (_CHAINS if campaign.parsed_recipe.is_elastic else {})
+    return (
+        TABLES | (_CHAINS if campaign.parsed_recipe.is_elastic else {}) | (_PARKED if parked.are_in(campaign) else {})
+    )
 
 
 def as_csv(found: Iterator[Row]) -> Iterator[str]:

@@ -29,6 +29,8 @@ class Snapshot:
     """Counted votes of each open comparison, by its chain's place and its step."""
     last_opened: dict[int, int]
     """The last step opened by each chain's place."""
+    ended: frozenset[tuple[int, int]]
+    """The open comparisons at which a chain was ended, by its place and their step: they never get a verdict."""
     last_vote: int
     """Late votes with a greater id came afterwards."""
     last_rating: int
@@ -48,7 +50,8 @@ class Snapshot:
         # Open comparisons first. One decided before the second query is exported as decided, with all its votes,
         # because its chain's step says so.
         found = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        opened = list(found.annotate(cast=Max("votes__number")).values_list("chain__place", "step", "cast"))
+        columns = ("chain__place", "step", "cast", "parked")
+        opened = list(found.annotate(cast=Max("votes__number")).values_list(*columns))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         steps = dict(campaign.chains.values_list("place", "step"))
         # Last, so that it has all ratings of the steps that are decided.
@@ -59,14 +62,15 @@ class Snapshot:
         first = [step for place, step in steps.items() if place < recipe.chains]
         is_made = tuning and ("ended_at" in tuning or min(first, default=0) >= campaign.warm_up)
         last_opened = dict(steps)
-        for place, step, _ in opened:
+        for place, step, *_ in opened:
             last_opened[place] = max(step, last_opened[place])
         return cls(
             campaign=campaign,
             recipe=recipe,
             steps=steps,
-            open_votes={(place, step): cast or 0 for place, step, cast in opened},
+            open_votes={(place, step): cast or 0 for place, step, cast, _ in opened},
             last_opened=last_opened,
+            ended=frozenset((place, step) for place, step, _, parked in opened if parked == Comparison.Parked.ENDED),
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,

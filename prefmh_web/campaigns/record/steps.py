@@ -53,7 +53,8 @@ _COLUMNS = (
 
 
 def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
-    """Every comparison in order, with what the verdict was computed from; open ones have no verdict and no uniform.
+    """Every comparison in order, with what the verdict was computed from; open ones have no verdict and no uniform. One
+    at which its chain was ended has its uniform, which no vote can use any more.
 
     Where the rule rates, that is the mean rating of either object by each judge; the ratings are in `ratings`.
     """
@@ -80,7 +81,7 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
                 current=step.current,
                 proposal=step.proposal,
                 log_r0=step.log_r0,
-                uniform=step.uniform if decided else None,
+                uniform=step.uniform if decided or step[:2] in snapshot.ended else None,
                 budgets=budgets,
                 votes_cast=cast,
                 votes_for=votes_for,

@@ -13,6 +13,9 @@ from prefmh_web.settings.languages import SOURCE
 _SEEDS = 2**53
 # So that nobody waits in a crowd of a hundred; what counts is how many open.
 USUAL_MOST_CHAINS = 100
+PARK_AFTER_REPORTS = 2
+# What is stored of a campaign beside its recipe, under the names of the form.
+STORED = ("name", "instructions", "language", "lease_seconds", "park_after_skips", "park_after_reports")
 
 
 class CampaignForm(forms.Form):
@@ -70,6 +73,21 @@ class CampaignForm(forms.Form):
         label="Time to answer, in seconds",
         help_text="After this time the pair goes to somebody else.",
     )
+    park_after_skips = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        required=False,
+        label="Park a step after so many skips",
+        help_text="Nobody else is asked about a parked step until you try it again or end its chain. Empty for never.",
+    )
+    park_after_reports = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        required=False,
+        initial=PARK_AFTER_REPORTS,
+        label="Park a step after so many reports",
+        help_text="That an object is not shown, or broken, each by another person.",
+    )
     seed = forms.IntegerField(
         min_value=0,
         max_value=_SEEDS - 1,
@@ -89,6 +107,9 @@ class CampaignForm(forms.Form):
     def clean_language(self) -> str:
         return self.cleaned_data["language"] or SOURCE
 
+    def clean_park_after_reports(self) -> int:
+        return self.cleaned_data["park_after_reports"] or PARK_AFTER_REPORTS
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -96,6 +117,6 @@ class CampaignForm(forms.Form):
 
 def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.readable_recipe
-    fields = {name: getattr(campaign, name) for name in ("name", "instructions", "language", "lease_seconds")}
+    fields = {name: getattr(campaign, name) for name in STORED}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps", "burn_in", "seed")}
     return fields | {"space": recipe.space.kind}

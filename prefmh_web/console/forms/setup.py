@@ -3,7 +3,7 @@
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
+from prefmh_web.console.forms.campaign import STORED, USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
@@ -65,8 +65,7 @@ class SetupForms:
         if not all([self.space.is_valid(), self.rule.is_valid(), self.questions.is_valid()]):
             return None
         recipe = self._recipe()
-        names = ("name", "instructions", "language", "lease_seconds")
-        return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in names}}
+        return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in STORED}}
 
     def _most_chains(self, judges: list[dict]) -> int | None:
         """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""

@@ -40,6 +40,13 @@ class Command(BaseCommand):
             record = sampler.read_record(Path(export))
             tables = record.states, record.steps, record.votes, record.samples, record.ratings
             others = record.judges, record.tuning, record.surrogates, record.chains
-            return sampler.replay(record.recipe, *tables, *others, record.protocol, record.checks)
+            return sampler.replay(
+                record.recipe,
+                *tables,
+                *others,
+                parked=record.parked,
+                protocol=record.protocol,
+                checks=record.checks,
+            )
         except (sampler.RecordError, sampler.RecipeError) as error:
             raise CommandError(str(error), returncode=2) from error

@@ -1,0 +1,20 @@
+// Copies the completion code; where the browser does not let it, the code is selected at least.
+"use strict";
+
+// Without scripts there is no button that does nothing.
+document.documentElement.classList.add("scripted");
+
+document.addEventListener("click", async (event) => {
+  const copier = event.target.closest(".copy-code");
+  if (!copier) return;
+  const code = document.querySelector("code.completion");
+  window.getSelection().selectAllChildren(code);
+  let told = copier.dataset.selected;
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    told = copier.dataset.copied;
+  } catch {
+    // No clipboard, as on a page without https, or nobody allows it: what is selected can be copied as anywhere.
+  }
+  copier.nextElementSibling.textContent = told;
+});

@@ -1,0 +1,267 @@
+"""Steps that are parked: after declared skips or reports nobody new is asked, and nothing is decided by that."""
+
+import copy
+import uuid
+
+import pytest
+
+import sampler
+from prefmh_web.annotate import reporting
+from prefmh_web.campaigns.engine import leases, parking
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Parking, Problem, Side, Vote
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
+
+ONE_JUDGE = [{"question": "Which?", "budget": 4}]
+WHY = "=broken file"
+
+
+def campaign_of(researcher, *, chains: int = 1, steps: int = 50, judges=ONE_JUDGE, **declared) -> Campaign:
+    return make_campaign(researcher, recipe=make_recipe(chains=chains, steps=steps, judges=judges), **declared)
+
+
+def newcomer(campaign) -> Annotator:
+    return Annotator.objects.create(campaign=campaign)
+
+
+def skip(campaign, times: int = 1) -> Comparison:
+    """Let one newcomer after another skip; return what the last one skipped."""
+    for _ in range(times):
+        lease = leases.take(newcomer(campaign))
+        leases.skip(lease.key, lease.annotator)
+    return Comparison.objects.get(pk=lease.comparison_id)
+
+
+def report(campaign, reason=Problem.Reason.NOT_SHOWN) -> Lease:
+    lease = leases.take(newcomer(campaign))
+    leases.skip(lease.key, lease.annotator)
+    reporting.report(lease.key, lease.annotator, reason, "")
+    return lease
+
+
+def answer(lease: Lease, *, is_for: bool) -> Vote:
+    side = Side(lease.proposal_side)
+    return leases.answer(lease.key, lease.annotator, side if is_for else side.other, 900)
+
+
+def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle_tasks):
+    campaign = campaign_of(researcher, park_after_skips=3)
+    assert skip(campaign, 2).parked is None
+    skipped = skip(campaign)
+    assert (skipped.parked, skipped.verdict, skipped.is_askable) == ("parked", None, False)
+    assert leases.take(newcomer(campaign)) is None
+    # The sweep finds comparisons that nobody is asked about; this is none of them.
+    leases.look_again_where_nobody_is_asked()
+    sweep_everything()
+    wait_until_idle()
+    assert leases.take(newcomer(campaign)) is None
+    assert not Vote.objects.exists()
+    assert (Parking.objects.get().cause, Parking.objects.get().count) == ("skips", 3)
+
+
+def test_without_a_declared_number_nothing_is_parked(researcher, idle_tasks):
+    campaign = campaign_of(researcher)
+    assert skip(campaign, 8).parked is None
+
+
+def test_a_pair_taken_back_from_somebody_removed_is_no_skip(researcher, idle_tasks):
+    campaign = campaign_of(researcher, park_after_skips=1)
+    lease = leases.take(newcomer(campaign))
+    Annotator.objects.filter(pk=lease.annotator_id).update(removed_at=lease.issued_at)
+    leases.withdraw([lease.annotator_id])
+    assert Lease.objects.get(pk=lease.pk).ending == "skipped"
+    assert not Parking.objects.exists()
+    assert leases.take(newcomer(campaign))
+
+
+def test_other_chains_go_on(researcher, idle_tasks):
+    campaign = campaign_of(researcher, chains=2, park_after_skips=1)
+    first = skip(campaign)
+    other = leases.take(newcomer(campaign))
+    assert other.comparison_id != first.pk
+
+
+def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(researcher, idle_tasks, tmp_path):
+    campaign = campaign_of(researcher, park_after_skips=1, park_after_reports=1)
+    # Two votes for the proposal accept it: two people can be asked at once.
+    Comparison.objects.update(uniform=0.5, log_r0=0.0)
+    held = [leases.take(newcomer(campaign)) for _ in range(2)]
+    leases.skip(held[1].key, held[1].annotator)
+    step = Comparison.objects.get(pk=held[0].comparison_id)
+    assert step.parked == "parked"
+    assert answer(held[0], is_for=True).counted
+    # The vote leaves room, and still nobody is asked.
+    assert leases.take(newcomer(campaign)) is None
+    parking.try_again(step.pk)
+    last = leases.take(newcomer(campaign))
+    reporting.report(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
+    assert Comparison.objects.get(pk=step.pk).parked == "parked"
+    answer(last, is_for=True)
+    idle_tasks()
+    assert Comparison.objects.get(pk=step.pk).verdict == "accept"
+    assert Chain.objects.get().step >= 1
+    assert leases.take(newcomer(campaign))
+    rows = table(export_to(campaign, tmp_path), "parked.csv")
+    assert [row["outcome"] for row in rows] == ["tried-again", "decided"]
+
+
+def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
+    campaign = campaign_of(researcher, park_after_skips=2)
+    step = skip(campaign, 2)
+    parking.try_again(step.pk)
+    assert skip(campaign).parked is None
+    assert skip(campaign).parked == "parked"
+    assert list(Parking.objects.values_list("outcome", "count")) == [("tried-again", 2), (None, 2)]
+
+
+@pytest.mark.parametrize("declared", [1, 2, 3])
+def test_reports_of_as_many_people_as_declared_park_it(researcher, idle_tasks, declared):
+    campaign = campaign_of(researcher, park_after_reports=declared)
+    report(campaign, Problem.Reason.UPSETTING)
+    for told in range(1, declared + 1):
+        lease = report(campaign)
+        assert (Comparison.objects.get(pk=lease.comparison_id).parked == "parked") is (told == declared)
+    assert Parking.objects.get().cause == "not-shown"
+    assert not Vote.objects.exists()
+
+
+def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
+    campaign = campaign_of(researcher)
+    lease = report(campaign)
+    # Shown to them again, after a while.
+    again = Lease.objects.create(
+        comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="left",
+        issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
+    )  # fmt: skip
+    reporting.report(again.key, lease.annotator, Problem.Reason.NOT_SHOWN, "")
+    assert Problem.objects.count() == 2
+    assert not Parking.objects.exists()
+
+
+def test_where_models_judge_too_a_parked_step_waits_as_well(researcher, idle_tasks):
+    campaign = campaign_of(researcher, park_after_skips=1)
+    step = skip(campaign)
+    # As where models judge: nobody notes the room of such comparisons.
+    assert not Comparison.objects.filter(pk=step.pk, is_askable=True).exists()
+    parking.try_again(step.pk)
+    assert Comparison.objects.get(pk=step.pk).is_askable
+
+
+def test_the_campaign_finishes_once_the_chain_of_a_parked_step_is_ended(researcher, idle_tasks, tmp_path):
+    campaign = campaign_of(researcher, chains=2, steps=3, judges=[{"question": "Which?", "budget": 1}])
+    Campaign.objects.filter(pk=campaign.pk).update(park_after_skips=1)
+    campaign.refresh_from_db()
+    voter = newcomer(campaign)
+    step = skip(campaign)
+    while lease := leases.take(voter):
+        answer(lease, is_for=True)
+        idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.is_running
+    parking.end_chain(step.pk, WHY)
+    sweep_everything()
+    wait_until_idle()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    ended = Chain.objects.get(pk=step.chain_id)
+    assert (ended.step, ended.ended_at is not None) == (step.step - 1, True)
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    [row] = table(path, "parked.csv")
+    assert (row["outcome"], row["words"], row["cause"], row["count"]) == ("ended", f"'{WHY}", "skips", "1")
+    with pytest.raises(NotPossible, match="not parked any more"):
+        parking.try_again(step.pk)
+
+
+def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idle_tasks, tmp_path):
+    campaign = campaign_of(researcher, park_after_skips=1)
+    Comparison.objects.update(uniform=0.5, log_r0=0.0)
+    held = [leases.take(newcomer(campaign)) for _ in range(2)]
+    leases.skip(held[1].key, held[1].annotator)
+    parking.end_chain(held[0].comparison_id, WHY)
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    assert not answer(held[0], is_for=True).counted
+    assert Vote.objects.get().number is None
+    assert Comparison.objects.get(pk=held[0].comparison_id).verdict is None
+    assert Chain.objects.get().step == held[0].comparison.step - 1
+
+
+def test_a_step_that_is_not_parked_cannot_be_ended(researcher, idle_tasks):
+    campaign = campaign_of(researcher)
+    step = skip(campaign)
+    with pytest.raises(NotPossible, match="not parked any more"):
+        parking.end_chain(step.pk, WHY)
+    assert not Chain.objects.filter(ended_at__isnull=False).exists()
+
+
+def without_the_row(record):
+    """The record does not say that the chain was ended."""
+    record.parked.clear()
+
+
+def without_the_uniform(record):
+    """The step looks as if it were open."""
+    step_of(record)["uniform"] = ""
+
+
+def ended_at_a_decided_step(record):
+    """A chain is said to have ended where it went on."""
+    record.parked[0]["step"] = "1"
+
+
+def ended_at_no_step(record):
+    record.parked[0]["step"] = "40"
+
+
+def told_to_be_decided(record):
+    record.parked[0]["outcome"] = "decided"
+
+
+def with_a_verdict(record):
+    step_of(record)["verdict"] = "reject"
+
+
+def step_of(record) -> dict[str, str]:
+    [parked] = record.parked
+    return next(row for row in record.steps if (row["chain"], row["step"]) == (parked["chain"], parked["step"]))
+
+
+TAMPERED = [
+    without_the_row, without_the_uniform, ended_at_a_decided_step, ended_at_no_step, told_to_be_decided, with_a_verdict,
+]  # fmt: skip
+
+
+def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_tasks, tmp_path):
+    campaign = campaign_of(researcher, park_after_skips=1, judges=[{"question": "Which?", "budget": 1}])
+    voter = newcomer(campaign)
+    while Chain.objects.get().step < 2:
+        answer(leases.take(voter), is_for=True)
+        idle_tasks()
+    parking.end_chain(skip(campaign).pk, WHY)
+    record = sampler.read_record(export_to(campaign, tmp_path))
+    assert not differences(record)
+    for tamper in TAMPERED:
+        changed = copy.deepcopy(record)
+        tamper(changed)
+        assert differences(changed), tamper.__name__
+
+
+def differences(record):
+    tables = record.recipe, record.states, record.steps, record.votes, record.samples
+    return sampler.replay(*tables, parked=record.parked).differences
+
+
+def test_an_export_without_parked_steps_has_no_such_file(researcher, idle_tasks, tmp_path):
+    campaign = campaign_of(researcher, park_after_skips=2)
+    skip(campaign)
+    with pytest.raises(KeyError):
+        table(export_to(campaign, tmp_path), "parked.csv")
+
+
+def test_a_key_that_is_no_lease_parks_nothing(researcher, idle_tasks):
+    campaign = campaign_of(researcher, park_after_reports=1)
+    reporting.report(uuid.uuid4(), newcomer(campaign), Problem.Reason.NOT_SHOWN, "")
+    assert not Parking.objects.exists()

@@ -1,0 +1,73 @@
+"""Parked steps on the researcher's pages: told on the live page, tried again or ended on their own."""
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Parking
+from tests.campaigns.engine.test_parking import campaign_of, skip
+from tests.console.test_pages import form
+from tests.security.world import browser_of
+
+WHY = "A file is broken."
+
+
+@pytest.fixture
+def study(researcher, idle_tasks) -> Campaign:
+    """A campaign whose only chain waits at a parked step."""
+    campaign = campaign_of(researcher, park_after_skips=2)
+    skip(campaign, 2)
+    return campaign
+
+
+def page_of(browser, campaign) -> str:
+    return browser.get(campaign.get_absolute_url()).content.decode()
+
+
+def address(campaign, name: str) -> str:
+    return reverse(f"console:{name}", args=[campaign.pk, Comparison.objects.get(parked="parked").pk])
+
+
+def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
+    desk, step = browser_of(researcher), Comparison.objects.get()
+    page = page_of(desk, study)
+    assert "1 step waits for you." in page
+    assert "It was skipped 2 times." in page
+    assert step.current.content in page
+    assert step.proposal.content in page
+    assert "after 2 skips, or when 2 people report that an object is not shown" in page
+    asked = desk.post(address(study, "ask-again"), follow=True).content.decode()
+    assert "Step 1 of chain 0 is asked again." in asked
+    assert "No step is parked." in asked
+    assert "Parked steps" not in page_of(desk, study)
+
+
+def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
+    desk, path = browser_of(researcher), address(study, "end-chain")
+    refused = desk.post(path, {"words": " "}).content.decode()
+    assert "errorlist" in refused
+    assert not Chain.objects.filter(ended_at__isnull=False).exists()
+    ended = desk.post(path, {"words": WHY}, follow=True).content.decode()
+    assert "Chain 0 ends before step 1." in ended
+    assert "The campaign is finished." in ended
+    assert Parking.objects.get().words == WHY
+    assert "ended here" in page_of(desk, study)
+    # The page was open in another tab.
+    assert "not parked any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()
+
+
+def test_the_numbers_are_declared_in_the_setup_and_kept(researcher, idle_tasks):
+    desk = browser_of(researcher)
+    assert desk.post("/campaigns/new/", form(park_after_skips="4", park_after_reports="")).status_code == 302
+    draft = Campaign.objects.get()
+    assert (draft.park_after_skips, draft.park_after_reports) == (4, 2)
+    page = desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
+    assert 'name="park_after_skips" value="4"' in page
+
+
+@pytest.mark.parametrize("field", ["park_after_skips", "park_after_reports"])
+@pytest.mark.parametrize("wrong", ["0", "-1", "many", "1001"])
+def test_a_wrong_number_is_refused_by_its_field(researcher, idle_tasks, field, wrong):
+    answer = browser_of(researcher).post("/campaigns/new/", form(**{field: wrong}))
+    assert answer.status_code == 200
+    assert answer.context["forms"].campaign.errors[field]
+    assert not Campaign.objects.exists()

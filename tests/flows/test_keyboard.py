@@ -1,0 +1,188 @@
+"""The whole way of a participant by keyboard alone: no mouse, the focus always visible, and never lost."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from prefmh_web.campaigns.models import Problem, Vote
+from prefmh_web.participants.models import Check, Participation
+from tests.flows.test_browser import lease_on
+from tests.flows.test_browser import open_page as open_page
+from tests.participants.test_practice import PAIRS
+from tests.participants.test_stages import CODES_OF_ALL, WHOLE
+from tests.support.recruited import prolific, recruited_campaign
+from tests.support.stack import invitation_path, make_recipe
+
+pytestmark = pytest.mark.browser
+RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)
+VOTES_EACH, MOST_TABS = 12, 25
+_A_LOOK_MS = 400
+_IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
+# What has the focus: its place on the page, and how it is marked; nothing if that is the page itself.
+_FOCUSED = """() => {
+    const found = document.activeElement;
+    if (!found || found === document.body || found === document.documentElement) return null;
+    const box = found.getBoundingClientRect(), style = getComputedStyle(found);
+    const whole = [...document.querySelectorAll("*")];
+    return {
+        words: (found.getAttribute("aria-label") || found.labels?.[0]?.textContent || found.textContent || "").trim(),
+        name: found.tagName.toLowerCase(),
+        value: found.value ?? "",
+        type: found.type ?? "",
+        place: whole.indexOf(found),
+        inView: box.bottom > 0 && box.top < innerHeight && box.width > 0 && box.height > 0,
+        isMarked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 || style.boxShadow !== "none",
+    };
+}"""
+
+
+class Keyboard:
+    """Somebody at a keyboard. Each Tab is looked at: where the focus is, and whether it can be seen."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.lost: list[str] = []
+
+    def focused(self) -> dict | None:
+        return self.page.evaluate(_FOCUSED)
+
+    def tab(self) -> dict | None:
+        before = self.focused()
+        self.page.keyboard.press("Tab")
+        after = self.focused()
+        if after is not None:
+            told = f"{after['name']} “{after['words'][:30]}” on {self.page.url}"
+            if not (after["isMarked"] and after["inView"]):
+                self.lost.append(f"not to be seen: {told}")
+            if before is not None and after["place"] <= before["place"]:
+                self.lost.append(f"out of order: {told}")
+        return after
+
+    def tab_to(self, words: str, name: str | None = None) -> None:
+        """Press Tab until the focus is on something of these words."""
+        seen = []
+        for _ in range(MOST_TABS):
+            found = self.tab()
+            seen.append(found and found["words"][:40])
+            if found and re.search(words, found["words"]) and name in (None, found["name"]):
+                return
+        raise AssertionError(f"no way to “{words}” on {self.page.url}: {seen}")
+
+    def press(self, words: str, *, then: str) -> None:
+        """Go to a button or link and press Enter, up to the page that has this text."""
+        self.tab_to(words)
+        self.page.keyboard.press("Enter")
+        self.page.get_by_text(then).first.wait_for()
+
+    def goes_on_by_answering(self, key: str) -> None:
+        """Press a key on a pair until another is there; the focus is then on what the page shows."""
+        before = lease_on(self.page)
+        self.page.wait_for_timeout(_A_LOOK_MS)
+        self.page.keyboard.press(key)
+        self.page.wait_for_function(_IS_ANOTHER, arg=before)
+
+
+@pytest.fixture
+def keyboard(open_page, researcher):
+    protocol = WHOLE | {"practice": PAIRS[:1], "check_share": 0.5, "checks_may_fail": 1}
+    options = {"protocol": protocol, "codes": CODES_OF_ALL | {"completed": "C0MPLETE"}, "way_back": ""}
+    study = recruited_campaign(researcher, votes_each=VOTES_EACH, consent="Do you agree?", recipe=RECIPE, **options)
+    return Keyboard(open_page(f"{invitation_path(study)}?{urlencode(prolific('anna'))}"))
+
+
+def check_told(page: Page) -> str | None:
+    """Return the side that an attention check tells, if one is shown."""
+    told = re.search(r"choose the one on the (\w+)", page.locator("#question").text_content() or "")
+    return told and told[1]
+
+
+def pass_the_stages(keyboard: Keyboard) -> None:
+    page = keyboard.page
+    keyboard.press("I agree: start", then="What are you?")
+    keyboard.tab_to("student")
+    page.keyboard.press("Space")
+    keyboard.tab_to("How old are you")
+    page.keyboard.type("30")
+    keyboard.tab_to("1|2|3", "input")
+    page.keyboard.press("ArrowRight")
+    keyboard.press("Continue", then="both")
+    keyboard.press("I have read this", then="Practice: pair 1")
+    keyboard.press("Right: A bright day.", then="Night is darker.")
+    keyboard.press("Continue", then="What do you read?")
+    keyboard.tab_to("both|one", "input")
+    page.keyboard.press("ArrowDown")
+    if not page.get_by_label("both").is_checked():
+        page.keyboard.press("ArrowDown")
+    keyboard.press("Check my answers", then="Which is darker?")
+
+
+def answer_with_single_keys(keyboard: Keyboard) -> None:
+    """Answer until a check was met and some votes are given."""
+    while Vote.objects.count() < 2 or not Check.objects.filter(answered_at__isnull=False).exists():
+        told = check_told(keyboard.page)
+        keyboard.goes_on_by_answering({"left": "1", "right": "2", None: "ArrowLeft"}[told])
+
+
+def answer_with_tab_and_enter(keyboard: Keyboard) -> None:
+    """Turn single keys off, and answer with Tab and Enter: the focus waits at the question of the next pair."""
+    page = keyboard.page
+    keyboard.tab_to("Vote with single keys")
+    page.keyboard.press("Space")
+    before = lease_on(page)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(_A_LOOK_MS)
+    assert lease_on(page) == before
+    page.keyboard.press("Home")
+    for side in ("Left", "Right"):
+        side = (check_told(page) or side).capitalize()
+        # From the box at the bottom of the page back to its beginning, as a browser goes round.
+        while (keyboard.focused() or {}).get("words", "").partition(":")[0] != side:
+            page.keyboard.press("Tab")
+        assert keyboard.focused()["isMarked"]
+        keyboard.goes_on_by_answering("Enter")
+        expect(page.locator("#question")).to_be_focused()
+
+
+def report_a_problem(keyboard: Keyboard) -> None:
+    page = keyboard.page
+    while check_told(page):
+        keyboard.tab_to(f"{check_told(page).capitalize()}:")
+        keyboard.goes_on_by_answering("Enter")
+    keyboard.press("Report a problem", then="What is wrong with this pair?")
+    keyboard.tab_to("One of them is not shown")
+    page.keyboard.press("ArrowDown")
+    keyboard.tab_to("In your own words")
+    page.keyboard.type("I looked away.")
+    keyboard.press("Report and skip", then="Which is darker?")
+    assert Problem.objects.get().words == "I looked away."
+
+
+def vote_to_the_end(keyboard: Keyboard) -> None:
+    page = keyboard.page
+    while page.locator("input[name=lease]").count():
+        keyboard.tab_to(f"{(check_told(page) or 'left').capitalize()}:")
+        keyboard.goes_on_by_answering("Enter")
+        focused = keyboard.focused()
+        assert focused, "after an answer, the focus is nowhere"
+
+
+def test_the_whole_way_by_keyboard_alone(keyboard):
+    page = keyboard.page
+    pass_the_stages(keyboard)
+    answer_with_single_keys(keyboard)
+    answer_with_tab_and_enter(keyboard)
+    report_a_problem(keyboard)
+    vote_to_the_end(keyboard)
+    keyboard.press("Continue", then="Anything else?")
+    keyboard.tab_to("Anything else")
+    page.keyboard.type("It was fine.")
+    keyboard.press("Continue", then="Your part is complete")
+    # The code can be taken along.
+    keyboard.press("Copy the code", then="Copied")
+    assert page.evaluate("getSelection().toString()") == "C0MPLETE"
+    assert Participation.objects.get().outcome == "completed"
+    assert not keyboard.lost

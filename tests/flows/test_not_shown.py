@@ -1,0 +1,84 @@
+"""Pictures that do not load, and tabs that are hidden, in a real browser."""
+
+import pytest
+from playwright.sync_api import expect
+
+from prefmh_web.campaigns.models import Parking, Problem, Vote
+from tests.flows.test_browser import join, lease_on
+from tests.flows.test_browser import open_page as open_page
+from tests.support.stack import make_campaign, make_recipe
+
+pytestmark = pytest.mark.browser
+SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\n"
+ONE_CHAIN = make_recipe(
+    space={"kind": "catalog", "objects": "molecules", "neighbours": 2},
+    kernel={"kind": "neighbours"},
+    judges=[{"question": "Which is better?", "budget": 1}],
+    chains=1,
+    steps=40,
+)
+PICTURES = "**/pairs/**"
+# Tells the page what a browser tells it when somebody turns to another tab.
+TURN = """isHidden => {
+    Object.defineProperty(document, "hidden", {value: isHidden, configurable: true});
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest.fixture
+def drawn(researcher):
+    return make_campaign(researcher, file=SMILES, filename="m.csv", recipe=ONE_CHAIN)
+
+
+def test_half_a_pair_takes_no_vote_and_two_reports_park_it(open_page, drawn, eventually):
+    pages = [open_page("about:blank") for _ in range(2)]
+    link = drawn.invitations.get().get_absolute_url()
+    for page in pages:
+        page.route(PICTURES, lambda route: route.abort() if "right" in route.request.url else route.continue_())
+        page.goto(link)
+        page.get_by_role("button", name="Start").click()
+        # Of one pair, whose one vote is on the first page until it gives it back.
+        notice = page.get_by_role("alert")
+        expect(notice).to_contain_text("cannot be shown")
+        key = lease_on(page)
+        page.wait_for_timeout(400)
+        page.keyboard.press("ArrowLeft")
+        page.get_by_role("button", name="Report and skip this pair").click()
+        expect(notice).to_be_hidden()
+        assert Problem.objects.get(key=key).reason == "not-shown"
+    parking = Parking.objects.get()
+    assert (parking.cause, parking.comparison.verdict) == ("not-shown", None)
+    assert not Vote.objects.exists()
+
+
+def test_a_picture_that_loads_later_is_voted_on(open_page, drawn):
+    page = open_page("about:blank")
+    page.route(PICTURES, lambda route: route.abort())
+    page.goto(drawn.invitations.get().get_absolute_url())
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.unroute(PICTURES)
+    page.get_by_role("button", name="Try again").press("Enter")
+    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.locator("#question")).to_be_focused()
+    page.wait_for_timeout(400)
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("You: 1 vote").wait_for()
+    assert Vote.objects.get().hidden_ms == 0
+
+
+def test_the_time_in_a_hidden_tab_comes_with_the_vote(open_page, campaign):
+    page = join(open_page, campaign)
+    page.wait_for_timeout(400)
+    page.evaluate(TURN, True)
+    page.wait_for_timeout(300)
+    page.evaluate(TURN, False)
+    key = lease_on(page)
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("You: 1 vote").wait_for()
+    vote = Vote.objects.get(key=key)
+    assert 0 < vote.hidden_ms < vote.elapsed_ms
+    page.wait_for_timeout(400)
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("You: 2 votes").wait_for()
+    assert Vote.objects.exclude(key=key).get().hidden_ms == 0
