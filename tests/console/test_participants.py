@@ -52,6 +52,9 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     [
         ({"recruiter": "facebook"}, "Select a valid choice"),
         ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with a person"),
+        ({"recruiter": "anybody", "most_active_minutes": "5"}, "This is noted with a person"),
+        ({"budget": "0"}, "greater than or equal to 1"),
+        ({"place_pay": "-1"}, "greater than or equal to 0"),
         ({"pay_withdrawn": "double"}, "Select a valid choice"),
         ({"votes_each": "0"}, "greater than or equal to 1"),
         ({"recruiter": "link", "parameter": ""}, "Enter a name of letters"),
@@ -78,10 +81,12 @@ def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
 
 
 def test_after_start_only_codes_and_the_way_back_change(owner, researcher):
-    study = recruited_campaign(researcher, votes_each=7)
-    save(owner, study, recruiter="sona", votes_each="1", code_completed="NEW", way_back="https://x.example/{code}")
+    study = recruited_campaign(researcher, votes_each=7, budget=1000)
+    changes = {"budget": "1", "votes_each": "1", "most_active_minutes": "1"}
+    save(owner, study, recruiter="sona", **changes, code_completed="NEW", way_back="https://x.example/{code}")
     stored = Recruitment.objects.get()
     assert (stored.recruiter, stored.votes_each) == ("prolific", 7)
+    assert (stored.budget, stored.most_active_minutes) == (1000, None)
     assert (stored.codes["completed"], stored.way_back) == ("NEW", "https://x.example/{code}")
 
 

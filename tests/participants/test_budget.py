@@ -2,7 +2,10 @@
 `tests/flows/test_budget.py`.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from django.db import connections, transaction
 from django.urls import reverse
 from django.utils import timezone
 
@@ -93,6 +96,24 @@ def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher
     answer_too_late(campaign, "anna", "ben")
     assert Vote.objects.filter(number=None).count() == kept
     assert budget.spent(campaign) == budget.Spent(1 + kept, kept, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_trials_at_once_no_more_are_given_than_there_is_room_for(researcher):
+    recipe = make_recipe(judges=ONE_JUDGE, chains=1, steps=30)
+    campaign = recruited_campaign(researcher, recipe=recipe, budget=30 + 3)
+    for number in range(8):
+        arrive(campaign, prolific(f"person-{number}"))
+
+    def give(part: Participation) -> None:
+        with transaction.atomic():
+            if budget.takes_one_more(campaign):
+                Check.objects.create(participation=part, after_votes=1, shown_at=timezone.now())
+        connections.close_all()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(give, Participation.objects.all()))
+    assert Check.objects.count() == 3
 
 
 def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(researcher):
