@@ -7,6 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator
+from tests.campaigns.engine.test_parking import skip
 from tests.participants.test_practice import PAIRS
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
 from tests.support.recruited import prolific, recruited_campaign
@@ -20,7 +21,8 @@ MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\nno molecule\n"
 
 
 def test_pages_are_accessible(chromium, live_site, researcher):
-    texts = make_campaign(researcher)
+    texts = make_campaign(researcher, park_after_skips=1)
+    skip(texts)
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
     molecules = make_campaign(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
     draft = make_draft(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
@@ -42,6 +44,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     check(sign_in_path(researcher))
     for path in ("/campaigns/new/", *(campaign.get_absolute_url() for campaign in (texts, molecules, draft))):
         check(path)
+    check(f"{texts.get_absolute_url()}parked/", opened=True)
     for campaign in (texts, molecules):
         path = invitation_path(campaign)
         check(path)

@@ -1,0 +1,43 @@
+"""The time that a page was in a hidden tab: sent with a vote, checked, in the record, and out of the times a vote."""
+
+import uuid
+
+import pytest
+
+from prefmh_web.annotate.screens import response_in
+from prefmh_web.participants.people import people_of
+from tests.support.record import assert_replay_passes, export_to, table
+from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, wait_until_idle
+
+
+def vote_with(browser, study, **times: str) -> None:
+    fields = {"choice": "left", "lease": str(pair_of(browser, study)), **times}
+    assert browser.post(f"{invitation_path(study)}vote/", fields).status_code == 302
+    wait_until_idle()
+
+
+def test_it_is_in_the_record_and_not_in_the_time_of_a_vote(researcher, tmp_path):
+    study = recruited_campaign(researcher)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    assert "hidden_ms" not in table(export_to(study, tmp_path), "leases.csv")[0]
+    vote_with(anna, study, elapsed_ms="9000", hidden_ms="8000")
+    [person] = people_of(study)
+    assert person.median_ms == 1000
+    export = export_to(study, tmp_path)
+    assert [row["hidden_ms"] for row in table(export, "leases.csv")] == ["", "8000"]
+    assert [row["elapsed_ms"] for row in table(export, "votes.csv") if row["elapsed_ms"]] == ["9000"]
+    assert_replay_passes(export)
+
+
+@pytest.mark.parametrize("hidden", ["", "-1", "many", "901", "1e2", None])
+def test_what_cannot_be_true_is_not_known(hidden):
+    fields = {"choice": "left", "lease": str(uuid.uuid4()), "elapsed_ms": "900", "hidden_ms": hidden}
+    response = response_in(fields)
+    assert (response.elapsed_ms, response.hidden_ms) == (900, None)
+
+
+def test_without_a_time_of_the_vote_it_says_nothing():
+    fields = {"choice": "left", "lease": str(uuid.uuid4()), "elapsed_ms": "", "hidden_ms": "5"}
+    assert response_in(fields).hidden_ms is None
