@@ -36,6 +36,8 @@ class Record:
     """The scores that a warm-up has fitted, if it has."""
     chains: list[Row] | None = None
     """When and why each chain opened; None where all did at the start."""
+    seats: list[Row] | None = None
+    """The people of a panel, by the numbers of their seats; None where there is no panel."""
 
 
 def read_record(path: Path) -> Record:
@@ -51,7 +53,9 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            chains = _table(archive, schema.CHAINS) if schema.CHAINS.file in names else None
+            chains, seats = (
+                _table(archive, table) if table.file in names else None for table in (schema.CHAINS, schema.SEATS)
+            )
             others = (schema.JUDGES, schema.TUNING, schema.SURROGATES)
             judges, tuning, surrogates = (json.loads(archive.read(name)) if name in names else None for name in others)
     except KeyError as error:
@@ -65,7 +69,7 @@ def read_record(path: Path) -> Record:
     for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates)):
         if found is not None and not isinstance(found, dict):
             raise RecordError(f"{path} cannot be read: {name} must hold an object")
-    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates, chains=chains)
+    return Record(recipe, **tables, judges=judges, tuning=tuning, surrogates=surrogates, chains=chains, seats=seats)
 
 
 def read_properties(path: Path) -> list[Row]:

@@ -21,6 +21,7 @@ from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Table
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.judge_record import compare_judges
 from sampler.record.rating_evidence import RatingEvidence
+from sampler.record.seat_record import compare_seats
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
 from sampler.record.tuning_record import chosen_in, tilts_of
 from sampler.record.vote_evidence import VoteEvidence
@@ -60,11 +61,13 @@ def replay(
     tuning: Mapping[str, Any] | None = None,
     surrogates: Mapping[str, Any] | None = None,
     chains: Iterable[Row] | None = None,
+    seats: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
-    warm-up; and the rows of chains.csv, where chains open while the campaign runs. Exports were once written without
+    warm-up; and the rows of chains.csv, where chains open while the campaign runs, and of seats.csv,
+    where a panel judges. Exports were once written without
     ratings; only a rule that rates needs them.
 
     Raises:
@@ -90,6 +93,7 @@ def replay(
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
+            *compare_seats(parsed, tables, None if seats is None else list(_whole("seats", seats))),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
         ]
     except (KeyError, ValueError) as error:

@@ -233,6 +233,20 @@ CHAINS = Table(
 """When and why each chain opened, where some open while the campaign runs: `Recipe.is_elastic`."""
 AT_START, FOR_A_PERSON = "start", "wait"
 """The reasons in it."""
+SEATS = Table(
+    "seats",
+    (
+        Column("seat", _whole),
+        Column("annotator", _whole),
+        Column("joined_at", moment),
+        Column("votes", _whole),
+        Column("skips", _whole),
+        Column("met_again", _whole),
+        Column("agreed", _whole),
+        Column("reminders", _whole),
+    ),
+)
+"""The people of a panel, each by the number of their seat: `Recipe.seats`."""
 RATINGS = Table(
     "ratings",
     (

@@ -2,9 +2,9 @@
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
 `engine/leases.py` for leases, `engine/openings.py` for chains that open later, `lifecycle/drafts.py` for drafts,
-`lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
-resuming, `catalogs/importing.py` for files and their objects; annotators are written by the voters' pages. What must
-never happen stands as a constraint here.
+`lifecycle/panels.py` for seats, `lifecycle/status.py` for starting (which makes judges, chains, and the objects that
+these start at), pausing and resuming, `catalogs/importing.py` for files and their objects; annotators are written by
+the voters' pages. What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
@@ -13,6 +13,7 @@ from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
+from prefmh_web.campaigns.models.seats import Seat
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Problem",
     "Rating",
     "ReplyIdentity",
+    "Seat",
     "Side",
     "State",
     "Turn",

@@ -229,7 +229,7 @@ def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
 
 
-def _tells_p(source: sampler.PeopleSource | sampler.ModelSource) -> bool:
+def _tells_p(source: sampler.PeopleSource | sampler.SeatSource | sampler.ModelSource) -> bool:
     return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
 
 

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         try:
             record = sampler.read_record(Path(export))
             tables = record.states, record.steps, record.votes, record.samples, record.ratings
-            others = record.judges, record.tuning, record.surrogates, record.chains
+            others = record.judges, record.tuning, record.surrogates, record.chains, record.seats
             return sampler.replay(record.recipe, *tables, *others)
         except (sampler.RecordError, sampler.RecipeError) as error:
             raise CommandError(str(error), returncode=2) from error
