@@ -15,6 +15,7 @@ from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
 from prefmh_web.campaigns.monitoring import problems
+from prefmh_web.campaigns.monitoring.seats import waits_in
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import checks, completion, consent, way
@@ -67,11 +68,20 @@ def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, obj
     return {
         **(_asked(campaign) if _must_agree(annotator, campaign) else {}),
         "is_back": annotator is not None,
+        **_seat(invitation),
         "campaign": campaign,
         "questions": [judge.question for judge in started.judges if judge.seat in (None, invitation.seat)],
         "kind": started.object_kind if started.is_readable else None,
         "votes_each": terms_of(campaign).votes_each,
     }
+
+
+def _seat(invitation: Invitation) -> dict[str, object]:
+    """Return which seat of a panel somebody has, and how many chains wait for them: the reminder on their own page."""
+    if invitation.seat is None:
+        return {}
+    waits = waits_in(invitation.campaign).get(invitation.seat, [])
+    return {"seat": invitation.seat, "seats": invitation.campaign.seats.count(), "waiting": len(waits)}
 
 
 @spoken_by_link

@@ -6,9 +6,12 @@ What the test can see is in `panel.py`: the power that `python -m tests.laws.pan
 
 from __future__ import annotations
 
-import numpy as np
+from datetime import timedelta
 
-from prefmh_web.campaigns.engine import leases
+import numpy as np
+import pytest
+
+from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Campaign, Side
 from tests.laws.cases import FOUND, PASSES
 from tests.laws.law import WEIGHTS
@@ -55,8 +58,13 @@ def _other(side: Side) -> Side:
     return Side.RIGHT if side is Side.LEFT else Side.LEFT
 
 
-def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(researcher, monkeypatch, tmp_path):
-    monkeypatch.setattr("prefmh_web.campaigns.engine.open_comparisons.SKIP_REST", np.timedelta64(0, "s").item())
+@pytest.fixture(autouse=True)
+def skipped_pairs_come_back_at_once(monkeypatch):
+    """Nobody here waits for the clock."""
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+
+
+def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(researcher, tmp_path):
     campaign = study_of(researcher, Members())
     panel, crowd = p_values_of(paths_of(campaign))
     print(panel, crowd)

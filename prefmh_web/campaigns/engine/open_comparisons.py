@@ -3,6 +3,7 @@
     on           how one stands now, for certain if it is locked
     wanted_by    those that a person may be asked about, best first, seen without a lock
     takers       who of those that wait should look again
+    waiting_for  which judges each of them waits for
 
 Each vote brings a look at the open comparisons, so they are read as rows of one statement, and not as objects: most of
 what a look costs would be making those.
@@ -240,6 +241,14 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
         if len(found) == outdated + len(annotator_ids):
             break
     return found
+
+
+def waiting_for(campaign: Campaign) -> Iterator[tuple[OpenComparison, list[StartedJudge]]]:
+    """Yield the open comparisons about which somebody may be asked now, each with the judges that it waits for."""
+    started = started_campaign(campaign)
+    for opened in _askable_in(started):
+        if judges := [judge for judge in started.people if opened.has_room(judge)]:
+            yield opened, judges
 
 
 def _seats_of(annotator_ids: Sequence[int]) -> dict[int, int | None]:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, ReplyIdentity, State, Turn, Vote
+from prefmh_web.campaigns.monitoring.seats import Wait, waits_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
@@ -120,6 +121,8 @@ class Progress:
     people_joined: int
     models: ModelStanding | None
     walks: WalkStanding | None
+    held_up: dict[int, list[Wait]]
+    """Of a panel: the chains that have waited for a seat for longer than it has time to answer."""
 
     @property
     def most_chains(self) -> int | None:
@@ -193,7 +196,14 @@ def progress_of(campaign: Campaign) -> Progress:
         people_joined=campaign.annotators.count(),
         models=_models(campaign, judges),
         walks=walks_of(campaign, [each.chain for each in chains]),
+        held_up=_held_up(campaign),
     )
+
+
+def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
+    if not campaign.parsed_recipe.seats:
+        return {}
+    return waits_in(campaign, longer_than=timedelta(seconds=campaign.lease_seconds))
 
 
 def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
