@@ -46,7 +46,7 @@ class Board:
     @property
     def price(self) -> PanelPrice | None:
         """What the panel of a draft will cost; None where there is none, or once it has started."""
-        return price_of(self.campaign) if self.campaign.is_draft and self.is_ready else None
+        return price_of(self.campaign) if self.campaign.is_draft else None
 
     @property
     def is_panel(self) -> bool:

@@ -57,7 +57,7 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
         ({"panel-names": "Ada\nAda"}, "stands there twice"),
         ({"panel-names": "A" * 121}, "at most 120 characters"),
         ({"panel-names": "\n".join("ABCDEFG")}, "0.8 % of the steps at best"),
-        ({"panel-names": "\n".join("ABCDEFGHI"), "panel-many": "on"}, "a pair has at most 8"),
+        ({"panel-names": "\n".join("ABCDEFGHI"), "panel-many": "on"}, "8 are possible at most"),
         ({"most_chains": "9"}, "does not go with a panel"),
     ],
 )

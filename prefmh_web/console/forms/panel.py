@@ -88,8 +88,8 @@ class PanelForm(forms.Form):
         elif answers + models > _MOST_JUDGES:
             self.add_error(
                 "names",
-                f"Seats times questions are {answers} answers on each pair, and a pair has at most {_MOST_JUDGES}, those "
-                "of models included. Remove seats or questions.",
+                f"Seats times questions are {answers} answers on each pair. With those of models, {_MOST_JUDGES} are "
+                "possible at most. Remove seats or questions.",
             )
         elif answers > _MANY and not self.cleaned_data["many"]:
             percent = 100 * sampler.best_acceptance(answers)
