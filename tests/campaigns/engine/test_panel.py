@@ -7,6 +7,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import IntegrityError, transaction
 from django.test import Client
 
+import sampler
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
@@ -112,6 +113,43 @@ def test_a_seat_is_taken_once_whatever_happens(panel):
     assert panel.annotators.count() == 1
 
 
+def replayed(record: sampler.Record):
+    tables = record.states, record.steps, record.votes, record.samples, record.ratings
+    found = sampler.replay(record.recipe, *tables, judges=record.judges, seats=record.seats)
+    return found.differences
+
+
+def with_a_vote_of_somebody_else(record: sampler.Record) -> None:
+    last = record.votes[-1]
+    last["annotator"] = next(row["annotator"] for row in record.votes if row["annotator"] != last["annotator"])
+
+
+def with_more_pairs_met(record: sampler.Record) -> None:
+    record.seats[0]["met_again"] = "1000"
+
+
+def with_the_people_changed(record: sampler.Record) -> None:
+    one, other = record.seats
+    one["annotator"], other["annotator"] = other["annotator"], one["annotator"]
+
+
+def without_a_seat(record: sampler.Record) -> None:
+    del record.seats[1]
+
+
+def with_another_seat_in_judges(record: sampler.Record) -> None:
+    record.judges[0]["seat"] = 2
+
+
+TAMPERED = {
+    with_a_vote_of_somebody_else: "whom no other seat has",
+    with_more_pairs_met: "seat 1: met_again is “1000”",
+    with_the_people_changed: "seat 1: annotator is",
+    without_a_seat: "seat 2: the seat is no row",
+    with_another_seat_in_judges: "the seat",
+}
+
+
 def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, idle_tasks, tmp_path, monkeypatch):
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
     judges = panel_judges(2, "Which is darker?", "Which is better?")
@@ -128,6 +166,10 @@ def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, i
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
+    for tamper, told in TAMPERED.items():
+        record = sampler.read_record(path)
+        tamper(record)
+        assert any(told in str(difference) for difference in replayed(record)), told
     rows = table(path, "seats.csv")
     assert [row["seat"] for row in rows] == ["1", "2"]
     assert sum(int(row["votes"]) for row in rows) == len(table(path, "votes.csv"))
