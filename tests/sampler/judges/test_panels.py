@@ -75,7 +75,7 @@ def test_seats_of_any_scores_leave_the_law_of_their_sum_unchanged():
     preferences = np.stack([expit(each[None, :] - each[:, None]) for each in scores], axis=-1)
     rule = sampler.NVote((1,) * 5)
     matrix = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), preferences))
-    assert np.allclose(exact.stationary(matrix), sampler.target(CATALOG.log_p0, scores.T), atol=1e-12)
+    assert np.allclose(exact.stationary(matrix), sampler.target(CATALOG.log_p0, scores), atol=1e-12)
     # One judge whose voters are these five has another law.
     mixed = np.repeat(preferences.mean(axis=-1, keepdims=True), 5, axis=-1)
     crowd = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), mixed))
