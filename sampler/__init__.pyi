@@ -29,10 +29,11 @@ from .exact import (
     votes_per_step,
 )
 from .judges.bradley_terry import BradleyTerry
+from .judges.panels import PairsMet, best_acceptance
 from .judges.presentations import draws_of, presentations_of, shows_proposal_first
 from .judges.recipe import JudgeRecipe
 from .judges.simulate import simulate
-from .judges.sources import ModelSource, PeopleSource
+from .judges.sources import ModelSource, PeopleSource, SeatSource
 from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix, WalkKernel
 from .kernels.crank_nicolson import PAPER_MIXTURE
 from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, Chosen, WarmUp, warm_up_steps
@@ -160,6 +161,7 @@ __all__ = [
     "Neighbours",
     "ObjectKind",
     "Oracle",
+    "PairsMet",
     "PeopleSource",
     "Plan",
     "PointwiseDifference",
@@ -186,6 +188,7 @@ __all__ = [
     "RoundRobin",
     "RuleRecipe",
     "ScoreRule",
+    "SeatSource",
     "ServedImagesRecipe",
     "ServedTextsRecipe",
     "Space",
@@ -212,6 +215,7 @@ __all__ = [
     "autocorrelation_time",
     "begin",
     "begin_many",
+    "best_acceptance",
     "compare_texts",
     "default_vocabulary",
     "describe_image",

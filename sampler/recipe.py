@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
+from sampler.judges.panels import seats_of
 from sampler.judges.recipe import JudgeRecipe
 from sampler.kernels import (
     MOVES_IN,
@@ -156,6 +157,11 @@ class Recipe(BaseModel):
     def chains_at_most(self) -> int:
         """How many chains there can be. The numbers of states are spaced by it: see `record/state_index.py`."""
         return self.chains if self.most_chains is None else self.most_chains
+
+    @property
+    def seats(self) -> int:
+        """How many named people judge, each for themselves; 0 where a crowd does, or models alone."""
+        return seats_of(self.judges)
 
     @property
     def moves(self) -> frozenset[str]:
@@ -304,7 +310,9 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
 def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
     if most <= recipe.chains:
         yield f"must be more than the {recipe.chains} chains of the start; leave it out for a fixed number of chains"
-    if any(judge.source.kind != "people" for judge in recipe.judges):
+    if recipe.seats:
+        yield "does not go with a panel: each further chain waits for all seats; leave it out"
+    elif any(judge.source.kind != "people" for judge in recipe.judges):
         yield "does not go with models that judge: chains open when a person would wait; leave it out"
 
 
@@ -319,6 +327,9 @@ def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]
         known = ", ".join(names) or "none, because the record does not hold the pictures; write the length yourself"
         message = f"there is no property '{unknown[0]}' of these objects; there are {known}"
         yield RecipeProblem("kernel.warm_up.properties", message)
+    if recipe.seats:
+        message = "weighs votes as those of one law, and the seats of a panel differ; choose a fixed number of moves"
+        yield RecipeProblem("kernel.warm_up", message)
     if recipe.rule.evidence != "votes":
         yield RecipeProblem("kernel.warm_up", "counts votes, and this rule rates; write the length yourself")
     if warm_up.learned is not None and (not has_features(recipe.space.objects) or recipe.space.kind == "model-texts"):

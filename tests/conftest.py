@@ -34,6 +34,7 @@ WITH_SERVERS = (
     "tests/flows/test_many_voters.py",
     "tests/flows/test_not_shown.py",
     "tests/flows/test_paid_study.py",
+    "tests/flows/test_panel.py",
     "tests/flows/test_processes.py",
     "tests/flows/test_restart.py",
     "tests/flows/test_stalls.py",

@@ -1,7 +1,8 @@
 """Which annotator a session is, in each campaign it has joined; joining, and being shown out.
 
 Where a platform sends people, who they are is told by their id, and a session only remembers it: the same id is the
-same annotator in every browser, and another id in the same browser is somebody else.
+same annotator in every browser, and another id in the same browser is somebody else. The same goes for the links of a
+panel: who opens that of a seat is this seat.
 """
 
 import re
@@ -58,7 +59,8 @@ def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
 def annotator_by(session: SessionBase, token: str) -> Annotator | None:
     """Return who this session is in the campaign of an invitation; None as `annotator_in`, or for an unknown token."""
     invitation = invitation_by(token)
-    return annotator_in(session, invitation.campaign_id) if invitation else None
+    annotator = annotator_in(session, invitation.campaign_id) if invitation else None
+    return annotator if annotator and invitation and _may_be(annotator, invitation) else None
 
 
 def voter_by(session: SessionBase, token: str) -> Annotator | None:
@@ -84,6 +86,8 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
         PartEnded: they were sent by a platform, and their part is closed.
     """
     annotator = _joined(session, invitation.campaign_id)
+    if annotator and not _may_be(annotator, invitation):
+        annotator = None
     if annotator:
         _demand_part(annotator, invitation.campaign)
     elif arrival is None:
@@ -135,7 +139,7 @@ def join(
         if terms_of(invitation.campaign).recruiter.knows_people:
             annotator = _sent(session, invitation, arrival, answer)
         else:
-            annotator = demand_admission(session, invitation) or _new(invitation)
+            annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation)
     if annotator is None:
         return None
     # Of somebody who refuses, too: their page says what they have said.
@@ -179,8 +183,20 @@ def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
         ) from reason
 
 
+def _sitting(invitation: Invitation) -> Annotator | None:
+    """Return who came by the link of a seat before, on another device perhaps; None of a crowd."""
+    if invitation.seat is None:
+        return None
+    return Annotator.objects.filter(campaign=invitation.campaign_id, seat=invitation.seat).first()
+
+
+def _may_be(annotator: Annotator, invitation: Invitation) -> bool:
+    """False for the person of one seat with the link of another: two of a panel may share a computer."""
+    return annotator.seat == invitation.seat
+
+
 def _new(invitation: Invitation) -> Annotator:
-    return Annotator.objects.create(campaign_id=invitation.campaign_id, invitation=invitation)
+    return Annotator.objects.create(campaign_id=invitation.campaign_id, invitation=invitation, seat=invitation.seat)
 
 
 def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:

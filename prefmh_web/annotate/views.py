@@ -12,7 +12,8 @@ from prefmh_web.annotate.language import spoken_by_link
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
+from prefmh_web.campaigns.monitoring.seats import waits_in
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import checks, completion, consent, way
@@ -44,7 +45,7 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
     except admission.PartEnded as part:
         return render(request, "annotate/part_ended.html", {"end": part.end, **_asked(invitation.campaign)})
-    return render(request, "annotate/welcome.html", _about(invitation.campaign, annotator))
+    return render(request, "annotate/welcome.html", _about(invitation, annotator))
 
 
 def _asked(campaign: Campaign) -> dict[str, object]:
@@ -59,17 +60,27 @@ def _must_agree(annotator: Annotator | None, campaign: Campaign) -> bool:
     return consent.is_needed(annotator, recruitment_of(campaign))
 
 
-def _about(campaign: Campaign, annotator: Annotator | None) -> dict[str, object]:
+def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, object]:
+    campaign = invitation.campaign
     started = started_campaign(campaign)
     return {
         **(_asked(campaign) if _must_agree(annotator, campaign) else {}),
         "is_back": annotator is not None,
+        **_seat(invitation),
         "campaign": campaign,
-        "questions": [judge.question for judge in started.judges],
+        "questions": [judge.question for judge in started.judges if judge.seat in (None, invitation.seat)],
         "kind": started.object_kind if started.is_readable else None,
         "votes_each": terms_of(campaign).votes_each,
         "minutes_each": terms_of(campaign).most_active_minutes,
     }
+
+
+def _seat(invitation: Invitation) -> dict[str, object]:
+    """Return which seat of a panel somebody has, and how many chains wait for them: the reminder on their own page."""
+    if invitation.seat is None:
+        return {}
+    waits = waits_in(invitation.campaign).get(invitation.seat, [])
+    return {"seat": invitation.seat, "seats": invitation.campaign.seats.count(), "waiting": len(waits)}
 
 
 @spoken_by_link

@@ -8,6 +8,7 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
+from prefmh_web.campaigns.monitoring.seats import PanelPrice, price_of
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
@@ -43,6 +44,16 @@ class Board:
         return ANSWERS[self.campaign.readable_recipe.rule.evidence]
 
     @property
+    def price(self) -> PanelPrice | None:
+        """What the panel of a draft will cost; None where there is none, or once it has started."""
+        return price_of(self.campaign) if self.campaign.is_draft else None
+
+    @property
+    def is_panel(self) -> bool:
+        """True where named people judge, each for themselves."""
+        return self.campaign.readable_recipe.seats > 0
+
+    @property
     def is_elastic(self) -> bool:
         """True where chains open while the campaign runs."""
         return self.campaign.readable_recipe.is_elastic
@@ -60,7 +71,7 @@ class Board:
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
         recipe = self.campaign.readable_recipe
-        judges = [_judge_line(judge, recipe) for judge in recipe.judges]
+        judges = list(dict.fromkeys(_judge_line(judge, recipe) for judge in recipe.judges))
         return [
             *SPACE_FORMS[recipe.space.kind].summary(self.campaign),
             ("Rule", rule_line(recipe)),
@@ -98,6 +109,8 @@ def _chains(recipe: sampler.Recipe) -> str:
 
 def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
     words, source = [f"N = {judge.budget}"], judge.source
+    if isinstance(source, sampler.SeatSource):
+        words = [f"a panel of {recipe.seats}, one answer of each seat"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
     if isinstance(source, sampler.ModelSource):

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import panels as seats
 from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.console.views import (
     campaigns,
@@ -9,6 +10,7 @@ from prefmh_web.console.views import (
     invitations,
     judges,
     members,
+    panels,
     parked,
     participants,
     people,
@@ -32,6 +34,9 @@ urlpatterns = [
         {"change": warm_up.end_warm_up},
         name="end-warm-up",
     ),
+    path("campaigns/<int:campaign_id>/panel/", panels.panel, name="panel"),
+    path("campaigns/<int:campaign_id>/panel/<int:number>/remind/", panels.remind, name="remind"),
+    path("campaigns/<int:campaign_id>/panel/end/", campaigns.transition, {"change": seats.end}, name="end-panel"),
     path("campaigns/<int:campaign_id>/members/", members.add, name="add-member"),
     path("campaigns/<int:campaign_id>/members/<int:member_id>/remove/", members.remove, name="remove-member"),
     path("campaigns/<int:campaign_id>/invitations/", invitations.create, name="invite"),

@@ -147,12 +147,26 @@ def set_protocol(campaign: Campaign, protocol: Protocol) -> None:
 
 
 def demand_startable(campaign: Campaign) -> None:
-    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since.
+    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since; and that a panel, whose
+    people are known, is not sent by a platform or stopped by a limit.
 
     Raises:
         NotPossible: one does not; the message says which.
     """
-    own_pairs.demand_fit(recruitment_of(campaign).parsed_protocol, campaign)
+    recruitment = recruitment_of(campaign)
+    own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
+    if not campaign.readable_recipe.seats:
+        return
+    if recruitment.platform.knows_people:
+        raise NotPossible(
+            f"A panel has a link for each seat, so {recruitment.platform.title} cannot send its people. On the page "
+            "Participants choose that anybody with the link may vote, or choose a crowd in the setup."
+        )
+    if recruitment.votes_each is not None or recruitment.minutes_each is not None:
+        raise NotPossible(
+            "Every step of a panel may need an answer of every seat. Remove the limit of votes or minutes on the page "
+            "Participants."
+        )
 
 
 def _set_up_draft(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from sampler.judges.sources import ModelSource, Order, PeopleSource, Source
+from sampler.judges.sources import ModelSource, Order, PeopleSource, SeatSource, Source
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 _OTHER: dict[Order, Order] = {"proposal-first": "proposal-second", "proposal-second": "proposal-first"}
@@ -28,7 +28,7 @@ class JudgeRecipe(BaseModel):
 
     @model_validator(mode="after")
     def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
-        if self.order == "balanced" and (isinstance(self.source, PeopleSource) or self.budget % 2):
+        if self.order == "balanced" and (not isinstance(self.source, ModelSource) or self.budget % 2):
             raise ValueError("order 'balanced' needs a model judge with an even budget; use 'random'")
         return self
 
@@ -37,7 +37,7 @@ class JudgeRecipe(BaseModel):
         """Who answers, in plain text; two judges of one question with the same voters have the same scores."""
         if isinstance(self.source, ModelSource):
             return f"model “{self.source.endpoint}” at temperature {self.source.temperature:g}"
-        return "people"
+        return f"seat {self.source.seat}" if isinstance(self.source, SeatSource) else "people"
 
 
 def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str]]:

@@ -1,4 +1,4 @@
-"""Who answers a judge's question: people in the browser, or a model behind an endpoint.
+"""Who answers a judge's question: people in the browser, one named person, or a model behind an endpoint.
 
 The part of a recipe that says so. Whoever answers, a vote is a vote: the rule knows no difference.
 """
@@ -22,6 +22,15 @@ class PeopleSource(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["people"] = "people"
+
+
+class SeatSource(BaseModel):
+    """One named person of a panel, by the number of their seat, from 1; see `panels.py`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["seat"] = "seat"
+    seat: int = Field(ge=1)
 
 
 class ModelSource(BaseModel):
@@ -49,4 +58,4 @@ class ModelSource(BaseModel):
         return temperature
 
 
-Source = Annotated[PeopleSource | ModelSource, Field(discriminator="kind")]
+Source = Annotated[PeopleSource | SeatSource | ModelSource, Field(discriminator="kind")]

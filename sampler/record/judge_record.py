@@ -12,7 +12,7 @@ from typing import Any
 
 from sampler.judges.prompts import Prompt
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import ModelSource
+from sampler.judges.sources import ModelSource, SeatSource
 from sampler.recipe import Recipe
 from sampler.record.check_chain import Difference, Row
 
@@ -55,6 +55,8 @@ def _fields(
         "the question": (judge["question"], expected.question),
         "the source": (judge["source"], expected.source.kind),
     }
+    if isinstance(expected.source, SeatSource):
+        compared["the seat"] = judge["seat"], expected.source.seat
     if not isinstance(expected.source, ModelSource) or "request" not in judge:
         return compared
     prompt, request = Prompt.of(_object(judge, "prompt")), _object(judge, "request")

@@ -15,7 +15,7 @@ from sampler.record import schema
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
-_NOT_ALWAYS = (schema.CHAINS, schema.PARKED, schema.CHECKS)
+_NOT_ALWAYS = (schema.CHAINS, schema.PARKED, schema.SEATS, schema.CHECKS)
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Record:
     """When and why each chain opened; None where all did at the start."""
     parked: list[Row] | None = None
     """Steps that nobody was asked about for a while, or for ever, and why; None where there were none."""
+    seats: list[Row] | None = None
+    """The people of a panel, by the numbers of their seats; None where there is no panel."""
     protocol: dict[str, Any] | None = None
     """What shaped who voted and on what, if the record says it."""
     checks: list[Row] | None = None
@@ -58,10 +60,12 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            chains, parked, checks = (_table(archive, each) if each.file in names else None for each in _NOT_ALWAYS)
-            others = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL)
+            chains, parked, seats, checks = (
+                _table(archive, table) if table.file in names else None for table in _NOT_ALWAYS
+            )
+            files = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL)
             judges, tuning, surrogates, protocol = (
-                json.loads(archive.read(name)) if name in names else None for name in others
+                json.loads(archive.read(name)) if name in names else None for name in files
             )
     except KeyError as error:
         raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
@@ -82,6 +86,7 @@ def read_record(path: Path) -> Record:
         surrogates=surrogates,
         chains=chains,
         parked=parked,
+        seats=seats,
         protocol=protocol,
         checks=checks,
     )

@@ -23,6 +23,7 @@ from sampler.record.judge_record import compare_judges
 from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
+from sampler.record.seat_record import compare_seats
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
 from sampler.record.tuning_record import chosen_in, tilts_of
 from sampler.record.vote_evidence import VoteEvidence
@@ -64,6 +65,7 @@ def replay(
     chains: Iterable[Row] | None = None,
     *,
     parked: Iterable[Row] | None = None,
+    seats: Iterable[Row] | None = None,
     protocol: Mapping[str, Any] | None = None,
     checks: Iterable[Row] | None = None,
 ) -> Replay:
@@ -71,8 +73,8 @@ def replay(
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
     warm-up; the rows of chains.csv, where chains open while the campaign runs; those of parked.csv, if there were
-    parked steps; and protocol.json and the rows of checks.csv, where people were shown trials that are no votes.
-    Exports were once written without ratings; only a rule that rates needs them.
+    parked steps; those of seats.csv, where a panel judges; and protocol.json and the rows of checks.csv, where people
+    were shown trials that are no votes. Exports were once written without ratings; only a rule that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -99,6 +101,7 @@ def replay(
             *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
+            *compare_seats(parsed, tables, None if seats is None else list(_whole("seats", seats))),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
             *(() if protocol is None else compare_protocol(parsed, protocol, trials, tables.votes)),
         ]

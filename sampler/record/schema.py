@@ -249,6 +249,20 @@ PARKED = Table(
 """Steps that nobody was asked about for a while, or for ever, and why; only where there are any."""
 TRIED_AGAIN, DECIDED, ENDED = "tried-again", "decided", "ended"
 """The outcomes in it; none while a step is parked."""
+SEATS = Table(
+    "seats",
+    (
+        Column("seat", _whole),
+        Column("annotator", _whole),
+        Column("joined_at", moment),
+        Column("votes", _whole),
+        Column("skips", _whole),
+        Column("met_again", _whole),
+        Column("agreed", _whole),
+        Column("reminders", _whole),
+    ),
+)
+"""The people of a panel, each by the number of their seat: `Recipe.seats`."""
 RATINGS = Table(
     "ratings",
     (

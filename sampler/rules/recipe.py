@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sampler.judges.panels import panel_misfits
 from sampler.judges.rating_scale import RatingScale
 from sampler.judges.recipe import JudgeRecipe, without_twins
 from sampler.judges.sources import ModelSource
@@ -44,8 +45,8 @@ class NVoteRecipe(BaseModel):
         return "; ".join([f"p0(x) * exp({' + '.join(terms)})", *names])
 
     def misfits(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
-        """Yield nothing: people and models can vote, in any order."""
-        yield from ()
+        """Yield the field and the reason of what a panel cannot be. Crowds and models can vote, in any order."""
+        yield from panel_misfits(judges)
 
     def unbalanced(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of each judge of one order that has no twin to go with it."""

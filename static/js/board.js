@@ -1,20 +1,9 @@
-// The campaign page: copying the link, and a reload when the campaign's status changes under the page.
+// The campaign page: a reload when the campaign's status changes under the page.
 "use strict";
-
-document.querySelectorAll("[data-copy]").forEach((button) => {
-  button.addEventListener("click", async () => {
-    const field = document.getElementById(button.dataset.copy);
-    field.select();
-    await navigator.clipboard.writeText(field.value);
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
-  });
-});
 
 const start = document.getElementById("start");
 const connection = document.getElementById("connection");
-// The page of a person copies a code, and has no board.
-const status = document.getElementById("board")?.dataset.status;
+const status = document.getElementById("board").dataset.status;
 
 document.addEventListener("htmx:wsAfterMessage", () => {
   const board = document.getElementById("board").dataset;

@@ -1,8 +1,18 @@
-// Copies the completion code; where the browser does not let it, the code is selected at least.
+// Buttons that copy: the field beside them, or the completion code.
 "use strict";
 
 // Without scripts there is no button that does nothing.
 document.documentElement.classList.add("scripted");
+
+document.querySelectorAll("[data-copy]").forEach((button) => {
+  button.addEventListener("click", async () => {
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    await navigator.clipboard.writeText(field.value);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+});
 
 document.addEventListener("click", async (event) => {
   const copier = event.target.closest(".copy-code");

@@ -37,11 +37,28 @@ function putAside() {
     const source = block.querySelector("select[name$=-source]");
     if (source) block.querySelector(".model-only").hidden = source.value === "";
   });
+  putPanelAside(!rates && chosen("panel-kind") === "panel");
   const move = chosen("catalog-move");
   document.getElementById("id_catalog-fresh_share").closest(".field").hidden = move !== "mixture";
   document.getElementById("id_catalog-neighbours").closest(".field").hidden = move === "independent";
   document.querySelectorAll(".space").forEach((section) => {
     if (!section.hidden) putWalkAside(section, section.dataset.space);
+  });
+}
+
+// With a panel each person answers a pair once, so there is nothing to choose where people answer.
+function putPanelAside(isPanel) {
+  document.querySelectorAll(".panel-only").forEach((part) => show(part, isPanel));
+  document.querySelectorAll(".question-block").forEach((block) => {
+    const ofPeople = (block.querySelector("select[name$=-source]")?.value ?? "") === "";
+    const budget = block.querySelector("[name$=-budget]");
+    const order = block.querySelector("[name$=-order]");
+    if (isPanel && ofPeople) {
+      budget.value = "1";
+      order.value = "random";
+    }
+    budget.readOnly = isPanel && ofPeople;
+    order.closest(".field").hidden = isPanel && ofPeople;
   });
 }
 
@@ -53,7 +70,8 @@ function putWalkAside(section, space) {
   const canWalk = (value("convention") ?? "exact") === "exact" && (space !== "model-texts" || value("cut") === "limit");
   const isLocal = canWalk && (space !== "catalog" || chosen("catalog-move") !== "independent");
   // A warm-up counts votes, and compares what can be measured of the objects. Of a list of images nothing can.
-  const canWarmUp = chosen("rule-kind") !== "pointwise" && (space !== "catalog" || chosen("catalog-objects") !== "images");
+  // Nor does it weigh the votes of a panel, whose seats differ.
+  const canWarmUp = chosen("rule-kind") !== "pointwise" && chosen("panel-kind") !== "panel" && (space !== "catalog" || chosen("catalog-objects") !== "images");
   show(distance, isLocal && canWarmUp);
   show(walk, isLocal);
   const warmsUp = isLocal && canWarmUp && chosen(`${space}-distance`) === "warm-up";

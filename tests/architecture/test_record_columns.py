@@ -11,7 +11,7 @@ from sampler import schema
 ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
 WIDE = {schema.STEPS.name: schema.STEPS_WITH_TILTS, schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES}
-TABLES = [WIDE.get(table.name, table) for table in (*schema.TABLES, schema.CHAINS, schema.PARKED)]
+TABLES = [WIDE.get(table.name, table) for table in (*schema.TABLES, schema.CHAINS, schema.PARKED, schema.SEATS)]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

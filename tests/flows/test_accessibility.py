@@ -10,6 +10,7 @@ from prefmh_web.campaigns.models import Annotator
 from tests.campaigns.engine.test_parking import skip
 from tests.participants.test_practice import PAIRS
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
+from tests.support.panels import link_of, panel_campaign, panel_judges
 from tests.support.recruited import prolific, recruited_campaign
 from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
 
@@ -50,6 +51,12 @@ def test_pages_are_accessible(chromium, live_site, researcher):
         check(path)
         page.get_by_role("button", name="Start").click()
         check(f"{path}vote/")
+    panel = panel_campaign(researcher, 2, names=("Ada", "Grace"))
+    check(f"{panel.get_absolute_url()}panel/")
+    check(link_of(panel, 2).get_absolute_url())
+    panel_draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2)), seats=("Ada", "Grace"))
+    for path in (panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/"):
+        check(path)
     arabic = make_campaign(researcher, language="ar")
     check(invitation_path(arabic))
     page.get_by_role("button", name="ابدأ").click()

@@ -64,7 +64,7 @@ def test_a_stranger_gets_nothing_of_the_victims(world, address):
 
 OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in address.parts]
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
-WATCHING += ("console:people", "console:person", "console:parked")
+WATCHING += ("console:people", "console:person", "console:parked", "console:panel")
 CHANGING = [address for address in OF_A_CAMPAIGN if address.name not in WATCHING]
 
 

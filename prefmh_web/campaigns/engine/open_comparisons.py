@@ -3,6 +3,7 @@
     on           how one stands now, for certain if it is locked
     wanted_by    those that a person may be asked about, best first, seen without a lock
     takers       who of those that wait should look again
+    waiting_for  which judges each of them waits for
 
 Each vote brings a look at the open comparisons, so they are read as rows of one statement, and not as objects: most of
 what a look costs would be making those.
@@ -139,13 +140,14 @@ class OpenComparison:
         """True when the annotator's vote on this comparison counts, or they have just skipped it."""
         return self.has_answered(annotator_id, judge) or (annotator_id, judge.pk) in self._resting
 
-    def in_turn(self) -> list[StartedJudge]:
-        """The judges that people are, the one least asked first."""
-        return sorted(self.campaign.people, key=lambda judge: (self.asked(judge) / judge.budget, judge.place))
+    def in_turn(self, seat: int | None) -> list[StartedJudge]:
+        """The judges that a person is, the one least asked first: of a panel those of their seat, and no others."""
+        theirs = [judge for judge in self.campaign.people if judge.seat == seat]
+        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.budget, judge.place))
 
-    def give_to(self, annotator_id: int) -> bool:
+    def give_to(self, annotator_id: int, seat: int | None = None) -> bool:
         """Count this person as asked, if there is a question for them; False if there is none."""
-        for judge in self.in_turn():
+        for judge in self.in_turn(seat):
             if not self.is_barred(annotator_id, judge) and self.has_room(judge):
                 self.note("live", judge.pk, annotator_id)
                 return True
@@ -213,7 +215,7 @@ def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJud
     """
     campaign = started_campaign(annotator.campaign)
     for seen in _askable_in(campaign):
-        for judge in seen.in_turn():
+        for judge in seen.in_turn(annotator.seat):
             if not seen.is_barred(annotator.pk, judge) and seen.has_room(judge):
                 yield seen, judge
 
@@ -230,16 +232,29 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
     [(status_now, is_wanted)] = statements.WANTED.rows(campaign.pk)
     found = {annotator_id for annotator_id, status in waiting if status != status_now}
     annotator_ids = [annotator_id for annotator_id, status in waiting if status == status_now]
-    outdated = len(found)
-    for opened in _askable_in(started_campaign(campaign)) if is_wanted else ():
+    outdated, started = len(found), started_campaign(campaign)
+    seats = _seats_of(annotator_ids) if started.is_panel else {}
+    for opened in _askable_in(started) if is_wanted else ():
         for annotator_id in annotator_ids:
-            if annotator_id not in found and opened.give_to(annotator_id):
+            if annotator_id not in found and opened.give_to(annotator_id, seats.get(annotator_id)):
                 found.add(annotator_id)
             if not opened.has_room_for_somebody():
                 break
         if len(found) == outdated + len(annotator_ids):
             break
     return found
+
+
+def waiting_for(campaign: Campaign) -> Iterator[tuple[OpenComparison, list[StartedJudge]]]:
+    """Yield the open comparisons about which somebody may be asked now, each with the judges that it waits for."""
+    started = started_campaign(campaign)
+    for opened in _askable_in(started):
+        if judges := [judge for judge in started.people if opened.has_room(judge)]:
+            yield opened, judges
+
+
+def _seats_of(annotator_ids: Sequence[int]) -> dict[int, int | None]:
+    return dict(Annotator.objects.filter(pk__in=annotator_ids).values_list("pk", "seat"))
 
 
 def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:

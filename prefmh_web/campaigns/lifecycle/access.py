@@ -94,15 +94,21 @@ def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
     """Make another link, for one person or for many.
 
     Raises:
-        NotPossible: the campaign is a draft.
+        NotPossible: the campaign is a draft, or a panel, whose seats have their links.
     """
+    demand_no_panel(campaign)
     if campaign.is_draft:
         raise NotPossible("Start the campaign first. Then you can create links.")
     return Invitation.objects.create(campaign=campaign, is_single_use=is_single_use)
 
 
 def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
-    """Let nobody else join by a link; `withdraw` also ends the access of those who have."""
+    """Let nobody else join by a link; `withdraw` also ends the access of those who have.
+
+    Raises:
+        NotPossible: it is the link of a seat.
+    """
+    demand_no_panel(invitation.campaign)
     with transaction.atomic():
         # Locked, as joining locks it: nobody slips in between the two lines.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
@@ -115,9 +121,26 @@ def remove(annotator: Annotator) -> None:
     """Let one annotator vote no more.
 
     A link for many admits them again, as somebody new: nothing tells a fresh browser from another person.
+
+    Raises:
+        NotPossible: they have a seat on a panel.
     """
+    demand_no_panel(annotator.campaign)
     with transaction.atomic():
         _withdraw(Annotator.objects.filter(pk=annotator.pk))
+
+
+def demand_no_panel(campaign: Campaign) -> None:
+    """Demand that people of a campaign may come and go.
+
+    Raises:
+        NotPossible: they are a panel.
+    """
+    if campaign.seats.exists():
+        raise NotPossible(
+            "Nobody joins a panel, leaves it for somebody else or is removed from it after the start: the chains would "
+            "then sample another law. If somebody has left for good, end the campaign on the panel's page."
+        )
 
 
 def _withdraw(people: QuerySet[Annotator]) -> None:

@@ -19,7 +19,7 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import model_start
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge, Seat
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.endpoints.errors import EndpointError
@@ -111,7 +111,7 @@ def _begin(
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
-        Invitation.objects.get_or_create(campaign=campaign)
+        _create_links(campaign)
 
 
 def discard(campaign: Campaign) -> None:
@@ -268,7 +268,19 @@ def _create_judges(campaign: Campaign) -> None:
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
             is_asked_first=source is not None and source.first,
+            seat=judge.source.seat if isinstance(judge.source, sampler.SeatSource) else None,
         )
+
+
+def _create_links(campaign: Campaign) -> None:
+    """Make the link for everybody; of a panel, a row and a link for each seat."""
+    seats = range(1, campaign.parsed_recipe.seats + 1)
+    if not seats:
+        Invitation.objects.get_or_create(campaign=campaign)
+        return
+    campaign.seats.exclude(number__in=seats).delete()
+    Seat.objects.bulk_create([Seat(campaign=campaign, number=number) for number in seats], ignore_conflicts=True)
+    Invitation.objects.bulk_create(Invitation(campaign=campaign, seat=number) for number in seats)
 
 
 def _endpoint(campaign: Campaign, name: str) -> Endpoint:

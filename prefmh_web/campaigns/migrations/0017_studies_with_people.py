@@ -46,6 +46,24 @@ class Migration(migrations.Migration):
                 ('reported_at', models.DateTimeField(auto_now_add=True)),
             ],
         ),
+        migrations.CreateModel(
+            name='Seat',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveSmallIntegerField()),
+                ('name', models.CharField(blank=True, max_length=120)),
+                ('reminders', models.PositiveIntegerField(default=0)),
+                ('reminded_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'ordering': ('number',),
+            },
+        ),
+        migrations.AddField(
+            model_name='annotator',
+            name='seat',
+            field=models.PositiveSmallIntegerField(null=True),
+        ),
         migrations.AddField(
             model_name='campaign',
             name='language',
@@ -72,6 +90,16 @@ class Migration(migrations.Migration):
             field=models.CharField(choices=[('parked', 'Parked'), ('ended', 'Ended')], max_length=6, null=True),
         ),
         migrations.AddField(
+            model_name='invitation',
+            name='seat',
+            field=models.PositiveSmallIntegerField(null=True),
+        ),
+        migrations.AddField(
+            model_name='judge',
+            name='seat',
+            field=models.PositiveSmallIntegerField(null=True),
+        ),
+        migrations.AddField(
             model_name='vote',
             name='hidden_ms',
             field=models.PositiveIntegerField(null=True),
@@ -79,6 +107,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='lease',
             index=models.Index(condition=models.Q(('ending__in', ('skipped', 'expired'))), fields=['judge', 'ending', 'proposal_side'], name='lease_unanswered'),
+        ),
+        migrations.AddConstraint(
+            model_name='annotator',
+            constraint=models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once'),
         ),
         migrations.AddField(
             model_name='chainopening',
@@ -110,6 +142,11 @@ class Migration(migrations.Migration):
             name='lease',
             field=models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='problem', to='campaigns.lease'),
         ),
+        migrations.AddField(
+            model_name='seat',
+            name='campaign',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='seats', to='campaigns.campaign'),
+        ),
         migrations.AddConstraint(
             model_name='chainopening',
             constraint=models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('annotator',), name='opening_one_wanted_per_annotator'),
@@ -125,5 +162,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='parking',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('outcome__isnull', True), ('settled_at__isnull', True)), models.Q(('outcome__isnull', False), ('settled_at__isnull', False)), _connector='OR'), name='parking_outcome_whole'),
+        ),
+        migrations.AddConstraint(
+            model_name='seat',
+            constraint=models.UniqueConstraint(fields=('campaign', 'number'), name='seat_once_per_campaign'),
         ),
     ]

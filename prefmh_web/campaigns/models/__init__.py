@@ -2,7 +2,7 @@
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
 `engine/leases.py` for leases, `engine/openings.py` for chains that open later, `engine/parking.py` for steps that are
-parked and chains that end there, `lifecycle/drafts.py` for drafts,
+parked and chains that end there, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for seats,
 `lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
 resuming, `catalogs/importing.py` for files and their objects; annotators are written by the voters' pages. What must
 never happen stands as a constraint here.
@@ -15,6 +15,7 @@ from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.parking import Parking
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
+from prefmh_web.campaigns.models.seats import Seat
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Problem",
     "Rating",
     "ReplyIdentity",
+    "Seat",
     "Side",
     "State",
     "Turn",

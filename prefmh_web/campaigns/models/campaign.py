@@ -174,6 +174,8 @@ class Judge(models.Model):
     budget = models.PositiveIntegerField()
     order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
+    # Of a panel: whose judge it is, by the number of their seat.
+    seat = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
     is_asked_first = models.BooleanField(default=False)
     # Of a model: what it is asked, where and how, as the campaign started with it; see `frozen_judges.py`.

@@ -40,6 +40,8 @@ class Invitation(models.Model):
     # One person only, if set; whoever opens it next is turned away.
     is_single_use = models.BooleanField(default=False)
     revoked_at = models.DateTimeField(null=True)
+    # Of a panel: whoever opens it is this seat, in every browser.
+    seat = models.PositiveSmallIntegerField(null=True)
 
     def __str__(self) -> str:
         return f"invitation to {self.campaign_id}"
@@ -68,8 +70,17 @@ class Annotator(models.Model):
     resting = models.BooleanField(default=False)
     # How many votes they have cast; null for nobody has counted yet.
     votes_cast = models.IntegerField(null=True)
+    # Of a panel: which seat is theirs. It never changes.
+    seat = models.PositiveSmallIntegerField(null=True)
     # Not stored: whether a pair is theirs, as the engine saw it when it read this row.
     holds_a_lease = True
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("campaign", "seat"), condition=models.Q(seat__isnull=False), name="seat_taken_once"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"annotator {self.pk}"

@@ -22,6 +22,7 @@ from prefmh_web.campaigns.models import (
     Vote,
 )
 from prefmh_web.campaigns.monitoring.parked import parked_in
+from prefmh_web.campaigns.monitoring.seats import Wait, waits_in
 from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
@@ -138,6 +139,8 @@ class Progress:
     parked: Sequence[Parking]
     """Steps that wait for the researcher."""
     unanswered: Unanswered | None
+    held_up: dict[int, list[Wait]]
+    """Of a panel: the chains that have waited for a seat for longer than it has time to answer."""
 
     @property
     def most_chains(self) -> int | None:
@@ -217,7 +220,14 @@ def progress_of(campaign: Campaign) -> Progress:
         walks=walks_of(campaign, [each.chain for each in chains]),
         parked=parked_in(campaign),
         unanswered=unanswered_in(judges, [each.chain for each in chains], people["voted"]),
+        held_up=_held_up(campaign),
     )
+
+
+def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
+    if not campaign.parsed_recipe.seats:
+        return {}
+    return waits_in(campaign, longer_than=timedelta(seconds=campaign.lease_seconds))
 
 
 def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
@@ -253,7 +263,7 @@ def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
 
 
-def _tells_p(source: sampler.PeopleSource | sampler.ModelSource) -> bool:
+def _tells_p(source: sampler.PeopleSource | sampler.SeatSource | sampler.ModelSource) -> bool:
     return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
 
 

@@ -1,6 +1,7 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
-Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked.
+Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked, and
+one of the seats of a panel.
 
 They are streamed row by row, one by one or as one ZIP.
 
@@ -20,6 +21,7 @@ from zipstream import ZipStream
 from prefmh_web.campaigns.models import Campaign, Judge
 from prefmh_web.campaigns.record import parked, rows
 from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
 from prefmh_web.settings.languages import SOURCE
@@ -37,6 +39,7 @@ TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[tabl
 """By the file's name, in the order of the ZIP."""
 _CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: rows.chains}
 _PARKED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.PARKED.file: parked.rows}
+_SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
 
 
 Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
@@ -84,7 +87,10 @@ def judges(campaign: Campaign) -> str:
 
 
 def _judge(judge: Judge) -> dict[str, object]:
-    about = {"judge": judge.place, "question": judge.question, "source": "model" if judge.is_model else "people"}
+    source = "model" if judge.is_model else "people"
+    about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
+    if judge.seat is not None:
+        about |= {"source": "seat", "seat": judge.seat}
     if not judge.is_model:
         language = judge.campaign.language
         return about if language == SOURCE else about | {"language": language}
@@ -109,9 +115,9 @@ def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
 
 def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row]]]:
     """Return the tables of a started campaign's record, by the file's name."""
-    return (
-        TABLES | (_CHAINS if campaign.parsed_recipe.is_elastic else {}) | (_PARKED if parked.are_in(campaign) else {})
-    )
+    recipe = campaign.parsed_recipe
+    found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
+    return found | (_PARKED if parked.are_in(campaign) else {})
 
 
 def as_csv(found: Iterator[Row]) -> Iterator[str]:

@@ -22,6 +22,8 @@ class StartedJudge:
     order: str
     is_model: bool
     is_asked_first: bool
+    seat: int | None = None
+    """Of a panel: whose judge it is."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ class StartedCampaign:
         return tuple(judge for judge in self.judges if not judge.is_model)
 
     @cached_property
+    def is_panel(self) -> bool:
+        """True where named people judge, each for themselves."""
+        return any(judge.seat is not None for judge in self.judges)
+
+    @cached_property
     def _by_key(self) -> dict[int, StartedJudge]:
         return {judge.pk: judge for judge in self.judges}
 
@@ -112,6 +119,7 @@ def _read(campaign_id: int, started_at: datetime) -> StartedCampaign:
             order=row.order,
             is_model=row.is_model,
             is_asked_first=row.is_asked_first,
+            seat=row.seat,
         )
         for row in rows
     )

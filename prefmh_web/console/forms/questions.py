@@ -107,7 +107,8 @@ def questions_of(campaign: Campaign) -> list[dict]:
     return [
         _question_of(judge) | ({"order": "both", "budget": 2 * judge.budget} if judge.order in _HALVES else {})
         for judge in judges
-        if judge.order != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges)
+        if _is_asked_once(judge)
+        and (judge.order != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges))
     ]
 
 
@@ -117,6 +118,11 @@ def _question_of(judge: sampler.JudgeRecipe) -> dict:
         return row | {"source": PEOPLE}
     answers = {"temperature": source.temperature, "votes": source.votes, "first": source.first}
     return row | answers | {"source": source.endpoint}
+
+
+def _is_asked_once(judge: sampler.JudgeRecipe) -> bool:
+    """False for all but one of the judges that a panel is for one question."""
+    return not isinstance(judge.source, sampler.SeatSource) or judge.source.seat == 1
 
 
 def _is_first_half(one: sampler.JudgeRecipe, other: sampler.JudgeRecipe) -> bool:

@@ -5,6 +5,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import STORED, USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
@@ -13,7 +14,7 @@ from prefmh_web.endpoints.models import Endpoint
 
 
 class SetupForms:
-    """The form of the campaign, one for each space of which one is chosen, the rule, and the questions.
+    """The form of the campaign, one for each space of which one is chosen, the rule, who answers, and the questions.
 
     Args:
         request: its fields fill the forms if it is a POST.
@@ -31,6 +32,7 @@ class SetupForms:
             for kind, form in offered_forms(campaign).items()
         ]
         self.rule = RuleForm(posted, campaign=campaign)
+        self.panel = PanelForm(posted, campaign=campaign)
         self.questions = QuestionFormSet(
             posted,
             prefix="questions",
@@ -46,7 +48,7 @@ class SetupForms:
     @property
     def has_errors(self) -> bool:
         """True once something was refused."""
-        forms = (self.campaign, self.rule, *self.spaces)
+        forms = (self.campaign, self.rule, self.panel, *self.spaces)
         return any(form.is_bound and form.errors for form in forms) or self.questions.total_error_count() > 0
 
     @property
@@ -61,11 +63,14 @@ class SetupForms:
         if not self.campaign.is_valid():
             # So that the other forms' reasons show at once, too.
             _ = [form.errors for form in self.spaces if form.is_bound], self.rule.errors, self.questions.is_valid()
+            _ = self.panel.errors
             return None
-        if not all([self.space.is_valid(), self.rule.is_valid(), self.questions.is_valid()]):
+        are_valid = [self.space.is_valid(), self.rule.is_valid(), self.panel.is_valid(), self.questions.is_valid()]
+        if not (all(are_valid) and self.panel.fits(self.questions)):
             return None
         recipe = self._recipe()
-        return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in STORED}}
+        fields = {name: self.campaign.cleaned_data[name] for name in STORED}
+        return recipe and {"recipe": recipe, "seats": self.panel.seats, **fields}
 
     def _most_chains(self, judges: list[dict]) -> int | None:
         """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""
@@ -75,7 +80,7 @@ class SetupForms:
 
     def _recipe(self) -> dict | None:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
-        judges = judges_in(self.questions)
+        judges = self.panel.seated(judges_in(self.questions))
         described = {
             "version": 2,
             "space": self.space.space(),

@@ -118,7 +118,7 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
     """Return what the page tells of links and members to those who may change them."""
     people: dict[str, object] = {"site": request.build_absolute_uri("/").removesuffix("/")}
     if right >= Right.RUN and not campaign.is_draft:
-        links = list(campaign.invitations.annotate(joined=Count("annotators")).order_by("pk"))
+        links = list(campaign.invitations.filter(seat__isnull=True).annotate(joined=Count("annotators")).order_by("pk"))
         people["links"] = links
         people["invitation"] = invitation = next((link for link in links if link.admits_anybody), None)
         people["platform"] = platform = terms_of(campaign).recruiter

@@ -35,10 +35,13 @@ def revoke(request: SignedInRequest, campaign_id: int, invitation_id: int) -> Ht
     campaign = campaign_for(request, campaign_id, Right.RUN)
     invitation = get_object_or_404(campaign.invitations, pk=invitation_id)
     withdraw = "withdraw" in request.POST
-    if withdraw:
-        exclusion.exclude_all(invitation, request.user)
-    else:
-        access.revoke(invitation)
+    try:
+        if withdraw:
+            exclusion.exclude_all(invitation, request.user)
+        else:
+            access.revoke(invitation)
+    except NotPossible as reason:
+        return told(request, campaign, reason)
     people = (
         "Everyone who joined with it is removed; their votes are kept." if withdraw else "People who joined can go on."
     )

@@ -60,10 +60,10 @@ def end(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpRe
     form = ExclusionForm(request.POST, person=person_of(annotator))
     if not form.is_valid():
         return _shown(request, campaign, annotator, end=form)
-    if form.cleaned_data.get("with_link") and annotator.invitation:
-        # First: nobody comes back in between.
-        access.revoke(annotator.invitation)
     try:
+        if form.cleaned_data.get("with_link") and annotator.invitation:
+            # First: nobody comes back in between.
+            access.revoke(annotator.invitation)
         exclusion.exclude(annotator, request.user, form.grounds, is_paid=form.pays)
     except NotPossible as reason:
         messages.error(request, str(reason))

@@ -45,6 +45,7 @@ class Command(BaseCommand):
                 *tables,
                 *others,
                 parked=record.parked,
+                seats=record.seats,
                 protocol=record.protocol,
                 checks=record.checks,
             )

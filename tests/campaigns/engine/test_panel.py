@@ -1,0 +1,175 @@
+"""Leases of a panel: each seat answers for itself, and for nobody else."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import IntegrityError, transaction
+from django.test import Client
+
+import sampler
+from prefmh_web.annotate import admission
+from prefmh_web.campaigns.engine import leases, open_comparisons
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
+from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+
+
+@pytest.fixture
+def panel(researcher):
+    """A campaign of three seats and one chain, whose first step nobody's "no" is needed for."""
+    campaign = panel_campaign(researcher, 3, recipe={"chains": 1, "steps": 20})
+    Comparison.objects.update(uniform=0.0, log_r0=0.0)
+    return campaign
+
+
+def say_yes(person) -> Lease:
+    lease = leases.take(person)
+    leases.answer(lease.key, person, Side(lease.proposal_side), 900)
+    return lease
+
+
+def test_each_seat_answers_a_pair_once_and_only_then_it_is_decided(panel, idle_tasks):
+    people = [sit_down(panel, seat) for seat in (3, 1, 2)]
+    first = Comparison.objects.get()
+    for person in people:
+        first.refresh_from_db()
+        assert first.verdict is None
+        lease = say_yes(person)
+        assert (lease.comparison_id, lease.judge.seat) == (first.pk, person.seat)
+    first.refresh_from_db()
+    assert first.verdict == Comparison.Verdict.ACCEPT
+
+
+def test_one_no_decides_without_the_others(panel):
+    person = sit_down(panel, 2)
+    Comparison.objects.update(uniform=0.5)
+    lease = leases.take(person)
+    # While one may say no, an answer of somebody else might come too late.
+    assert leases.take(sit_down(panel, 1)) is None
+    against = Side.RIGHT if lease.proposal_side == Side.LEFT else Side.LEFT
+    leases.answer(lease.key, person, against, 900)
+    assert Comparison.objects.get(pk=lease.comparison_id).verdict == Comparison.Verdict.REJECT
+
+
+def test_the_lease_of_another_seat_is_refused(panel):
+    first, second = sit_down(panel, 1), sit_down(panel, 2)
+    lease = leases.take(first)
+    with pytest.raises(Comparison.DoesNotExist):
+        leases.answer(lease.key, second, Side.LEFT, 900)
+    leases.skip(lease.key, first)
+    for seen, judge in open_comparisons.wanted_by(first):
+        assert judge.seat == 1
+        assert leases._lease(seen, judge, second, None, None) is None
+    assert not Vote.objects.exists()
+
+
+def test_somebody_without_a_seat_is_asked_nothing(panel):
+    assert leases.take(Annotator.objects.create(campaign=panel)) is None
+
+
+def test_a_skipped_pair_comes_back_to_the_same_person_later(panel, monkeypatch):
+    person, other = sit_down(panel, 1), sit_down(panel, 2)
+    lease = leases.take(person)
+    leases.skip(lease.key, person)
+    assert leases.take(person) is None
+    # Meanwhile the chain may be served by the others.
+    assert leases.take(other).judge.seat == 2
+    leases.skip(leases.live_lease_of(other).key, other)
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+    again = leases.take(person)
+    assert (again.comparison_id, again.judge.seat) == (lease.comparison_id, 1)
+    assert again.key != lease.key
+
+
+def test_of_those_who_wait_only_seats_that_are_wanted_look_again(panel):
+    first, second = sit_down(panel, 1), sit_down(panel, 2)
+    say_yes(first)
+    waiting = [(person.pk, "running") for person in (first, second)]
+    assert open_comparisons.takers(panel, waiting) == {second.pk}
+
+
+def test_a_link_opens_one_seat_on_every_device_and_two_seats_may_share_one(panel):
+    link = link_of(panel, 1).get_absolute_url()
+    other_link = link_of(panel, 2).get_absolute_url()
+    laptop, phone = Client(), Client()
+    for browser in (laptop, phone):
+        assert browser.post(link).url == f"{link}vote/"
+    person = panel.annotators.get()
+    assert person.seat == 1
+    # A second person of the panel with the first one's laptop: not the first one's seat.
+    assert laptop.get(f"{other_link}vote/").url == other_link
+    assert laptop.post(other_link).url == f"{other_link}vote/"
+    assert sorted(panel.annotators.values_list("seat", flat=True)) == [1, 2]
+    assert laptop.get(f"{link}vote/").url == link
+    assert phone.get(f"{link}vote/").status_code == 200
+
+
+def test_a_seat_is_taken_once_whatever_happens(panel):
+    sit_down(panel, 1)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Annotator.objects.create(campaign=panel, seat=1)
+    assert admission.join(SessionStore(), link_of(panel, 1)).seat == 1
+    assert panel.annotators.count() == 1
+
+
+def replayed(record: sampler.Record):
+    tables = record.states, record.steps, record.votes, record.samples, record.ratings
+    found = sampler.replay(record.recipe, *tables, judges=record.judges, seats=record.seats)
+    return found.differences
+
+
+def with_a_vote_of_somebody_else(record: sampler.Record) -> None:
+    last = record.votes[-1]
+    last["annotator"] = next(row["annotator"] for row in record.votes if row["annotator"] != last["annotator"])
+
+
+def with_more_pairs_met(record: sampler.Record) -> None:
+    record.seats[0]["met_again"] = "1000"
+
+
+def with_the_people_changed(record: sampler.Record) -> None:
+    one, other = record.seats
+    one["annotator"], other["annotator"] = other["annotator"], one["annotator"]
+
+
+def without_a_seat(record: sampler.Record) -> None:
+    del record.seats[1]
+
+
+def with_another_seat_in_judges(record: sampler.Record) -> None:
+    record.judges[0]["seat"] = 2
+
+
+TAMPERED = {
+    with_a_vote_of_somebody_else: "whom no other seat has",
+    with_more_pairs_met: "seat 1: met_again is “1000”",
+    with_the_people_changed: "seat 1: annotator is",
+    without_a_seat: "seat 2: the seat is no row",
+    with_another_seat_in_judges: "the seat",
+}
+
+
+def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, idle_tasks, tmp_path, monkeypatch):
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+    judges = panel_judges(2, "Which is darker?", "Which is better?")
+    campaign = panel_campaign(researcher, recipe={"judges": judges, "steps": 6})
+    people = [sit_down(campaign, seat) for seat in (1, 2)]
+    for turn in range(500):
+        idle_tasks()
+        campaign.refresh_from_db()
+        if campaign.status == Campaign.Status.FINISHED:
+            break
+        if lease := leases.take(people[turn % 2]):
+            leases.answer(lease.key, people[turn % 2], Side.LEFT if turn % 3 else Side.RIGHT, 700)
+    assert campaign.status == Campaign.Status.FINISHED
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    for tamper, told in TAMPERED.items():
+        record = sampler.read_record(path)
+        tamper(record)
+        assert any(told in str(difference) for difference in replayed(record)), told
+    rows = table(path, "seats.csv")
+    assert [row["seat"] for row in rows] == ["1", "2"]
+    assert sum(int(row["votes"]) for row in rows) == len(table(path, "votes.csv"))

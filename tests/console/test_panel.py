@@ -1,0 +1,193 @@
+"""Panels on the researcher's pages: the setup and what it refuses, the seats, and what is not possible after Start."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import access, panels
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Membership, Seat, Side
+from prefmh_web.participants import recruiting
+from tests.console.test_pages import form
+from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
+from tests.support.record import assert_replay_passes, everything_in, export_to, table
+from tests.support.stack import make_draft, make_recipe
+
+NAMES = ("Grace Hopper", "Emmy Noether", "Mary Cartwright")
+
+
+@pytest.fixture
+def signed_in(client, researcher):
+    client.force_login(researcher)
+    return client
+
+
+def panel_form(**changes) -> dict:
+    of_a_panel = {"panel-kind": "panel", "panel-names": "\n".join(NAMES), "questions-0-budget": "1"}
+    return form(**of_a_panel | changes)
+
+
+def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(signed_in, idle_tasks):
+    answer = signed_in.post(reverse("console:create"), panel_form(steps="400"))
+    idle_tasks()
+    draft = Campaign.objects.get()
+    assert [judge["source"] for judge in draft.recipe["judges"]] == [
+        {"kind": "seat", "seat": seat} for seat in (1, 2, 3)
+    ]
+    assert [seat.name for seat in draft.seats.all()] == list(NAMES)
+    page = signed_in.get(answer.url).content.decode()
+    assert "12.5 % of the steps at best" in page
+    assert "These objects make only 66 pairs" in page
+    assert "Which? (a panel of 3, one answer of each seat)" in page
+    setup = signed_in.get(reverse("console:edit", args=[draft.pk])).content.decode()
+    assert "\n".join(NAMES) in setup
+    assert setup.count('value="Which?"') == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"questions-0-budget": "2"}, "With a panel, N is 1"),
+        ({"questions-0-order": "both", "questions-0-budget": "2"}, "With a panel, N is 1"),
+        ({"panel-names": " \n"}, "Name at least one person"),
+        ({"panel-names": "Ada\nAda"}, "stands there twice"),
+        ({"panel-names": "A" * 121}, "at most 120 characters"),
+        ({"panel-names": "\n".join("ABCDEFG")}, "0.8 % of the steps at best"),
+        ({"panel-names": "\n".join("ABCDEFGHI"), "panel-many": "on"}, "8 are possible at most"),
+        ({"most_chains": "9"}, "does not go with a panel"),
+    ],
+)
+def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, message):
+    answer = signed_in.post(reverse("console:create"), panel_form(**changes))
+    assert answer.status_code == 200
+    assert message in answer.content.decode()
+    assert not Campaign.objects.exists()
+    assert not Seat.objects.exists()
+
+
+def test_seven_seats_are_possible_for_those_who_want_them(signed_in):
+    signed_in.post(reverse("console:create"), panel_form(**{"panel-names": "\n".join("ABCDEFG"), "panel-many": "on"}))
+    assert Seat.objects.count() == 7
+
+
+def test_a_draft_that_becomes_a_crowds_has_no_seats(signed_in, idle_tasks):
+    signed_in.post(reverse("console:create"), panel_form())
+    idle_tasks()
+    draft = Campaign.objects.get()
+    signed_in.post(reverse("console:edit", args=[draft.pk]), form(**{"panel-names": "\n".join(NAMES)}))
+    draft.refresh_from_db()
+    assert not draft.parsed_recipe.seats
+    assert not draft.seats.exists()
+
+
+def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
+    draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2)))
+    for fields, message in (
+        ({"recruiter": "prolific"}, "cannot send its people"),
+        ({"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
+    ):
+        recruiting.set_up(draft, fields, ())
+        with pytest.raises(lifecycle.NotPossible, match=message):
+            lifecycle.start(draft)
+
+
+def test_nobody_joins_leaves_or_is_removed_after_the_start(researcher, signed_in):
+    campaign = panel_campaign(researcher, 2)
+    person = sit_down(campaign, 1)
+    for refused in (
+        lambda: access.invite(campaign),
+        lambda: access.revoke(link_of(campaign, 1)),
+        lambda: access.remove(person),
+    ):
+        with pytest.raises(lifecycle.NotPossible, match="another law"):
+            refused()
+    for path, fields in (
+        (reverse("console:end-part", args=[campaign.pk, person.pk]), {"reason": "other", "text": "away"}),
+        (reverse("console:revoke", args=[campaign.pk, link_of(campaign, 1).pk]), {"withdraw": "on"}),
+        (reverse("console:revoke", args=[campaign.pk, link_of(campaign, 1).pk]), {}),
+    ):
+        page = signed_in.post(path, fields, follow=True)
+        assert "another law" in page.content.decode()
+    person.refresh_from_db()
+    assert person.removed_at is None
+    assert link_of(campaign, 1).revoked_at is None
+
+
+def answer(person, side: Side | None = None) -> None:
+    """Answer what somebody is asked, for the proposal unless a side is given."""
+    lease = leases.take(person)
+    leases.answer(lease.key, person, side or Side(lease.proposal_side), 1500)
+
+
+def test_a_seat_that_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researcher, signed_in, tmp_path):
+    campaign = panel_campaign(researcher, 2, names=NAMES[:2], recipe={"chains": 2})
+    Comparison.objects.update(uniform=0.0, log_r0=0.0)
+    awake = sit_down(campaign, 1)
+    for _ in range(2):
+        answer(awake)
+    # Both chains wait for the other seat, and nothing is left for this one.
+    assert leases.take(awake) is None
+    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
+    Lease.objects.update(ended_at=timezone.now() - timedelta(hours=1))
+    path = reverse("console:panel", args=[campaign.pk])
+    page = signed_in.get(path).content.decode()
+    assert "2 chains</strong> since" in page
+    assert "2 pairs wait for your answer since" in page
+    assert NAMES[1] in page
+    signed_in.post(reverse("console:remind", args=[campaign.pk, 2]))
+    assert "Reminded 1 time" in signed_in.get(path).content.decode()
+    own_page = Client().get(link_of(campaign, 2).get_absolute_url()).content.decode()
+    assert "2 pairs wait for your answer." in own_page
+    assert not any(name in own_page for name in NAMES)
+    export = export_to(campaign, tmp_path)
+    assert [row["reminders"] for row in table(export, "seats.csv")] == ["0", "1"]
+    assert not any(name in everything_in(export) for name in NAMES)
+    # Whoever wakes up goes on where they left.
+    answer(sit_down(campaign, 2))
+    assert leases.take(awake)
+
+
+def test_a_seat_that_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
+    campaign = panel_campaign(researcher, 2, recipe={"chains": 1})
+    assert "holds up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
+    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
+    assert "Seat 2 holds up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
+
+
+def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
+    campaign = panel_campaign(researcher, 2, names=NAMES[:2])
+    manager = django_user_model.objects.create_user("grete", password="correct horse battery staple")
+    access.add_member(campaign, "grete", Membership.Role.MANAGER)
+    client.force_login(manager)
+    for path in (reverse("console:panel", args=[campaign.pk]), campaign.get_absolute_url()):
+        page = client.get(path)
+        assert page.status_code == 200
+        assert not any(name in page.content.decode() for name in NAMES)
+
+
+def test_a_panel_that_somebody_has_left_is_ended_with_its_record(researcher, signed_in, idle_tasks, tmp_path):
+    campaign = panel_campaign(researcher, 2)
+    person = sit_down(campaign, 1)
+    answer(person)
+    on_screen = leases.take(person)
+    signed_in.post(reverse("console:end-panel", args=[campaign.pk]))
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+    # What is on the screen may still be answered; nothing follows it.
+    opened = Comparison.objects.count()
+    assert leases.answer(on_screen.key, person, Side.LEFT, None).counted
+    idle_tasks()
+    assert Comparison.objects.count() == opened
+    assert leases.take(person) is None
+    assert_replay_passes(export_to(campaign, tmp_path))
+    with pytest.raises(lifecycle.NotPossible, match="running or paused"):
+        panels.end(campaign)
+
+
+def test_a_campaign_of_a_crowd_cannot_be_ended_as_a_panel(campaign):
+    with pytest.raises(lifecycle.NotPossible, match="Only a campaign with a panel"):
+        panels.end(campaign)

@@ -1,0 +1,160 @@
+"""A panel of five people who differ, through the real database: each opens the link of a seat, and answers by the
+functions that the pages call.
+
+`python -m tests.laws.panel` simulates the same with `sampler` alone and prints what the test can see.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit
+
+import sampler
+from sampler import Purpose, Tally, Verdict, advance, ask, begin, exact, stream, tell
+from tests.laws.law import CATALOG, SCORES, Matrix, Paths, PValues, transitions
+
+SEED = 20261124
+CHAINS, STEPS = 20, 450
+# Expected moves of one kind, below which they are no kind of their own to a chi-square test.
+FEWEST = 5
+# One row for each seat. The first cares much, the others lean the other way and differ by what stands after them: there
+# the average preference of five votes lies far from the sum of five scores, and a crowd's law from the panel's.
+_OTHERS = np.array(
+    [[1, -1, 0, 0.5, -0.5, 0], [-1, 1, 0.5, -0.5, 0, 0], [0, 0.5, -1, 1, 0, -0.5], [0, -0.5, 0.5, -1, 0.5, 0.5]]
+)
+TASTES = np.vstack([2.4 * SCORES, -0.4 * SCORES + 0.4 * _OTHERS])
+BUDGETS = (1,) * len(TASTES)
+
+
+@dataclass
+class Members:
+    """The people of a panel.
+
+    Args:
+        remember: they answer each pair as they did before, which is wrong.
+    """
+
+    remember: bool = False
+    _chosen: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)
+
+    def prefers(self, rng: np.random.Generator, seat: int, current: int, proposal: int) -> bool:
+        """Draw whether the person of a seat, from 0, chooses the proposal."""
+        drawn = bool(rng.random() < expit(TASTES[seat, proposal] - TASTES[seat, current]))
+        if not self.remember:
+            return drawn
+        before = self._chosen.setdefault((seat, frozenset((current, proposal))), proposal if drawn else current)
+        return before == proposal
+
+
+def preferences() -> list[Matrix]:
+    """Return how probable it is that each seat chooses x' at [x, x']."""
+    return [np.asarray(expit(tastes[None, :] - tastes[:, None])) for tastes in TASTES]
+
+
+def law_of_the_panel() -> Matrix:
+    """Return the chain of five seats."""
+    return transitions(preferences(), BUDGETS)
+
+
+def law_of_a_crowd() -> Matrix:
+    """Return the chain of five votes on each pair, each of somebody else of the five, drawn at random."""
+    return transitions([np.mean(preferences(), axis=0)] * len(TASTES), BUDGETS)
+
+
+def simulated(members: Members, seed: int, steps: int = STEPS) -> Paths:
+    """Return where the chains of a panel go, with `sampler` alone: seats answer in a random order."""
+    plan = sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), BUDGETS)
+    positions = [begin(plan, chain) for chain in range(CHAINS)]
+    paths = np.zeros((CHAINS, steps + 1), dtype=np.int64)
+    paths[:, 0] = [position.state for position in positions]
+    for step in range(1, steps + 1):
+        for chain, position in enumerate(positions):
+            drawn, rng = ask(plan, position), stream(seed, chain, step, Purpose.JUDGES)
+            positions[chain] = advance(position, drawn, _verdict(members, drawn, rng))
+            paths[chain, step] = positions[chain].state
+    return paths
+
+
+def _verdict(members: Members, drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
+    tally = Tally.empty(len(BUDGETS))
+    order: Sequence[int] = list(np.argsort(rng.random(len(BUDGETS))))
+    for seat in order:
+        if (verdict := tell(drawn, tally)) is not Verdict.UNDECIDED:
+            return verdict
+        tally = tally.add(seat, members.prefers(rng, seat, drawn.current, drawn.proposal))
+    return tell(drawn, tally)
+
+
+def p_values(paths: Paths, chain: Matrix) -> PValues:
+    """Return how well the steps of a panel fit a chain, and its visits what this chain does from the same starts.
+
+    Five people must all say yes, so a chain moves seldom and is not at its stationary law after some hundred steps.
+    Its starts are known. So the visits are compared with their mean and covariance given the starts, by enumeration.
+    """
+    steps, kinds = paths.shape[1] - 1, len(chain)
+    powers = [np.eye(kinds)]
+    for _ in range(steps):
+        powers.append(powers[-1] @ chain)
+    # What is expected to come after a visit at step s, itself left out.
+    after = np.cumsum(powers, axis=0) - powers[0]
+    difference, covariance = np.zeros(kinds), np.zeros((kinds, kinds))
+    for path in paths:
+        at = np.array([power[path[0]] for power in powers[1:]])
+        mean = at.sum(axis=0)
+        later = sum(at[s][:, None] * after[steps - 1 - s] for s in range(steps))
+        covariance += np.diag(mean) + later + later.T - np.outer(mean, mean)
+        difference += np.bincount(path[1:], minlength=kinds) - mean
+    # The counts add up to the steps, so one of them says nothing new.
+    left = slice(0, kinds - 1)
+    statistic = difference[left] @ np.linalg.solve(covariance[left, left], difference[left])
+    return PValues(float(stats.chi2.sf(statistic, kinds - 1)), _moves_p_value(paths, chain))
+
+
+def _moves_p_value(paths: Paths, chain: Matrix) -> float:
+    """Return the p-value of the transition counts: chi-square, rare moves of an object counted with its rests."""
+    statistic, freedom = 0.0, 0
+    for state, chances in enumerate(chain):
+        follows = paths[:, 1:][paths[:, :-1] == state]
+        counts, expected = np.bincount(follows, minlength=len(chain)), len(follows) * chances
+        is_rare = (expected < FEWEST) & (np.arange(len(chain)) != state)
+        kept = [(counts[i], expected[i]) for i in np.flatnonzero(~is_rare) if i != state]
+        kept.append((len(follows) - sum(count for count, _ in kept), len(follows) - sum(mean for _, mean in kept)))
+        statistic += sum((count - mean) ** 2 / mean for count, mean in kept if mean > 0)
+        freedom += len(kept) - 1
+    return float(stats.chi2.sf(statistic, freedom))
+
+
+def p_values_of(paths: Paths) -> tuple[PValues, PValues]:
+    """Return how well a panel's steps fit the law of the panel, and that of a crowd."""
+    return p_values(paths, law_of_the_panel()), p_values(paths, law_of_a_crowd())
+
+
+def main() -> None:
+    """Print the middle p-values of simulated runs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    options = parser.parse_args()
+    panel, crowd = (exact.stationary(law) for law in (law_of_the_panel(), law_of_a_crowd()))
+    print(f"total variation of the two laws {abs(panel - crowd).sum() / 2:.3f}; {panel.round(3)} {crowd.round(3)}")
+    for remember in (False, True):
+        runs = [p_values_of(simulated(Members(remember), seed, options.steps)) for seed in range(options.runs)]
+        for name, found in zip(("the panel's", "a crowd's"), zip(*runs, strict=True), strict=True):
+            visits, moves, both = (
+                np.array([getattr(each, of) for each in found]) for of in ("visits", "moves", "least")
+            )
+            print(
+                f"{'remembered' if remember else 'fresh':10} against {name:11} law: middle p of visits "
+                f"{np.median(visits):.1e}, of moves {np.median(moves):.1e}, of both {np.median(both):.1e}; "
+                f"below 1e-3 {np.mean(both < 1e-3):.2f}, "
+                f"below 1e-6 {np.mean(both < 1e-6):.2f}, largest {both.max():.1e}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A panel of five people who differ, through the real database: their chains follow p0·exp(sum of their scores), and
+neither the law of a crowd of the same people, nor that of people who repeat what they have said.
+
+What the test can see is in `panel.py`: the power that `python -m tests.laws.panel` printed, of twelve runs.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from prefmh_web.campaigns.engine import leases, open_comparisons
+from prefmh_web.campaigns.models import Campaign, Side
+from tests.laws.cases import FOUND, PASSES
+from tests.laws.law import WEIGHTS
+from tests.laws.panel import CHAINS, SEED, STEPS, TASTES, Members, p_values_of
+from tests.laws.study import TEXTS, paths_of
+from tests.support.panels import panel_campaign, panel_judges, sit_down
+from tests.support.record import assert_replay_passes, export_to, table
+from tests.support.stack import wait_until_idle
+
+SKIPS = 0.05
+
+
+def study_of(owner, members: Members) -> Campaign:
+    """Run a panel's campaign to its end: whoever comes next answers what they are asked, or skips it."""
+    recipe = {
+        "space": {"kind": "catalog", "objects": "texts", "neighbours": len(WEIGHTS) - 1},
+        "kernel": {"kind": "neighbours"},
+        "judges": panel_judges(len(TASTES)),
+        "chains": CHAINS,
+        "steps": STEPS,
+        "seed": SEED,
+    }
+    campaign = panel_campaign(owner, file=TEXTS, recipe=recipe)
+    people = [sit_down(campaign, seat) for seat in range(1, len(TASTES) + 1)]
+    rng = np.random.default_rng(SEED)
+    while True:
+        seat = int(rng.integers(len(people)))
+        if (lease := leases.take(people[seat])) is None:
+            campaign.refresh_from_db()
+            if campaign.status == Campaign.Status.FINISHED:
+                wait_until_idle()
+                return campaign
+            continue
+        if rng.random() < SKIPS:
+            leases.skip(lease.key, people[seat])
+            continue
+        comparison = lease.comparison
+        chooses = members.prefers(rng, seat, comparison.current.place, comparison.proposal.place)
+        side = Side(lease.proposal_side)
+        leases.answer(lease.key, people[seat], side if chooses else _other(side), 900)
+
+
+def _other(side: Side) -> Side:
+    return Side.RIGHT if side is Side.LEFT else Side.LEFT
+
+
+@pytest.fixture(autouse=True)
+def skipped_pairs_come_back_at_once(monkeypatch):
+    """Nobody here waits for the clock."""
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+
+
+def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(researcher, tmp_path):
+    campaign = study_of(researcher, Members())
+    panel, crowd = p_values_of(paths_of(campaign))
+    print(panel, crowd)
+    assert panel.least > PASSES
+    assert crowd.least < FOUND
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert [row["seat"] for row in table(path, "seats.csv")] == ["1", "2", "3", "4", "5"]
+
+
+def test_members_who_repeat_their_answers_are_found(researcher):
+    campaign = study_of(researcher, Members(remember=True))
+    panel, _ = p_values_of(paths_of(campaign))
+    print(panel)
+    assert panel.least < FOUND

@@ -1,0 +1,96 @@
+"""Panels: what a recipe of one may be, which law it samples, and pairs that somebody meets again."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import sampler
+from sampler import exact
+from sampler.judges.panels import PairsMet, best_acceptance
+from tests.laws.law import CATALOG
+from tests.support.catalogs import neighbours_law
+
+RECIPE = {
+    "version": 2,
+    "space": {"kind": "catalog", "objects": "texts", "neighbours": 5},
+    "kernel": {"kind": "neighbours"},
+    "judges": [{"question": "Which?", "budget": 1, "source": {"kind": "seat", "seat": seat}} for seat in (1, 2, 3)],
+    "chains": 3,
+    "steps": 50,
+    "seed": 1,
+}
+WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1}
+WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up": WARM_UP}
+
+
+def changed(**changes) -> dict:
+    return copy.deepcopy(RECIPE) | changes
+
+
+def with_judge(place: int, **changes) -> dict:
+    recipe = copy.deepcopy(RECIPE)
+    recipe["judges"][place] |= changes
+    return recipe
+
+
+def test_a_panel_samples_the_sum_of_the_scores_of_its_seats():
+    recipe = sampler.parse_recipe(RECIPE)
+    assert recipe.seats == 3
+    assert recipe.law == (
+        "p0(x) * exp(s1(x) + s2(x) + s3(x)); s1: “Which?”, seat 1; s2: “Which?”, seat 2; s3: “Which?”, seat 3"
+    )
+
+
+def test_a_model_may_answer_another_question():
+    model = {"question": "Is it a text?", "budget": 4, "source": {"kind": "model", "endpoint": "mine"}}
+    assert sampler.parse_recipe(changed(judges=[*RECIPE["judges"], model])).seats == 3
+
+
+@pytest.mark.parametrize(
+    ("recipe", "path", "message"),
+    [
+        (with_judge(0, budget=2), "judges.0.budget", "must be 1 for a seat"),
+        (with_judge(1, order="proposal-first"), "judges.1.order", "the same pair twice"),
+        (with_judge(2, source={"kind": "people"}), "judges.2.source", "nobody else votes"),
+        (with_judge(2, source={"kind": "seat", "seat": 2}), "judges", "it must be asked of each of 1 to 2, once"),
+        (with_judge(2, source={"kind": "seat", "seat": 4}), "judges", "is asked of seats 1, 2, 4"),
+        (with_judge(2, question="Another?"), "judges", "“Another?” is asked of seats 3"),
+        (with_judge(2, source={"kind": "seat", "seat": 0}), "judges.2.source.seat", "greater than or equal to 1"),
+        (changed(kernel=WALK), "kernel.warm_up", "the seats of a panel differ"),
+        (changed(most_chains=9), "most_chains", "does not go with a panel"),
+        (changed(rule={"kind": "pointwise", "form": "separate"}), "judges.0.source", "people compare"),
+    ],
+)
+def test_what_a_panel_cannot_be_is_refused_where_it_stands(recipe, path, message):
+    with pytest.raises(sampler.RecipeError) as refused:
+        sampler.parse_recipe(recipe)
+    assert any(problem.path == path and message in problem.message for problem in refused.value.problems)
+
+
+def test_seats_of_any_scores_leave_the_law_of_their_sum_unchanged():
+    scores = np.random.default_rng(1).normal(0, 2, size=(5, len(CATALOG.weights)))
+    q = neighbours_law(CATALOG)
+    preferences = np.stack([expit(each[None, :] - each[:, None]) for each in scores], axis=-1)
+    rule = sampler.NVote((1,) * 5)
+    matrix = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), preferences))
+    assert np.allclose(exact.stationary(matrix), sampler.target(CATALOG.log_p0, scores), atol=1e-12)
+    # One judge whose voters are these five has another law.
+    mixed = np.repeat(preferences.mean(axis=-1, keepdims=True), 5, axis=-1)
+    crowd = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), mixed))
+    assert np.abs(exact.stationary(crowd) - exact.stationary(matrix)).sum() / 2 > 0.05
+
+
+def test_the_best_acceptance_is_that_of_people_who_do_not_care():
+    even = np.full((1, 5), 0.5)
+    assert best_acceptance(5) == pytest.approx(sampler.NVote((1,) * 5).mean_acceptance(np.zeros(1), even)[0])
+
+
+def test_a_pair_that_is_met_again_is_compared_with_the_last_answer():
+    met = PairsMet()
+    for question, chosen, other in (
+        ("Which?", "a", "b"), ("Which?", "b", "a"), ("Which?", "b", "a"), ("Which?", "a", "c"), ("Why?", "a", "b"),
+    ):  # fmt: skip
+        met.note(question, chosen, other)
+    assert (met.met_again, met.agreed) == (2, 1)
