@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiters import ANYBODY, Recruiter, recruiter_by
+from prefmh_web.participants.recruiters import ANYBODY, OPEN, Recruiter, recruiter_by
 
 LONGEST_ID = 100
 MINUTES_TO_RETURN = 2
@@ -102,6 +102,8 @@ class Recruitment(models.Model):
     protocol = models.JSONField(default=dict)
     # What people agree to first, in Markdown; empty for nothing.
     consent = models.TextField(blank=True, default="")
+    # The same in the campaign's further languages, by language.
+    consents = models.JSONField(default=dict)
     # By outcome.
     codes = models.JSONField(default=dict)
     pay = models.JSONField(default=dict)
@@ -134,6 +136,15 @@ class Recruitment(models.Model):
         """What is asked of people beside their votes."""
         return Protocol.model_validate(self.protocol)
 
+    def consent_in(self, language: str) -> str:
+        """What people agree to who read this language; empty for nothing."""
+        return self.consents.get(language) or self.consent
+
+    @property
+    def consent_texts(self) -> tuple[str, ...]:
+        """What people agree to, in every language; nothing where nobody is asked."""
+        return (self.consent, *self.consents.values()) if self.consent else ()
+
     def pay_for(self, outcome: str) -> Pay:
         """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
         return Pay(self.pay.get(outcome) or USUAL_PAY[Outcome(outcome)])
@@ -163,6 +174,11 @@ class Participant(models.Model):
     def __str__(self) -> str:
         # No id: this text may come into a log.
         return f"participant {self.pk}"
+
+    @property
+    def given_id(self) -> str:
+        """The id with which they came; empty where people come without one."""
+        return "" if self.recruiter == OPEN.name else self.external_id
 
 
 class Participation(models.Model):

@@ -17,6 +17,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Outcome, Participation, Stage
+from prefmh_web.settings.languages import local_name
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Person:
     def number(self) -> int:
         """What they are called in the record."""
         return self.annotator.pk
+
+    @property
+    def language(self) -> str:
+        """The language in which they judge, where the campaign offers several."""
+        code = self.annotator.language
+        return local_name(code) if code else ""
 
     @property
     def stage(self) -> Stage | None:

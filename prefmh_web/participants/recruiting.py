@@ -19,14 +19,14 @@ from django.db import transaction
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import consent, own_pairs
+from prefmh_web.participants import consent, own_pairs, wording
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
 
 _REMEMBERED = 1000
-AFTER_START = frozenset({"consent", "codes", "pay", "way_back"})
+AFTER_START = frozenset({"consent", "consents", "codes", "pay", "way_back"})
 """What may change once a campaign has started: platforms give out codes when the study is set up there."""
 
 
@@ -136,12 +136,15 @@ def set_protocol(campaign: Campaign, protocol: Protocol) -> None:
 
 
 def demand_startable(campaign: Campaign) -> None:
-    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since.
+    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since, and that every text is
+    there in every language.
 
     Raises:
-        NotPossible: one does not; the message says which.
+        NotPossible: one does not, or is not; the message says which.
     """
-    own_pairs.demand_fit(recruitment_of(campaign).parsed_protocol, campaign)
+    recruitment = recruitment_of(campaign)
+    own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
+    wording.demand_whole(campaign, recruitment)
 
 
 def _set_up_draft(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:

@@ -8,6 +8,7 @@ never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
+from prefmh_web.campaigns.models.languages import Translation
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import ChainOpening
@@ -32,6 +33,7 @@ __all__ = [
     "ReplyIdentity",
     "Side",
     "State",
+    "Translation",
     "Turn",
     "Vote",
     "backend_of_space",

@@ -37,6 +37,15 @@ class CampaignForm(forms.Form):
         help_text="Write your questions and instructions in it, too. Translations that no native speaker has reviewed "
         "yet say so.",
     )
+    more_languages = forms.MultipleChoiceField(
+        choices=settings.LANGUAGES,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Voters may choose among that one and these",
+        help_text="Tick none for one language only. Otherwise each voter chooses on the first page, and you write each "
+        "text in every language on the page “Languages”. People who read other words may judge differently: together "
+        "they are a mixed crowd.",
+    )
     chains = forms.IntegerField(
         min_value=1, max_value=1000, initial=4, help_text="With more chains, more people can vote at the same time."
     )
@@ -81,6 +90,10 @@ class CampaignForm(forms.Form):
     def clean_language(self) -> str:
         return self.cleaned_data["language"] or SOURCE
 
+    def clean_more_languages(self) -> str:
+        first, chosen = self.cleaned_data.get("language"), self.cleaned_data["more_languages"]
+        return " ".join(code for code in chosen if code != first)
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -90,4 +103,4 @@ def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.readable_recipe
     fields = {name: getattr(campaign, name) for name in ("name", "instructions", "language", "lease_seconds")}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps", "burn_in", "seed")}
-    return fields | {"space": recipe.space.kind}
+    return fields | {"space": recipe.space.kind, "more_languages": campaign.more_languages.split()}

@@ -24,9 +24,11 @@ from prefmh_web.participants.protocol import (
     Protocol,
     Question,
 )
+from prefmh_web.participants.recruiters import OPEN
 
 NEEDS_IDS = (
-    "A protocol is for people with an id each. On the page “Participants”, choose a platform, or links of your own."
+    f"A protocol is for people who each have a part of their own. On the page “Participants”, choose “{OPEN.title}”, a "
+    "platform, or links of your own."
 )
 _LONGEST_TEXT = 300_000
 _KINDS = {"choice": "Choice", "number": "Number", "scale": "Scale", "text": "Text"}
@@ -302,7 +304,7 @@ class ProtocolForms:
         protocol: fills them.
         campaign: whose protocol it is.
         posted: fills them instead, if it is given.
-        knows_people: each person comes with an id, under which what they answer can be stored.
+        knows_people: each person has a part of their own, under which what they answer can be stored.
     """
 
     def __init__(

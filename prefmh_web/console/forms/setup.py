@@ -65,7 +65,7 @@ class SetupForms:
         if not all([self.space.is_valid(), self.rule.is_valid(), self.questions.is_valid()]):
             return None
         recipe = self._recipe()
-        names = ("name", "instructions", "language", "lease_seconds")
+        names = ("name", "instructions", "language", "more_languages", "lease_seconds")
         return recipe and {"recipe": recipe, **{name: self.campaign.cleaned_data[name] for name in names}}
 
     def _recipe(self) -> dict | None:
