@@ -74,7 +74,8 @@ def _active_minutes(campaign: Campaign) -> Mapping[int, float]:
     done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
     asked = Lease.objects.filter(annotator__campaign=campaign, ending__in=done).order_by()
     shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
-    repeats = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.REPEAT, answered_at__isnull=False)
+    kinds = (Check.Kind.REPEAT, Check.Kind.COMMON)
+    repeats = Check.objects.filter(participation__campaign=campaign, kind__in=kinds, answered_at__isnull=False)
     repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
     minutes: defaultdict[int, float] = defaultdict(float)
     for spent_by in (

@@ -135,7 +135,9 @@ def _votes(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]
 def _checks(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
     """Return how many attention checks each passed, and how many they failed."""
     passed = Q(chosen_side=F("expected_side"))
-    answered = Check.objects.filter(participation__annotator__in=annotators, answered_at__isnull=False).order_by()
+    answered = Check.objects.filter(participation__annotator__in=annotators).exclude(expected_side="")
+    # One that was skipped is neither passed nor failed.
+    answered = answered.exclude(chosen_side="").order_by()
     each = answered.values_list("participation__annotator")
     counted = each.annotate(passes=Count("pk", filter=passed), fails=Count("pk", filter=~passed))
     return defaultdict(_none, {pk: (passes, fails) for pk, passes, fails in counted})

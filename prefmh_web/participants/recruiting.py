@@ -43,6 +43,7 @@ class Terms:
         minutes_each: so many minutes after they joined, somebody's part is over; None for no limit.
         shares: how often a vote is followed by which trial that is no vote.
         gold: the pairs of gold checks.
+        has_common_repeats: repeats are of pairs that everybody is asked, not of the person's own earlier ones.
         waiting_share: which share of all that somebody answers may be repeats while they wait.
         wait_minutes: after so long without a pair, somebody's part ends; None for never.
     """
@@ -52,6 +53,7 @@ class Terms:
     minutes_each: int | None = None
     shares: Shares = NO_TRIALS
     gold: tuple[OwnPair, ...] = ()
+    has_common_repeats: bool = False
     waiting_share: float = 0
     wait_minutes: int | None = None
 
@@ -92,6 +94,7 @@ def _read(campaign_id: int) -> Terms:
         minutes_each=found.minutes_each,
         shares=protocol.shares,
         gold=protocol.gold,
+        has_common_repeats=protocol.repeats == "common",
         waiting_share=protocol.waiting_share,
         wait_minutes=protocol.wait_minutes,
     )

@@ -4,7 +4,7 @@ from prefmh_web.participants.recruiters.recruiter import Recruiter
 
 OPEN = Recruiter(
     name="open",
-    title="Anyone with the link, with consent or a protocol",
+    title="Open link with a protocol",
     is_open=True,
     help="One link for all, without ids. Consent, the protocol, places and codes work as with a platform, because each "
     "browser is a participant. The same person in another browser, or on another device, is a new one.",
