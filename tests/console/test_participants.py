@@ -51,7 +51,7 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     ("fields", "message"),
     [
         ({"recruiter": "facebook"}, "Select a valid choice"),
-        ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with a person"),
+        ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with each person"),
         ({"pay_withdrawn": "double"}, "Select a valid choice"),
         ({"votes_each": "0"}, "greater than or equal to 1"),
         ({"recruiter": "link", "parameter": ""}, "Enter a name of letters"),

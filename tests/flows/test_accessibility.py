@@ -47,6 +47,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
         check(path)
         page.get_by_role("button", name="Start").click()
         check(f"{path}vote/")
+    check(f"{make_draft(researcher, more_languages='de ar').get_absolute_url()}languages/")
     arabic = make_campaign(researcher, language="ar")
     check(invitation_path(arabic))
     page.get_by_role("button", name="ابدأ").click()

@@ -347,6 +347,13 @@ class ProtocolForms:
                 field.disabled = True
 
     @property
+    def has_errors(self) -> bool:
+        """True once something was refused."""
+        return self.texts.is_bound and bool(
+            self.texts.errors or any(each.total_error_count() for each in self._formsets)
+        )
+
+    @property
     def _formsets(self) -> tuple[forms.BaseFormSet[Any], ...]:
         return self.questions, self.practice, self.checks, self.gold
 

@@ -161,7 +161,7 @@ class RecruitmentForm(forms.Form):
             if self.cleaned_data.get(name) is not None:
                 self.add_error(name, ValidationError(f"This is noted of each person. {_CHOOSE}"))
         if self.cleaned_data["consent"]:
-            self.add_error("consent", ValidationError(f"Consent is stored of each person. {_CHOOSE}"))
+            self.add_error("consent", ValidationError(f"Consent is stored with each person. {_CHOOSE}"))
 
     def _check_way_back(self) -> None:
         data = self.cleaned_data

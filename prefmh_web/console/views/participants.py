@@ -51,7 +51,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
         "joined": parts.count(),
         "places": recruitment.places,
         "placed": places.held(recruitment).count(),
-        "asks": not recruitment.parsed_protocol.is_empty,
+        "asks_about_person": bool(recruitment.parsed_protocol.questions),
         "ended": parts.exclude(outcome="").count(),
     }
     return render(request, "console/participants.html", context)
