@@ -23,6 +23,8 @@ class Purpose(enum.IntEnum):
     PEOPLE_SIDES = 5
     CHECKS = 6
     """Its "chain" is an annotator's number, its "step" the number of their votes: see `judges/attention.py`."""
+    COMMON_PAIRS = 7
+    """Its "chain" is the number of a pair that everybody is asked, its "step" 0."""
 
 
 def stream(seed: int, chain: int, step: int, purpose: Purpose) -> np.random.Generator:

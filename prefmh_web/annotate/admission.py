@@ -49,7 +49,7 @@ def invitation_by(token: str) -> Invitation | None:
 
 def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
     """Return who this session is in a campaign; None before joining, and once their part is closed."""
-    annotator = _joined(session, campaign_id)
+    annotator = who_joined(session, campaign_id)
     if annotator is None or annotator.removed_at:
         return None
     was_sent = terms_of(annotator.campaign).recruiter.knows_people
@@ -85,13 +85,13 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
             campaign and has not sent this one.
         PartEnded: they were sent by a platform, and their part is closed.
     """
-    annotator = _joined(session, invitation.campaign_id)
+    annotator = who_joined(session, invitation.campaign_id)
     if annotator and not _may_be(annotator, invitation):
         annotator = None
     if annotator:
         _demand_part(annotator, invitation.campaign)
-    elif arrival is None:
-        _demand_open(invitation, None)
+    elif arrival is None or terms_of(invitation.campaign).recruiter.is_open:
+        _demand_open(invitation, arrival)
     return annotator
 
 
@@ -99,6 +99,8 @@ def _demand_part(annotator: Annotator, campaign: Campaign) -> None:
     was_sent = terms_of(campaign).recruiter.knows_people
     if was_sent and (end := completion.closed_end(annotator, campaign)):
         raise PartEnded(end)
+    if annotator.removed_at and was_sent:
+        raise NotAdmitted(_("Your part in this study has ended, and nothing says any more who you are."))
     if annotator.removed_at:
         raise NotAdmitted(_("The researcher has removed you from this campaign. Your votes are kept."))
 
@@ -116,18 +118,25 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
             _("The address has no %(name)s. Open the study again with the link that you were given.")
             % {"name": recruiter.person}
         )
+    if recruiter.is_open and invitation.campaign.status == Campaign.Status.FINISHED:
+        raise NotAdmitted(_("This study is finished: there is nothing left to do."))
     if recruiter.knows_people and invitation.campaign.status == Campaign.Status.FINISHED:
         raise NotAdmitted(_("This study is finished: there is nothing left to do. Please return your place."))
 
 
 def join(
-    session: SessionBase, invitation: Invitation, arrival: Arrival | None = None, answer: Answer | None = None
+    session: SessionBase,
+    invitation: Invitation,
+    arrival: Arrival | None = None,
+    answer: Answer | None = None,
+    language: str = "",
 ) -> Annotator | None:
     """Make the session an annotator of the invitation's campaign, once; None if they have not agreed to take part.
 
     Args:
         arrival: who the platform's link says they are.
         answer: to the question whether they agree, where that is asked.
+        language: that of the page on which they pressed the button; somebody who has joined before keeps theirs.
 
     Raises:
         NotAdmitted: as `demand_admission`; or the campaign does not take people of an earlier one.
@@ -137,9 +146,9 @@ def join(
         # Locked: of two who open a link for one person at the same moment, one gets in.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
         if terms_of(invitation.campaign).recruiter.knows_people:
-            annotator = _sent(session, invitation, arrival, answer)
+            annotator = _sent(session, invitation, arrival, answer, language)
         else:
-            annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation)
+            annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation, language)
     if annotator is None:
         return None
     # Of somebody who refuses, too: their page says what they have said.
@@ -148,13 +157,13 @@ def join(
 
 
 def _sent(
-    session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None
+    session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None, language: str
 ) -> Annotator | None:
     """Return who somebody is whom a platform has sent; None if they must be asked first whether they agree."""
     campaign, recruitment = invitation.campaign, recruitment_of(invitation.campaign)
-    known = joining.annotator_of(campaign, arrival) if arrival else _joined(session, campaign.pk)
+    known = joining.annotator_of(campaign, arrival) if arrival else who_joined(session, campaign.pk)
     # The text may have changed while they read it.
-    is_of_now = answer is not None and answer.version == consent.version_of(recruitment.consent)
+    is_of_now = answer is not None and consent.is_of_now(answer.version, recruitment)
     if consent.is_needed(known, recruitment) and not is_of_now:
         return None
     if known and answer and answer.agrees:
@@ -163,7 +172,7 @@ def _sent(
         _demand_part(known, campaign)
     else:
         _demand_open(invitation, arrival)
-    annotator = _arrived(invitation, arrival) if arrival else known
+    annotator = _arrived(invitation, arrival, language) if arrival else known
     if annotator and answer and is_of_now:
         took_part = consent.was_given(annotator)
         if not consent.note(annotator, answer):
@@ -171,9 +180,9 @@ def _sent(
     return annotator
 
 
-def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
+def _arrived(invitation: Invitation, arrival: Arrival, language: str) -> Annotator:
     try:
-        return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation))
+        return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation, language))
     except joining.TookPart as reason:
         raise NotAdmitted(
             _(
@@ -195,13 +204,16 @@ def _may_be(annotator: Annotator, invitation: Invitation) -> bool:
     return annotator.seat == invitation.seat
 
 
-def _new(invitation: Invitation) -> Annotator:
-    return Annotator.objects.create(campaign_id=invitation.campaign_id, invitation=invitation, seat=invitation.seat)
+def _new(invitation: Invitation, language: str) -> Annotator:
+    chosen = language if invitation.campaign.more_languages else ""
+    return Annotator.objects.create(
+        campaign_id=invitation.campaign_id, invitation=invitation, seat=invitation.seat, language=chosen
+    )
 
 
 def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:
     """Forget who a session is in a campaign, unless that is the person who arrives now."""
-    joined = _joined(session, campaign.pk)
+    joined = who_joined(session, campaign.pk)
     if joined and joined != joining.annotator_of(campaign, arrival):
         del session[_KEY.format(campaign.pk)]
 
@@ -211,7 +223,8 @@ def is_annotator(session: Mapping[str, Any], annotator: Annotator) -> bool:
     return session.get(_KEY.format(annotator.campaign_id)) == annotator.pk
 
 
-def _joined(session: SessionBase, campaign_id: int) -> Annotator | None:
+def who_joined(session: SessionBase, campaign_id: int) -> Annotator | None:
+    """Return who this session is in a campaign, whether or not their part goes on; None before joining."""
     annotator_id = session.get(_KEY.format(campaign_id))
     if annotator_id is None:
         return None

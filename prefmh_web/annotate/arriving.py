@@ -26,7 +26,11 @@ def arrive(request: HttpRequest, invitation: Invitation, recruiter: Recruiter) -
     except arrivals.NotFromThere as reason:
         return render(request, "annotate/not_from_there.html", {"reason": reason, "platform": recruiter}, status=400)
     admission.leave_unless(request.session, invitation.campaign, arrival)
-    response = redirect("annotate:welcome", token=invitation.token)
+    return kept(redirect("annotate:welcome", token=invitation.token), arrival, invitation)
+
+
+def kept(response: HttpResponse, arrival: Arrival, invitation: Invitation) -> HttpResponse:
+    """Let the browser keep who has come."""
     response.set_cookie(
         COOKIE,
         arrivals.sign(arrival, invitation.token),
@@ -39,9 +43,17 @@ def arrive(request: HttpRequest, invitation: Invitation, recruiter: Recruiter) -
     return response
 
 
-def arrival_in(request: HttpRequest, token: str) -> Arrival | None:
-    """Return who has come by an invitation in this browser and has not pressed the button yet."""
-    return arrivals.signed(request.COOKIES.get(COOKIE, ""), token)
+def arrival_in(request: HttpRequest, invitation: Invitation, recruiter: Recruiter) -> Arrival | None:
+    """Return who has come by an invitation in this browser and has not pressed the button yet. Without ids, that is
+    somebody new.
+    """
+    if not recruiter.knows_people:
+        return None
+    arrival = arrivals.signed(request.COOKIES.get(COOKIE, ""), invitation.token)
+    if not recruiter.is_open:
+        return arrival
+    has_joined = admission.who_joined(request.session, invitation.campaign_id)
+    return None if has_joined else arrival or arrivals.of_nobody()
 
 
 def joined(token: str) -> HttpResponse:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens.options import options_of
 from prefmh_web.campaigns.models import Annotator, Side
-from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.started import started_campaign, words_for
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import own_pairs
 from prefmh_web.participants.recruiting import recruitment_of
@@ -27,7 +27,7 @@ def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str
         pair.right,
         lambda side: reverse_lazy("annotate:practice-picture", args=[token, exercise.number, side]),
     )
-    question = own_pairs.question_of(pair, started.recipe)
+    question = words_for(annotator, annotator.campaign)(own_pairs.question_of(pair, started.recipe))
     return {"exercise": exercise, "question": question, "kind": started.object_kind, "options": options}
 
 

@@ -79,7 +79,7 @@ class Board:
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
             ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
-            *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
+            *([("Language of the voters' pages", self._languages)] if self.campaign.languages != (SOURCE,) else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("A step is parked", self._parking),
             ("Seed", str(recipe.seed)),
@@ -94,9 +94,9 @@ class Board:
         return f"{after}when {people} that an object is not shown"
 
     @property
-    def _language(self) -> str:
-        code = self.campaign.language
-        return dict(settings.LANGUAGES).get(code, code)
+    def _languages(self) -> str:
+        names = dict(settings.LANGUAGES)
+        return "\n".join(names.get(code, code) for code in self.campaign.languages)
 
     def html(self) -> str:
         """Return the fragment that the page swaps in by its id."""

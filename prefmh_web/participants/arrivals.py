@@ -7,6 +7,7 @@ then nothing is stored, so robots and previews leave nothing behind.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -60,6 +61,11 @@ def read(recruiter: Recruiter, query: Mapping[str, str]) -> Arrival:
     others = {name: value for name, value in query.items() if name not in (recruiter.person, recruiter.session)}
     session = query.get(recruiter.session, "") if recruiter.session else ""
     return Arrival(query[recruiter.person], session, _as_many_as_fit(others))
+
+
+def of_nobody() -> Arrival:
+    """Return somebody new who comes without an id. The one drawn here tells browsers apart, and nobody sees it."""
+    return Arrival(secrets.token_urlsafe(16))
 
 
 def sign(arrival: Arrival, token: str) -> str:

@@ -3,6 +3,7 @@
     instructed   a pair that the person has voted on, with the side to choose written above it
     gold         a pair of the researcher's own, with a right answer; it looks like any other
     repeat       a decided pair that the person has voted on, once more; neither right nor wrong
+    common       in its place, a decided pair that everybody is asked; neither right nor wrong
 
 A trial comes while the person holds no lease; its answer is never a vote. Too many failed ones end the part, where the
 protocol says so: then no further pair is leased, and what was voted stays.
@@ -26,7 +27,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject
-from prefmh_web.participants import budget, completion, own_pairs, repeats
+from prefmh_web.participants import budget, common_pairs, completion, own_pairs, repeats
 from prefmh_web.participants.models import Check, Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import Trial, check_after, repeat_while_waiting
@@ -96,7 +97,7 @@ def _check(annotator: Annotator, votes: int, trial: Trial, turn: int = 0) -> Che
     found = _MAKERS[trial.kind](annotator, trial)
     if found is None:
         return None
-    found |= {"kind": trial.kind, "shown_at": timezone.now()}
+    found = {"kind": trial.kind, "shown_at": timezone.now()} | found
     if terms_of(annotator.campaign).budget is None:
         return _given(part, votes, turn, found)
     with transaction.atomic():
@@ -123,6 +124,10 @@ def _gold(annotator: Annotator, trial: Trial) -> dict[str, Any]:
 
 
 def _repeat(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
+    if terms_of(annotator.campaign).has_common_repeats:
+        pair = common_pairs.choose(annotator)
+        fields = {"kind": Check.Kind.COMMON, "common_id": pair, "is_swapped": trial.side == "right"}
+        return None if pair is None else fields
     lease = repeats.choose(annotator, trial.which)
     return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "right"}
 
@@ -145,6 +150,9 @@ def shown_pair(check: Check, campaign: Campaign) -> ShownPair:
 
 
 def _pair(check: Check, campaign: Campaign) -> ShownPair:
+    if check.common is not None:
+        asked, question = check.common.comparison, started_campaign(campaign).judge(check.common.judge_id).question
+        return ShownPair(question, objects.stored(asked.current), objects.stored(asked.proposal))
     if check.lease is None:
         gold = terms_of(campaign).gold[check.gold or 0]
         question = own_pairs.question_of(gold, campaign.parsed_recipe)

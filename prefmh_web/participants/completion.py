@@ -6,7 +6,7 @@ Outcome and code are settled once, by one guarded update, and shown again to who
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
+from prefmh_web.campaigns.started import words_for
 from prefmh_web.participants import activity, erasure, waits
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
@@ -100,7 +101,8 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     address = way_back(recruitment.address_back, known | {"code": code})
     votes = annotator.votes_cast or 0
     pay = recruitment.paid_to(participation, votes) if participation else recruitment.paid(outcome, votes)
-    debriefing = rendered(recruitment.parsed_protocol.debriefing) if outcome in TOOK_PART else ""
+    words = words_for(annotator, campaign)
+    debriefing = rendered(words(recruitment.parsed_protocol.debriefing)) if outcome in TOOK_PART else ""
     return End(outcome, code, address, recruitment.platform.called, pay is not Pay.NOTHING, debriefing)
 
 
@@ -186,7 +188,7 @@ def fields_of(participation: Participation, platform: Recruiter) -> dict[str, st
     """Return what a way back may name beside the code, by its name: ours, and the platform's own."""
     visit = participation.last_visit
     parameters: dict[str, str] = visit.get("parameters", {})
-    external_id, session_id = participation.participant.external_id, visit.get("session_id", "")
+    external_id, session_id = participation.participant.given_id, visit.get("session_id", "")
     own = {platform.person: external_id, platform.session: session_id}
     return parameters | own | {"external_id": external_id, "session_id": session_id}
 
@@ -204,9 +206,9 @@ def way_back(template: str, known: Mapping[str, str]) -> str:
     return _FIELD.sub(lambda field: quote(known[field[1]], safe=""), template)
 
 
-def unknown_fields(template: str, parameters: Iterable[str]) -> list[str]:
-    """Return names in braces that no arrival will have."""
-    return [name for name in _FIELD.findall(template) if name not in {*FIELDS, *parameters}]
+def unknown_fields(template: str, known: Collection[str]) -> list[str]:
+    """Return names in braces that are not known."""
+    return [name for name in _FIELD.findall(template) if name not in known]
 
 
 def _settle(parts: QuerySet[Participation], recruitment: Recruitment, outcome: Outcome) -> None:

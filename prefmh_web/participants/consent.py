@@ -24,13 +24,16 @@ def version_of(text: str) -> str:
 
 
 def keep(recruitment: Recruitment) -> None:
-    """Keep the text that is asked for now, for those who will have agreed to it."""
-    if recruitment.consent:
+    """Keep the text that is asked for now, in every language, for those who will have agreed to it."""
+    for text in recruitment.consent_texts:
         ConsentText.objects.get_or_create(
-            campaign_id=recruitment.campaign_id,
-            version=version_of(recruitment.consent),
-            defaults={"text": recruitment.consent},
+            campaign_id=recruitment.campaign_id, version=version_of(text), defaults={"text": text}
         )
+
+
+def is_of_now(version: str, recruitment: Recruitment) -> bool:
+    """True if a version is the text of now, in whatever language."""
+    return version in map(version_of, recruitment.consent_texts)
 
 
 def is_needed(annotator: Annotator | None, recruitment: Recruitment) -> bool:
@@ -40,7 +43,8 @@ def is_needed(annotator: Annotator | None, recruitment: Recruitment) -> bool:
     if annotator is None:
         return True
     given = Consent.objects.filter(participation__annotator=annotator).order_by("-pk").values_list("version", "agreed")
-    return given.first() != (version_of(recruitment.consent), True)
+    version, agreed = given.first() or ("", False)
+    return not (agreed and is_of_now(version, recruitment))
 
 
 def was_given(annotator: Annotator) -> bool:

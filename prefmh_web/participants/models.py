@@ -8,6 +8,7 @@ record stays whole.
     Consent          what one of them answered
     Answer           what one of them answered to a question about the person
     PracticeAnswer   what one of them chose at a pair to practise on
+    CommonPair       a decided pair that everybody is asked once more
     Check            a trial between their pairs that is no vote
     ErasedTrials     how many trials there were of people who have had who they are deleted
     Event            what a researcher did or noted about somebody who votes, sent by a platform or not
@@ -24,9 +25,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiters import ANYBODY, Recruiter, recruiter_by
+from prefmh_web.participants.recruiters import ANYBODY, OPEN, Recruiter, recruiter_by
 
 LONGEST_ID = 100
 MINUTES_TO_RETURN = 2
@@ -111,6 +112,8 @@ class Recruitment(models.Model):
     protocol = models.JSONField(default=dict)
     # What people agree to first, in Markdown; empty for nothing.
     consent = models.TextField(blank=True, default="")
+    # The same in the campaign's further languages, by language.
+    consents = models.JSONField(default=dict)
     # By outcome.
     codes = models.JSONField(default=dict)
     pay = models.JSONField(default=dict)
@@ -148,6 +151,15 @@ class Recruitment(models.Model):
         """What all places cost together; None where their number or the pay is not known."""
         return None if self.places is None or self.place_pay is None else self.places * self.place_pay
 
+    def consent_in(self, language: str) -> str:
+        """What people agree to who read this language; empty for nothing."""
+        return self.consents.get(language) or self.consent
+
+    @property
+    def consent_texts(self) -> tuple[str, ...]:
+        """What people agree to, in every language; nothing where nobody is asked."""
+        return (self.consent, *self.consents.values()) if self.consent else ()
+
     def pay_for(self, outcome: str) -> Pay:
         """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
         return Pay(self.pay.get(outcome) or USUAL_PAY[Outcome(outcome)])
@@ -177,6 +189,11 @@ class Participant(models.Model):
     def __str__(self) -> str:
         # No id: this text may come into a log.
         return f"participant {self.pk}"
+
+    @property
+    def given_id(self) -> str:
+        """The id with which they came; empty where people come without one."""
+        return "" if self.recruiter == OPEN.name else self.external_id
 
 
 class Participation(models.Model):
@@ -282,6 +299,23 @@ class PracticeAnswer(models.Model):
         return f"answer {self.pk} at practice"
 
 
+class CommonPair(models.Model):
+    """A decided pair that everybody is asked once more. Written only by `common_pairs.py`."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    # Its place in the order, from 0.
+    number = models.PositiveIntegerField()
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="+")
+    # Whose question stands above it.
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("campaign", "number"), name="common_pair_once_per_number"),)
+
+    def __str__(self) -> str:
+        return f"common pair {self.number} of {self.campaign_id}"
+
+
 class Check(models.Model):
     """A trial between two pairs. Its answer is no vote. Written only by `checks.py`."""
 
@@ -291,6 +325,7 @@ class Check(models.Model):
         INSTRUCTED = "instructed"
         GOLD = "gold"
         REPEAT = "repeat"
+        COMMON = "common"
 
     # Stands in the place of a lease's key on the page.
     key = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -300,8 +335,10 @@ class Check(models.Model):
     # 0 for what is drawn by the number of votes; of repeats while somebody waits, the first is 1.
     turn = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.INSTRUCTED)
-    # Whose objects are shown: a pair that they have voted on. Null for a gold pair.
+    # Whose objects are shown: a pair that they have voted on. Null for a gold or a common pair.
     lease = models.ForeignKey(Lease, models.CASCADE, null=True, related_name="+")
+    # The pair of one that everybody is asked; null for other kinds.
+    common = models.ForeignKey(CommonPair, models.CASCADE, null=True, related_name="+")
     # The number of the gold pair in the protocol, from 0; null for other kinds.
     gold = models.PositiveSmallIntegerField(null=True)
     # The objects have changed places.

@@ -41,7 +41,7 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     )
     for each in found.order_by("pk").iterator(chunk_size=500):
         yield (
-            schema.escaped(each.participant.external_id),
+            schema.escaped(each.participant.given_id),
             schema.escaped(each.last_visit.get("session_id", "")),
             each.outcome,
             schema.escaped(each.code),

@@ -17,6 +17,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Outcome, Participation, Stage
+from prefmh_web.settings.languages import local_name
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Person:
     def number(self) -> int:
         """What they are called in the record."""
         return self.annotator.pk
+
+    @property
+    def language(self) -> str:
+        """The language in which they judge, where the campaign offers several."""
+        code = self.annotator.language
+        return local_name(code) if code else ""
 
     @property
     def stage(self) -> Stage | None:
@@ -128,7 +135,9 @@ def _votes(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]
 def _checks(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
     """Return how many attention checks each passed, and how many they failed."""
     passed = Q(chosen_side=F("expected_side"))
-    answered = Check.objects.filter(participation__annotator__in=annotators, answered_at__isnull=False).order_by()
+    answered = Check.objects.filter(participation__annotator__in=annotators).exclude(expected_side="")
+    # One that was skipped is neither passed nor failed.
+    answered = answered.exclude(chosen_side="").order_by()
     each = answered.values_list("participation__annotator")
     counted = each.annotate(passes=Count("pk", filter=passed), fails=Count("pk", filter=~passed))
     return defaultdict(_none, {pk: (passes, fails) for pk, passes, fails in counted})

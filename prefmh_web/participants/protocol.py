@@ -164,7 +164,8 @@ class Protocol(_Part):
         check_share: how often a vote is followed by an attention check that says what to choose, from 0 to .5.
         gold: pairs that everybody who reads them answers rightly.
         gold_share: how often a vote is followed by one of them, from 0 to .5.
-        repeat_share: how often a vote is followed by an earlier pair of the person once more, from 0 to .5.
+        repeat_share: how often a vote is followed by a decided pair once more, from 0 to .5.
+        repeats: of which pairs: the person's own earlier ones, or pairs that everybody is asked.
         waiting_share: somebody for whom there is no pair is shown such a repeat meanwhile, as long as these are at most
             this share of all that they have answered, from 0 to .5.
         wait_minutes: so long after somebody has found no pair, their part ends, paid; None for never.
@@ -182,6 +183,7 @@ class Protocol(_Part):
     gold: tuple[OwnPair, ...] = ()
     gold_share: Annotated[float, Field(ge=0, le=0.5)] = 0
     repeat_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    repeats: Literal["own", "common"] = "own"
     waiting_share: Annotated[float, Field(ge=0, le=0.5)] = 0
     wait_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
     checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = 2

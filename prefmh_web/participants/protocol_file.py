@@ -25,7 +25,6 @@ def _shapes(recruitment: Recruitment) -> bool:
 
 
 def _described(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
-    text = recruitment.consent
     return {
         "version": 1,
         "recruiter": recruitment.recruiter,
@@ -34,10 +33,21 @@ def _described(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
         "limits": {name: getattr(recruitment, name) for name in _LIMITS},
         "campaigns_whose_people_are_refused": recruitment.excluded.count(),
         "paid": {outcome.value: recruitment.pay_for(outcome).value for outcome in Outcome},
-        "consent": {"version": consent.version_of(text), "text": text} if text else None,
+        "consent": _consent(recruitment),
         "budget": _budget(recruitment, campaign),
         "protocol": recruitment.parsed_protocol.model_dump(mode="json"),
     }
+
+
+def _consent(recruitment: Recruitment) -> dict[str, Any] | None:
+    if not recruitment.consent:
+        return None
+    others = {code: _text(text) for code, text in recruitment.consents.items()}
+    return _text(recruitment.consent) | ({"other_languages": others} if others else {})
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"version": consent.version_of(text), "text": text}
 
 
 def _budget(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any] | None:

@@ -21,6 +21,9 @@ def tables(campaign: Campaign) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the files of a campaign's people, where there are any: names, headers and rows."""
     if Event.objects.filter(annotator__campaign=campaign).exists():
         yield schema.EVENTS.file, _events(campaign)
+    if campaign.more_languages:
+        yield schema.LANGUAGES.file, _languages(campaign)
+        yield schema.TRANSLATIONS.file, _translations(campaign)
     if Participation.objects.filter(campaign=campaign).exists():
         yield from _of_people_sent(campaign)
 
@@ -85,7 +88,9 @@ def _checks(campaign: Campaign) -> Iterator[Row]:
     table = schema.CHECKS_WITH_KINDS if has_kinds else schema.CHECKS
     yield table.header
     found = Check.objects.filter(participation__campaign=campaign).select_related("participation")
-    found = found.select_related("lease__comparison__chain", "lease__judge")
+    found = found.select_related(
+        "lease__comparison__chain", "lease__judge", "common__comparison__chain", "common__judge"
+    )
     # A vote has the key of its lease.
     answer = Vote.objects.filter(key=OuterRef("lease")).values("chosen_side")[:1]
     for check in found.annotate(voted_side=Subquery(answer)).order_by("shown_at", "key").iterator(_AT_A_TIME):
@@ -104,7 +109,7 @@ def _checks(campaign: Campaign) -> Iterator[Row]:
 
 
 def _kind_of(check: Check, voted_side: str) -> dict[str, Any]:
-    repeated = check.lease if check.kind == Check.Kind.REPEAT else None
+    repeated = check.common or (check.lease if check.kind == Check.Kind.REPEAT else None)
     return {
         "kind": check.kind,
         "gold": check.gold,
@@ -133,6 +138,20 @@ def _texts(campaign: Campaign) -> Iterator[Row]:
     yield schema.CONSENT_TEXTS.header
     for text in ConsentText.objects.filter(campaign=campaign).order_by("pk"):
         yield schema.CONSENT_TEXTS.row(version=text.version, first_used_at=text.first_used_at, text=text.text)
+
+
+def _languages(campaign: Campaign) -> Iterator[Row]:
+    # Of everybody, whether a platform has sent them or not, and whether or not they had who they are deleted.
+    yield schema.LANGUAGES.header
+    for annotator in campaign.annotators.order_by("pk").iterator(chunk_size=_AT_A_TIME):
+        yield schema.LANGUAGES.row(annotator=annotator.pk, language=annotator.language or campaign.language)
+
+
+def _translations(campaign: Campaign) -> Iterator[Row]:
+    yield schema.TRANSLATIONS.header
+    for each in campaign.translations.filter(language__in=campaign.languages).order_by("language"):
+        for text, translation in each.texts.items():
+            yield schema.TRANSLATIONS.row(language=each.language, text=text, translation=translation)
 
 
 def _events(campaign: Campaign) -> Iterator[Row]:

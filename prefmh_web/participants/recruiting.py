@@ -19,14 +19,14 @@ from django.db import transaction
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import consent, own_pairs
+from prefmh_web.participants import consent, own_pairs, wording
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
 
 _REMEMBERED = 1000
-AFTER_START = frozenset({"consent", "codes", "pay", "way_back", "place_pay", "currency"})
+AFTER_START = frozenset({"consent", "consents", "codes", "pay", "way_back", "place_pay", "currency"})
 """What may change once a campaign has started: platforms give out codes when the study is set up there."""
 
 
@@ -45,6 +45,7 @@ class Terms:
         most_active_minutes: after so many minutes before pairs somebody's part is complete; None for no limit.
         shares: how often a vote is followed by which trial that is no vote.
         gold: the pairs of gold checks.
+        has_common_repeats: repeats are of pairs that everybody is asked, not of the person's own earlier ones.
         waiting_share: which share of all that somebody answers may be repeats while they wait.
         wait_minutes: after so long without a pair, somebody's part ends; None for never.
     """
@@ -56,6 +57,7 @@ class Terms:
     most_active_minutes: int | None = None
     shares: Shares = NO_TRIALS
     gold: tuple[OwnPair, ...] = ()
+    has_common_repeats: bool = False
     waiting_share: float = 0
     wait_minutes: int | None = None
 
@@ -103,6 +105,7 @@ def _read(campaign_id: int) -> Terms:
         most_active_minutes=found.most_active_minutes,
         shares=protocol.shares,
         gold=protocol.gold,
+        has_common_repeats=protocol.repeats == "common",
         waiting_share=protocol.waiting_share,
         wait_minutes=protocol.wait_minutes,
     )
@@ -147,14 +150,15 @@ def set_protocol(campaign: Campaign, protocol: Protocol) -> None:
 
 
 def demand_startable(campaign: Campaign) -> None:
-    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since; and that a panel, whose
-    people are known, is not sent by a platform or stopped by a limit.
+    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since; that every text is there
+    in every language; and that a panel, whose people are known, is not sent by a platform or stopped by a limit.
 
     Raises:
-        NotPossible: one does not; the message says which.
+        NotPossible: one does not, or is not; the message says which.
     """
     recruitment = recruitment_of(campaign)
     own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
+    wording.demand_whole(campaign, recruitment)
     if not campaign.readable_recipe.seats:
         return
     if recruitment.platform.knows_people:

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease
 from prefmh_web.participants.models import Check
 
+Pair = frozenset[str]
+"""The contents of two objects: two chains may make the same object under two numbers."""
+
 
 def choose(annotator: Annotator, which: float) -> uuid.UUID | None:
     """Return the lease of the pair to repeat; None if there is none.
@@ -32,7 +35,7 @@ def possible(annotator: Annotator) -> Sequence[uuid.UUID]:
         "key", "comparison__verdict", "comparison__current__content", "comparison__proposal__content"
     )
     repeats = Check.objects.filter(participation__annotator=annotator, kind=Check.Kind.REPEAT)
-    repeated, undecided = set(repeats.values_list("lease", flat=True)), _open_pairs(annotator)
+    repeated, undecided = set(repeats.values_list("lease", flat=True)), open_pairs(annotator.campaign_id)
     return [
         key
         for key, verdict, *pair in list(pairs)[:-1]
@@ -40,7 +43,7 @@ def possible(annotator: Annotator) -> Sequence[uuid.UUID]:
     ]
 
 
-def _open_pairs(annotator: Annotator) -> set[frozenset[str]]:
-    # By their contents: two chains may make the same object under two numbers.
-    asked = Comparison.objects.filter(chain__campaign=annotator.campaign_id, verdict=None)
+def open_pairs(campaign_id: int) -> set[Pair]:
+    """Return the pairs that somebody may still vote on."""
+    asked = Comparison.objects.filter(chain__campaign=campaign_id, verdict=None)
     return {frozenset(pair) for pair in asked.values_list("current__content", "proposal__content")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,9 +73,32 @@ def _after(elapsed_ms: int | None) -> str:
 
 
 def _checks(part: Participation) -> Iterator[Moment]:
-    for check in Check.objects.filter(participation=part):
-        said = {None: "on the screen", True: "passed", False: "failed"}[check.is_passed]
-        yield Moment(check.shown_at, "attention check", said + _after(check.elapsed_ms))
+    shown = Check.objects.filter(participation=part).select_related(
+        "lease__comparison__chain", "lease__judge", "common__comparison__chain", "common__judge"
+    )
+    votes = Vote.objects.filter(annotator=part.annotator_id).values_list("key", "chosen_side")
+    voted: dict[uuid.UUID | None, str] = dict(votes)
+    for check in shown:
+        said = _said(check, voted.get(check.lease_id, ""))
+        yield Moment(check.shown_at, _trial(check), said + _after(check.elapsed_ms))
+
+
+def _trial(check: Check) -> str:
+    repeated = check.common or (check.lease if check.kind == Check.Kind.REPEAT else None)
+    if repeated is None:
+        return f"gold check, pair {(check.gold or 0) + 1}" if check.kind == Check.Kind.GOLD else "attention check"
+    which = "repeat of their pair of" if check.kind == Check.Kind.REPEAT else "pair that everybody is asked, of"
+    asked = repeated.comparison
+    return f"{which} chain {asked.chain.place}, step {asked.step}, judge {repeated.judge.place}"
+
+
+def _said(check: Check, voted_side: str) -> str:
+    if not check.chosen_side:
+        return "skipped" if check.answered_at else "on the screen"
+    agreed = check.agrees_with(voted_side)
+    if agreed is not None:
+        return "answered as before" if agreed else "answered otherwise than before"
+    return {None: "answered", True: "passed", False: "failed"}[check.is_passed]
 
 
 def _consents(part: Participation) -> Iterator[Moment]:

@@ -18,6 +18,12 @@ def languages_in(folder: Path) -> list[tuple[str, str]]:
     return [(code, _name(code)) for code in (SOURCE, *translated)]
 
 
+def local_name(code: str) -> str:
+    """Return what a language is called by those who speak it."""
+    name: str = LANG_INFO[code]["name_local"]
+    return name
+
+
 def _name(code: str) -> str:
-    name = LANG_INFO[code]["name_local"]
+    name = local_name(code)
     return name if code in REVIEWED else f"{name} (not reviewed by a native speaker yet)"

@@ -14,7 +14,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
 And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
 """
 
-from sampler.judges.attention import Shares, Trial, check_after, repeat_while_waiting
+from sampler.judges.attention import Shares, Trial, check_after, common_pair, repeat_while_waiting
 from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal
 from sampler.judges.log_probabilities import (
     LOWEST_TEMPERATURE,
@@ -54,6 +54,7 @@ __all__ = [
     "UnparsableReplyError",
     "check_after",
     "checked_temperature",
+    "common_pair",
     "drawn_vote",
     "in_order",
     "label_is_for_proposal",

@@ -3,7 +3,7 @@ Trials of their own, never votes.
 
     instructed   a pair, and the question says which side to choose
     gold         a pair of the researcher's own, whose answer nobody doubts
-    repeat       a pair that the person has answered, once more
+    repeat       a pair that the person has answered, once more; or a decided pair that everybody is asked
 
 They are drawn from a stream of their own, by the number of votes that the person has given. It does not look at the
 states, so who is asked, and when, says nothing about them (rule E2 of `docs/exactness.md`).
@@ -81,6 +81,20 @@ def repeat_while_waiting(seed: int, annotator: int, votes: int, turn: int) -> Tr
     numbers = stream(seed, annotator, votes, Purpose.CHECKS).random(3 + 2 * turn)
     side, which = numbers[-2:]
     return Trial("repeat", "left" if side < 0.5 else "right", which=float(which))
+
+
+def common_pair(seed: int, number: int) -> tuple[float, float]:
+    """Return which pair is drawn as the next one that everybody is asked, and which judge's question stands above it.
+
+    Args:
+        number: how many have been drawn before.
+
+    Returns:
+        Two numbers, uniform on [0, 1): the places among the decided pairs, by chain and step, and among the judges that
+        people are.
+    """
+    which, judge = stream(seed, number, 0, Purpose.COMMON_PAIRS).random(2)
+    return float(which), float(judge)
 
 
 def _kind(comes: float, shares: Shares) -> Kind | None:

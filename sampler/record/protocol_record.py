@@ -18,6 +18,8 @@ from sampler.recipe import Recipe
 from sampler.record.check_chain import Difference, Row
 
 _OTHER = {"left": "right", "right": "left"}
+# Repeats of the person's own pairs, or of pairs that everybody is asked: how checks.csv calls them.
+_REPEATS = {"own": "repeat", "common": "common"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class _Declared:
     waiting_share: float
     answers: tuple[str, ...]
     """Which side of each gold pair is right."""
+    repeat: str
+    """How checks.csv calls a repeat."""
 
 
 def compare_protocol(
@@ -96,7 +100,8 @@ def _cells(trial: Trial, declared: _Declared) -> dict[str, str]:
         right = declared.answers[trial.gold]
         expected = _OTHER[right] if is_swapped else right
     gold = "" if trial.gold is None else str(trial.gold)
-    return {"kind": trial.kind, "gold": gold, "swapped": str(int(is_swapped)), "expected_side": expected}
+    kind = declared.repeat if trial.kind == "repeat" else trial.kind
+    return {"kind": kind, "gold": gold, "swapped": str(int(is_swapped)), "expected_side": expected}
 
 
 def _compare_answer(key: tuple[int, int, int], row: Row, voted: Mapping[tuple[str, ...], str]) -> Iterator[Difference]:
@@ -145,7 +150,10 @@ def _declared(protocol: Mapping[str, Any]) -> _Declared:
     shares = Shares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
     if not 0 <= shares.total <= 1 or (shares.gold and not golds):
         raise ValueError("the shares in protocol.json must be at most 1 together, and gold_share needs gold pairs")
-    return _Declared(shares, _number(protocol, "waiting_share"), tuple(each["answer"] for each in golds))
+    if (repeats := protocol.get("repeats", "own")) not in _REPEATS:
+        raise ValueError(f"repeats in protocol.json must be {' or '.join(_REPEATS)}, not {repeats!r}")
+    answers = tuple(each["answer"] for each in golds)
+    return _Declared(shares, _number(protocol, "waiting_share"), answers, _REPEATS[repeats])
 
 
 def _is_gold(pair: object) -> bool:

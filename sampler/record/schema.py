@@ -373,6 +373,12 @@ EVENTS = Table(
     ),
 )
 """What researchers did and noted about people who vote: parts that they ended, and that there was a note."""
+LANGUAGES = Table("languages", (Column("annotator", _whole), Column("language", _word)))
+"""In which language each person judged, where a campaign offers several. It is part of the judge."""
+TRANSLATIONS = Table(
+    "translations", (Column("language", _word), Column("text", escaped), Column("translation", escaped))
+)
+"""What these people read, beside what stands in the campaign's first language."""
 TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", _whole), Column("content", escaped)))

@@ -51,8 +51,8 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     ("fields", "message"),
     [
         ({"recruiter": "facebook"}, "Select a valid choice"),
-        ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with a person"),
-        ({"recruiter": "anybody", "most_active_minutes": "5"}, "This is noted with a person"),
+        ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with each person"),
+        ({"recruiter": "anybody", "most_active_minutes": "5"}, "This is noted of each person"),
         ({"budget": "0"}, "greater than or equal to 1"),
         ({"place_pay": "-1"}, "greater than or equal to 0"),
         ({"pay_withdrawn": "double"}, "Select a valid choice"),

@@ -182,7 +182,9 @@ def _chunks(answer) -> list[str]:
 
 def test_a_protocol_needs_people_with_an_id(owner, draft):
     Recruitment.objects.all().delete()
-    assert "for people with an id each" in save(owner, draft, questions=[ROLE])
+    page = save(owner, draft, questions=[ROLE])
+    assert "for people who each have a part of their own" in page
+    assert "Not saved: some fields need to be corrected." in page
     assert not Recruitment.objects.exists()
     recruiting.set_up(draft, {"recruiter": "prolific"}, ())
     save(owner, draft, questions=[ROLE])

@@ -10,7 +10,7 @@ from prefmh_web.participants.arrivals import Arrival, NotFromThere, Preview
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation, Recruitment
 from prefmh_web.participants.recruiters import ANYBODY, LINK, MTURK_TOOLKIT, PROLIFIC, RECRUITERS, SONA, recruiter_by
 
-PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.knows_people]
+PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.person]
 each_platform = pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from django.db import IntegrityError
 from django.template.loader import render_to_string
 
-from prefmh_web.annotate.language import spoken_in
+from prefmh_web.annotate.language import spoken_to
 from prefmh_web.annotate.screens.check import Check
 from prefmh_web.annotate.screens.done import Done
 from prefmh_web.annotate.screens.idle import Idle
@@ -42,7 +42,7 @@ class ShownScreen:
 
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
-        with spoken_in(self.visit.campaign):
+        with spoken_to(self.visit.annotator):
             return render_to_string("annotate/_screen.html", {"screen": self})
 
 

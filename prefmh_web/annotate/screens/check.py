@@ -12,7 +12,7 @@ from django.urls import reverse_lazy
 from prefmh_web.annotate.screens.options import options_of
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
-from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.started import started_campaign, words_for
 from prefmh_web.participants import checks, models
 
 
@@ -48,7 +48,12 @@ class Check:
             lambda side: reverse_lazy("annotate:picture", args=[check.key, side]),
         )
         must_be_answered = check.kind == models.Check.Kind.INSTRUCTED
-        shown = {"lease": check, "question": pair.question, "kind": kind, "options": options}
+        shown = {
+            "lease": check,
+            "question": words_for(visit.annotator, visit.campaign)(pair.question),
+            "kind": kind,
+            "options": options,
+        }
         return shown | {"must_be_answered": must_be_answered}
 
     def parse(self, fields: Mapping[str, object]) -> Response:

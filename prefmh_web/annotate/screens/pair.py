@@ -15,7 +15,7 @@ from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
-from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.started import started_campaign, words_for
 from prefmh_web.participants import budget, checks
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Pair:
         campaign, lease = started_campaign(visit.campaign), visit.lease
         if lease is None:
             raise ValueError("no question is leased to this person")
-        kind, question = campaign.object_kind, campaign.judge(lease.judge_id).question
+        words = words_for(visit.annotator, visit.campaign)
+        kind, question = campaign.object_kind, words(campaign.judge(lease.judge_id).question)
         options = options_of(kind, lease.left.content, lease.right.content, lambda side: _address(lease, side))
         return {"lease": lease, "question": question, "kind": kind, "options": options}
 

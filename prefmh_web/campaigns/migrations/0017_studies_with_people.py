@@ -59,6 +59,19 @@ class Migration(migrations.Migration):
                 'ordering': ('number',),
             },
         ),
+        migrations.CreateModel(
+            name='Translation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('language', models.CharField(max_length=12)),
+                ('texts', models.JSONField(default=dict)),
+            ],
+        ),
+        migrations.AddField(
+            model_name='annotator',
+            name='language',
+            field=models.CharField(blank=True, db_default='', default='', max_length=12),
+        ),
         migrations.AddField(
             model_name='annotator',
             name='seat',
@@ -68,6 +81,11 @@ class Migration(migrations.Migration):
             model_name='campaign',
             name='language',
             field=models.CharField(db_default='en', default='en', max_length=12),
+        ),
+        migrations.AddField(
+            model_name='campaign',
+            name='more_languages',
+            field=models.CharField(blank=True, db_default='', default='', max_length=200),
         ),
         migrations.AddField(
             model_name='campaign',
@@ -147,6 +165,11 @@ class Migration(migrations.Migration):
             name='campaign',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='seats', to='campaigns.campaign'),
         ),
+        migrations.AddField(
+            model_name='translation',
+            name='campaign',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='translations', to='campaigns.campaign'),
+        ),
         migrations.AddConstraint(
             model_name='chainopening',
             constraint=models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('annotator',), name='opening_one_wanted_per_annotator'),
@@ -166,5 +189,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='seat',
             constraint=models.UniqueConstraint(fields=('campaign', 'number'), name='seat_once_per_campaign'),
+        ),
+        migrations.AddConstraint(
+            model_name='translation',
+            constraint=models.UniqueConstraint(fields=('campaign', 'language'), name='translation_once_per_language'),
         ),
     ]

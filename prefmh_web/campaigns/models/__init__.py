@@ -9,6 +9,7 @@ never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
+from prefmh_web.campaigns.models.languages import Translation
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
@@ -38,6 +39,7 @@ __all__ = [
     "Seat",
     "Side",
     "State",
+    "Translation",
     "Turn",
     "Vote",
     "backend_of_space",

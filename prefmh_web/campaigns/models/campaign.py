@@ -55,6 +55,8 @@ class Campaign(models.Model):
     park_after_reports = models.PositiveIntegerField(default=2, db_default=2, validators=[MinValueValidator(1)])
     # Of the pages for voters; part of what people judge by, so it does not change after Start.
     language = models.CharField(max_length=12, default="en", db_default="en")
+    # Further ones among which voters choose, separated by spaces; the researcher's texts in them are `Translation`.
+    more_languages = models.CharField(max_length=200, blank=True, default="", db_default="")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
     # Why a draft could not be started where its model runs.
     start_trouble = models.CharField(max_length=500, blank=True)
@@ -93,6 +95,11 @@ class Campaign(models.Model):
     @property
     def is_draft(self) -> bool:
         return self.status == self.Status.DRAFT
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages in which people can vote, the first one first."""
+        return (self.language, *self.more_languages.split())
 
     @property
     def is_running(self) -> bool:

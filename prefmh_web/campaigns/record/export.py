@@ -24,6 +24,7 @@ from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
+from prefmh_web.campaigns.started import words_of
 from prefmh_web.settings.languages import SOURCE
 from sampler import schema
 
@@ -92,8 +93,7 @@ def _judge(judge: Judge) -> dict[str, object]:
     if judge.seat is not None:
         about |= {"source": "seat", "seat": judge.seat}
     if not judge.is_model:
-        language = judge.campaign.language
-        return about if language == SOURCE else about | {"language": language}
+        return about | _in_languages(judge)
     identities = [
         {
             "identity": identity.pk,
@@ -106,6 +106,14 @@ def _judge(judge: Judge) -> dict[str, object]:
     ]
     frozen = judge.frozen or {"frozen": "never: it was asked by versions only that did not do so"}
     return about | {"stopped_because": judge.stopped_because, **frozen, "identities": identities}
+
+
+def _in_languages(judge: Judge) -> dict[str, object]:
+    campaign = judge.campaign
+    if campaign.more_languages:
+        asked = {language: words_of(campaign, language)(judge.question) for language in campaign.languages}
+        return {"questions": asked}
+    return {} if campaign.language == SOURCE else {"language": campaign.language}
 
 
 def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:

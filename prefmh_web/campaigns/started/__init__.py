@@ -3,6 +3,7 @@
 campaign    judges, budgets, rule: immutable, kept as long as the process lives
 plans       the sampler's plan: seed, space, kernel, budgets
 cheap       the next comparison of a chain whose kernel is cheap, from memory
+wording     the researcher's texts in the language of whoever reads them
 objects     an object as a row, as the sampler's state, and as what presenters show
 """
 
@@ -10,5 +11,17 @@ from __future__ import annotations
 
 from prefmh_web.campaigns.started.campaign import StartedCampaign, StartedJudge, started_campaign
 from prefmh_web.campaigns.started.plans import plan_of, position_of
+from prefmh_web.campaigns.started.wording import AS_WRITTEN, Words, language_of, words_for, words_of
 
-__all__ = ["StartedCampaign", "StartedJudge", "plan_of", "position_of", "started_campaign"]
+__all__ = [
+    "AS_WRITTEN",
+    "StartedCampaign",
+    "StartedJudge",
+    "Words",
+    "language_of",
+    "plan_of",
+    "position_of",
+    "started_campaign",
+    "words_for",
+    "words_of",
+]

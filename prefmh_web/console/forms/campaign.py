@@ -15,7 +15,15 @@ _SEEDS = 2**53
 USUAL_MOST_CHAINS = 100
 PARK_AFTER_REPORTS = 2
 # What is stored of a campaign beside its recipe, under the names of the form.
-STORED = ("name", "instructions", "language", "lease_seconds", "park_after_skips", "park_after_reports")
+STORED = (
+    "name",
+    "instructions",
+    "language",
+    "more_languages",
+    "lease_seconds",
+    "park_after_skips",
+    "park_after_reports",
+)
 
 
 class CampaignForm(forms.Form):
@@ -41,6 +49,15 @@ class CampaignForm(forms.Form):
         label="Language of the voters' pages",
         help_text="Write your questions and instructions in it, too. Translations that no native speaker has reviewed "
         "yet say so.",
+    )
+    more_languages = forms.MultipleChoiceField(
+        choices=settings.LANGUAGES,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Voters may choose among that one and these",
+        help_text="Tick none for one language only. Otherwise each voter chooses on the first page, and you write each "
+        "text in every language on the page “Languages”. People who read other words may judge differently: together "
+        "they are a mixed crowd.",
     )
     chains = forms.IntegerField(
         min_value=1,
@@ -110,6 +127,10 @@ class CampaignForm(forms.Form):
     def clean_park_after_reports(self) -> int:
         return self.cleaned_data["park_after_reports"] or PARK_AFTER_REPORTS
 
+    def clean_more_languages(self) -> str:
+        first, chosen = self.cleaned_data.get("language"), self.cleaned_data["more_languages"]
+        return " ".join(code for code in chosen if code != first)
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -119,4 +140,4 @@ def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.readable_recipe
     fields = {name: getattr(campaign, name) for name in STORED}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps", "burn_in", "seed")}
-    return fields | {"space": recipe.space.kind}
+    return fields | {"space": recipe.space.kind, "more_languages": campaign.more_languages.split()}

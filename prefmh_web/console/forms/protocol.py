@@ -24,13 +24,16 @@ from prefmh_web.participants.protocol import (
     Protocol,
     Question,
 )
+from prefmh_web.participants.recruiters import OPEN
 
 NEEDS_IDS = (
-    "A protocol is for people with an id each. On the page “Participants”, choose a platform, or links of your own."
+    f"A protocol is for people who each have a part of their own. On the page “Participants”, choose “{OPEN.title}”, a "
+    "platform, or links of your own."
 )
 _LONGEST_TEXT = 300_000
 _KINDS = {"choice": "Choice", "number": "Number", "scale": "Scale", "text": "Text"}
 _SIDES = {"left": "the left one", "right": "the right one"}
+_REPEATS = {"own": "the person's own earlier pairs", "common": "pairs that everybody is asked"}
 _WHEN = {"": "before the votes", "last": "after the votes"}
 
 
@@ -253,16 +256,22 @@ class TextsForm(forms.Form):
         max_value=50,
         initial=0,
         label="Repeats, per 100 votes",
-        help_text="A pair that the person has voted on, once more, after its step is decided. It shows how steady the "
-        "answers are. Its answer is never a vote and never ends a part.",
+        help_text="A decided pair once more. Its answer is never a vote and never ends a part.",
+    )
+    repeats = forms.ChoiceField(
+        choices=_REPEATS,
+        required=False,
+        label="Which pairs are repeated?",
+        help_text="A person's own earlier pairs show how steady their answers are. Pairs that everybody is asked, in "
+        "one order, show how far people agree; each person is asked those that they have not voted on.",
     )
     waiting_percent = forms.IntegerField(
         min_value=0,
         max_value=50,
         initial=0,
         label="Repeats while waiting, per 100 answers",
-        help_text="Somebody for whom no pair is free is shown earlier pairs of theirs, at most so many of 100 that "
-        "they answer. 0 for none.",
+        help_text="Somebody for whom no pair is free is shown repeats meanwhile, at most so many of 100 that they "
+        "answer. 0 for none.",
     )
     wait_minutes = forms.IntegerField(
         min_value=1,
@@ -281,6 +290,9 @@ class TextsForm(forms.Form):
         label="Debriefing",
         help_text="In Markdown. People read it when their part has ended.",
     )
+
+    def clean_repeats(self) -> str:
+        return self.cleaned_data["repeats"] or "own"
 
 
 _Questions = forms.formset_factory(AboutPersonForm, extra=1, max_num=40, validate_max=True)
@@ -302,7 +314,7 @@ class ProtocolForms:
         protocol: fills them.
         campaign: whose protocol it is.
         posted: fills them instead, if it is given.
-        knows_people: each person comes with an id, under which what they answer can be stored.
+        knows_people: each person has a part of their own, under which what they answer can be stored.
     """
 
     def __init__(
@@ -333,6 +345,13 @@ class ProtocolForms:
         for form in (self.texts, *(form for formset in self._formsets for form in formset.forms)):
             for field in form.fields.values():
                 field.disabled = True
+
+    @property
+    def has_errors(self) -> bool:
+        """True once something was refused."""
+        return self.texts.is_bound and bool(
+            self.texts.errors or any(each.total_error_count() for each in self._formsets)
+        )
 
     @property
     def _formsets(self) -> tuple[forms.BaseFormSet[Any], ...]:

@@ -11,7 +11,8 @@ from django.core.validators import URLValidator
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import completion
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
-from prefmh_web.participants.recruiters import LINK, RECRUITERS, recruiter_by
+from prefmh_web.participants.recruiters import LINK, OPEN, RECRUITERS, recruiter_by
+from prefmh_web.settings.languages import local_name
 
 _LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")
 """Limits that are noted with a person's id."""
@@ -22,6 +23,7 @@ _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 # All that comes after the host: without it, an address ends with its host.
 _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}]*\}")
+_CHOOSE = f"Choose “{OPEN.title}”, a platform, or links of your own with an id each."
 HOW = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
@@ -132,6 +134,9 @@ class RecruitmentForm(forms.Form):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
         self._protocol = recruitment.parsed_protocol
+        self._languages = campaign.languages[1:]
+        for language in self._languages:
+            self.fields[f"consent_{language}"] = _consent_in(language, recruitment.consents.get(language, ""))
         for outcome, how in HOW.items():
             code = forms.TextInput(attrs={"aria-label": f"Completion code, if a part ends {how}"})
             pay = forms.Select(attrs={"aria-label": f"Paid, if a part ends {how}"})
@@ -158,12 +163,18 @@ class RecruitmentForm(forms.Form):
     def clean(self):
         super().clean()
         data = self.cleaned_data
+        for language in self._languages:
+            if bool(data.get("consent")) != bool(data.get(f"consent_{language}")):
+                message = "People read consent in their own language. Enter it in each of them, or in none."
+                self.add_error(f"consent_{language}", ValidationError(message))
         if data.get("recruiter") == LINK.name and not _PARAMETER.fullmatch(data.get("parameter") or ""):
             self.add_error(
                 "parameter", ValidationError("Enter a name of letters, digits, “-”, “_” and “.”, such as participant.")
             )
         if not self.errors:
             self._check_who_is_known()
+        if data.get("recruiter") == OPEN.name and data.get("excluded"):
+            self.add_error("excluded", ValidationError("People who come without an id cannot be known again."))
         if not self.errors:
             self._check_way_back()
         return data
@@ -172,17 +183,12 @@ class RecruitmentForm(forms.Form):
         if RECRUITERS[self.cleaned_data["recruiter"]].knows_people:
             return
         if not self._protocol.is_empty:
-            message = (
-                "The protocol asks things of each person. Choose a platform, or links of your own with an id each."
-            )
-            self.add_error("recruiter", ValidationError(message))
+            self.add_error("recruiter", ValidationError(f"The protocol asks things of each person. {_CHOOSE}"))
         for name in _LIMITS:
             if self.cleaned_data.get(name) is not None:
-                message = "This is noted with a person's id. Choose a platform, or links of your own with an id each."
-                self.add_error(name, ValidationError(message))
+                self.add_error(name, ValidationError(f"This is noted of each person. {_CHOOSE}"))
         if self.cleaned_data["consent"]:
-            message = "Consent is stored with a person's id. Choose a platform, or links of your own with an id each."
-            self.add_error("consent", ValidationError(message))
+            self.add_error("consent", ValidationError(f"Consent is stored with each person. {_CHOOSE}"))
 
     def _check_way_back(self) -> None:
         data = self.cleaned_data
@@ -199,12 +205,13 @@ class RecruitmentForm(forms.Form):
             self.add_error("way_back", ValidationError("Braces may stand only after the host and a “/”."))
             return
         known = {*recruiter.parameters, *recruiter.appends}
-        unknown = completion.unknown_fields(template, known)
+        ours = completion.FIELDS[:1] if recruiter.is_open else completion.FIELDS
+        unknown = completion.unknown_fields(template, {*ours, *known})
         if recruiter.name == LINK.name:
             # Links of the researcher's own may have any parameter.
             unknown = [name for name in unknown if not _PARAMETER.fullmatch(name)]
         if unknown:
-            allowed = ", ".join(f"{{{name}}}" for name in (*completion.FIELDS, *known))
+            allowed = ", ".join(f"{{{name}}}" for name in (*ours, *known))
             self.add_error("way_back", ValidationError(f"{{{unknown[0]}}} is not known. Use {allowed}."))
         elif "{code}" in template and not data["code_completed"]:
             self.add_error("code_completed", ValidationError("Enter the code: the address to return to has {code}."))
@@ -214,7 +221,13 @@ class RecruitmentForm(forms.Form):
         data = self.cleaned_data
         codes = {outcome.value: data[_field("code", outcome)] for outcome in Outcome}
         pay = {outcome.value: data[_field("pay", outcome)] for outcome in Outcome}
-        return {name: data[name] for name in _NAMES} | {"codes": codes, "pay": pay}
+        consents = {each: data[f"consent_{each}"].replace("\r\n", "\n") for each in self._languages if data["consent"]}
+        return {name: data[name] for name in _NAMES} | {"codes": codes, "pay": pay, "consents": consents}
+
+    @property
+    def consents(self) -> list[forms.BoundField]:
+        """Consent, in each language."""
+        return [self["consent"], *(self[f"consent_{language}"] for language in self._languages)]
 
     @property
     def who_comes(self) -> list[forms.BoundField]:
@@ -233,6 +246,16 @@ class RecruitmentForm(forms.Form):
     def excluded_campaigns(self) -> list[Campaign]:
         """Campaigns whose people may not come."""
         return list(self.cleaned_data.get("excluded") or ())
+
+
+def _consent_in(language: str, text: str) -> forms.CharField:
+    return forms.CharField(
+        max_length=20_000,
+        required=False,
+        initial=text,
+        widget=forms.Textarea(attrs={"rows": 8, "lang": language, "dir": "auto"}),
+        label=f"Consent in {local_name(language)}",
+    )
 
 
 def _field(kind: str, outcome: Outcome) -> str:

@@ -53,7 +53,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
         "places": recruitment.places,
         "placed": places.held(recruitment).count(),
         "spending": spending_of(campaign, recruitment),
-        "asks": not recruitment.parsed_protocol.is_empty,
+        "asks_about_person": bool(recruitment.parsed_protocol.questions),
         "ended": parts.exclude(outcome="").count(),
     }
     return render(request, "console/participants.html", context)

@@ -17,7 +17,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, NoteForm, PeopleForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import exclusion, notes, payments, recruiting, speed
+from prefmh_web.participants import common_pairs, exclusion, notes, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.people import Person, people_of, person_of
 from prefmh_web.participants.timeline import timeline_of
@@ -37,6 +37,8 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "form": form,
         "all": len(everybody),
         "page": pages.get_page(request.GET.get("page")),
+        "common": (common := common_pairs.agreements_in(campaign)),
+        "alike": common_pairs.share_alike(common),
         "most_a_minute": speed.most_a_minute(campaign),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,
     }

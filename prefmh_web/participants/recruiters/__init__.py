@@ -3,11 +3,12 @@
 from prefmh_web.participants.recruiters.anybody import ANYBODY
 from prefmh_web.participants.recruiters.cloudresearch import CONNECT, MTURK_TOOLKIT
 from prefmh_web.participants.recruiters.link import LINK, named
+from prefmh_web.participants.recruiters.open import OPEN
 from prefmh_web.participants.recruiters.prolific import PROLIFIC
 from prefmh_web.participants.recruiters.recruiter import Recruiter
 from prefmh_web.participants.recruiters.sona import SONA
 
-RECRUITERS = {each.name: each for each in (ANYBODY, PROLIFIC, SONA, CONNECT, MTURK_TOOLKIT, LINK)}
+RECRUITERS = {each.name: each for each in (ANYBODY, OPEN, PROLIFIC, SONA, CONNECT, MTURK_TOOLKIT, LINK)}
 """By name, in the order in which they are offered."""
 
 
@@ -21,4 +22,15 @@ def recruiter_by(name: str, parameter: str = "") -> Recruiter:
     return named(parameter) if found is LINK and parameter else found
 
 
-__all__ = ["ANYBODY", "CONNECT", "LINK", "MTURK_TOOLKIT", "PROLIFIC", "RECRUITERS", "SONA", "Recruiter", "recruiter_by"]
+__all__ = [
+    "ANYBODY",
+    "CONNECT",
+    "LINK",
+    "MTURK_TOOLKIT",
+    "OPEN",
+    "PROLIFIC",
+    "RECRUITERS",
+    "SONA",
+    "Recruiter",
+    "recruiter_by",
+]

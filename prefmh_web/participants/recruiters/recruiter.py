@@ -14,7 +14,8 @@ class Recruiter:
         name: as stored, and in addresses.
         title: what the researcher reads.
         called: what the people whom it sends call it; empty where it has no name.
-        person: the parameter of the link that names the person; empty where nobody is told apart.
+        person: the parameter of the link that names the person; empty where people come without ids.
+        is_open: people come without ids, and each browser is somebody.
         session: the parameter that names this visit; empty where there is none.
         parameters: for each parameter of the link to paste, what the platform puts its value in for.
         appends: parameters that the platform adds by itself.
@@ -35,11 +36,12 @@ class Recruiter:
     preview: tuple[str, str] | None = None
     help: str = ""
     source: str = ""
+    is_open: bool = False
 
     @property
     def knows_people(self) -> bool:
-        """True where each person comes with an id."""
-        return bool(self.person)
+        """True where each person has a part of their own, by an id or by their browser."""
+        return bool(self.person) or self.is_open
 
     def link(self, address: str) -> str:
         """Return the link to paste into the platform, for the address of an invitation."""
