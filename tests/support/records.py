@@ -145,7 +145,7 @@ def make_record(open_votes: int | None = None, chosen: Chosen | None = None, **c
                     current=comparison.current,
                     proposal=comparison.proposal,
                     log_r0=comparison.log_r0,
-                    uniform=comparison.uniform,
+                    uniform="" if verdict is Verdict.UNDECIDED else comparison.uniform,
                     budgets=" ".join(map(str, comparison.budgets)),
                     votes_cast=" ".join(map(str, tally.votes_cast)),
                     votes_for=" ".join(map(str, tally.votes_for)),

@@ -362,7 +362,7 @@ def test_a_step_that_is_open_although_its_last_rating_is_there_is_no_difference(
     record = record_of("ratings-separate")
     [last] = [step for step in record.steps if where(step) == f"chain 0, step {record.recipe['steps']}"]
     assert last["current"] != last["proposal"]
-    last |= {"verdict": "", "decided_at": "", "current_ratings": "", "proposal_ratings": ""}
+    last |= {"verdict": "", "uniform": "", "decided_at": "", "current_ratings": "", "proposal_ratings": ""}
     record.samples[:] = [sample for sample in record.samples if where(sample) != where(last)]
     assert told(record) == []
 
