@@ -30,7 +30,7 @@ def test_a_screen_has_a_template_and_reads_each_of_its_choices(screen):
 
 
 def test_a_choice_of_no_screen_is_refused_with_all_that_there_are():
-    with pytest.raises(ResponseError, match="choice must be left, right, skip or continue"):
+    with pytest.raises(ResponseError, match="choice must be left, right, skip, not-shown or continue"):
         response_in({"choice": "up"})
 
 

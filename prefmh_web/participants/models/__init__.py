@@ -1,0 +1,47 @@
+"""Who people are, apart from their votes. Nothing in `campaigns` refers to these rows, so they can be deleted while the
+record stays whole.
+
+    Recruitment      how people come to a campaign, and what they get at its end
+    Participant      a person, as a platform names them to one owner of campaigns
+    Participation    a participant in one campaign, and the annotator that they are there
+    ConsentText      a version of what they are asked to agree to
+    Consent          what one of them answered
+    Answer           what one of them answered to a question about the person
+    PracticeAnswer   what one of them chose at a pair to practise on
+    CommonPair       a decided pair that everybody is asked once more
+    Check            a trial between their pairs that is no vote
+    ErasedTrials     how many trials there were of people who have had who they are deleted
+    Event            what a researcher did or noted about somebody who votes, sent by a platform or not
+"""
+
+from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Event, Participant, Participation
+from prefmh_web.participants.models.recruitment import (
+    LONGEST_ID,
+    MINUTES_TO_RETURN,
+    USUAL_PAY,
+    Outcome,
+    Pay,
+    Recruitment,
+    Stage,
+)
+from prefmh_web.participants.models.trials import Check, CommonPair, ErasedTrials, PracticeAnswer
+
+__all__ = [
+    "LONGEST_ID",
+    "MINUTES_TO_RETURN",
+    "USUAL_PAY",
+    "Answer",
+    "Check",
+    "CommonPair",
+    "Consent",
+    "ConsentText",
+    "ErasedTrials",
+    "Event",
+    "Outcome",
+    "Participant",
+    "Participation",
+    "Pay",
+    "PracticeAnswer",
+    "Recruitment",
+    "Stage",
+]

@@ -1,0 +1,157 @@
+"""Who takes part in a campaign, what they agreed to and answered, and what a researcher noted about them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.participants.models.recruitment import LONGEST_ID, Outcome, Pay, Stage
+
+
+class Participant(models.Model):
+    """A person, as a platform names them. Two owners never share one; one owner's campaigns do."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="participants")
+    recruiter = models.CharField(max_length=20)
+    external_id = models.CharField(max_length=LONGEST_ID)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("owner", "recruiter", "external_id"), name="participant_once_per_owner"),
+        )
+
+    def __str__(self) -> str:
+        # No id: this text may come into a log.
+        return f"participant {self.pk}"
+
+    @property
+    def given_id(self) -> str:
+        """The id with which they came; empty where people come without one."""
+        return "" if self.recruiter == OPEN.name else self.external_id
+
+
+class Participation(models.Model):
+    """A participant in one campaign."""
+
+    participant = models.ForeignKey(Participant, models.CASCADE, related_name="participations")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    annotator = models.OneToOneField(Annotator, models.CASCADE, related_name="+")
+    # What the platform said at each visit, oldest first: `session_id` and the link's other `parameters`.
+    visits = models.JSONField(default=list)
+    arrived_at = models.DateTimeField(auto_now_add=True)
+    stage = models.CharField(max_length=20, choices=Stage, default=Stage.ARRIVAL)
+    # How often they have answered the questions about the instructions.
+    tries = models.PositiveSmallIntegerField(default=0)
+    # Since when they hold a place; null before the stage that needs one, and once it is lost.
+    placed_at = models.DateTimeField(null=True)
+    # The last time they opened a page of theirs or answered on it; open pages tell by `Annotator.online_until`.
+    seen_at = models.DateTimeField(default=timezone.now)
+    # Since when no pair has been free for them; null while they have one. Noted where waits end a part.
+    waits_since = models.DateTimeField(null=True)
+    # Settled once, together: how it ended, and the code that was shown for it.
+    finished_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=20, choices=Outcome, blank=True, default="")
+    code = models.CharField(max_length=100, blank=True, default="")
+    # What they are paid, where the researcher who ended the part has said so; empty for what the outcome is paid.
+    pay = models.CharField(max_length=7, choices=Pay, blank=True, default="")
+    # Beside the pay; null for none.
+    bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("participant", "campaign"), name="participation_once_per_campaign"),
+        )
+
+    def __str__(self) -> str:
+        return f"participation {self.pk}"
+
+    @property
+    def last_visit(self) -> dict[str, Any]:
+        """The visit that is paid: the last one."""
+        found: dict[str, Any] = self.visits[-1] if self.visits else {}
+        return found
+
+
+class ConsentText(models.Model):
+    """A version of what the people of a campaign are asked to agree to."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    # SHA-256 of the text.
+    version = models.CharField(max_length=64)
+    text = models.TextField()
+    first_used_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("campaign", "version"), name="consent_text_once_per_campaign"),)
+
+    def __str__(self) -> str:
+        return f"consent text {self.version[:8]} of {self.campaign_id}"
+
+
+class Consent(models.Model):
+    """What a participant answered when asked to agree. The last answer holds."""
+
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="consents")
+    version = models.CharField(max_length=64)
+    agreed = models.BooleanField()
+    answered_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"consent {self.pk}"
+
+
+class Answer(models.Model):
+    """What a participant answered to a question about the person. Personal data: no part of the record."""
+
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="answers")
+    name = models.CharField(max_length=40)
+    answer = models.TextField()
+    answered_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("participation", "name"), name="answer_once_per_question"),)
+
+    def __str__(self) -> str:
+        return f"answer {self.pk}"
+
+
+class Event(models.Model):
+    """What a researcher did or noted about a person who votes. Written only by `exclusion.py` and `notes.py`.
+
+    It belongs to the annotator, so it stays when the person has who they are deleted; its text does not.
+    """
+
+    class Kind(models.TextChoices):
+        EXCLUSION = "exclusion", "part ended"
+        NOTE = "note", "note"
+
+    class Reason(models.TextChoices):
+        """Why a part was ended, in a word for the record: what the researcher writes may name people."""
+
+        CARELESS = "careless", "careless answers"
+        TWICE = "twice", "took part twice"
+        TECHNICAL = "technical", "a technical problem"
+        REQUEST = "request", "the person asked for it"
+        LINK = "link", "everyone who joined with a link was removed"
+        OTHER = "other", "another reason"
+
+    annotator = models.ForeignKey(Annotator, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=9, choices=Kind)
+    at = models.DateTimeField(auto_now_add=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    # Of an exclusion only.
+    reason = models.CharField(max_length=9, choices=Reason, blank=True, default="")
+    # Whether the person whose part it ended is paid; null of a note, and where the exclusion settled no pay.
+    is_paid = models.BooleanField(null=True)
+    text = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("annotator",), condition=Q(kind="exclusion"), name="event_one_exclusion"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

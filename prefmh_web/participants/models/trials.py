@@ -1,0 +1,110 @@
+"""What people answer beside their votes: practice, and trials between their pairs."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Lease, Side
+from prefmh_web.participants.models.people import Participation
+
+
+class PracticeAnswer(models.Model):
+    """What a participant chose at a pair to practise on. The first answer holds."""
+
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="practice")
+    # The number of the pair in the protocol, from 0.
+    pair = models.PositiveSmallIntegerField()
+    chosen_side = models.CharField(max_length=5, choices=Side)
+    answered_at = models.DateTimeField(auto_now_add=True)
+    # When they went on from what they were told about it.
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("participation", "pair"), name="practice_once_per_pair"),)
+
+    def __str__(self) -> str:
+        return f"answer {self.pk} at practice"
+
+
+class CommonPair(models.Model):
+    """A decided pair that everybody is asked once more. Written only by `common_pairs.py`."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    # Its place in the order, from 0.
+    number = models.PositiveIntegerField()
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="+")
+    # Whose question stands above it.
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("campaign", "number"), name="common_pair_once_per_number"),)
+
+    def __str__(self) -> str:
+        return f"common pair {self.number} of {self.campaign_id}"
+
+
+class Check(models.Model):
+    """A trial between two pairs. Its answer is no vote. Written only by `checks.py`."""
+
+    class Kind(models.TextChoices):
+        """What is shown; see `sampler/judges/attention.py`."""
+
+        INSTRUCTED = "instructed"
+        GOLD = "gold"
+        REPEAT = "repeat"
+        COMMON = "common"
+
+    # Stands in the place of a lease's key on the page.
+    key = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    participation = models.ForeignKey(Participation, models.CASCADE, related_name="checks")
+    # After how many votes it came.
+    after_votes = models.PositiveIntegerField()
+    # 0 for what is drawn by the number of votes; of repeats while somebody waits, the first is 1.
+    turn = models.PositiveIntegerField(default=0)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.INSTRUCTED)
+    # Whose objects are shown: a pair that they have voted on. Null for a gold or a common pair.
+    lease = models.ForeignKey(Lease, models.CASCADE, null=True, related_name="+")
+    # The pair of one that everybody is asked; null for other kinds.
+    common = models.ForeignKey(CommonPair, models.CASCADE, null=True, related_name="+")
+    # The number of the gold pair in the protocol, from 0; null for other kinds.
+    gold = models.PositiveSmallIntegerField(null=True)
+    # The objects have changed places.
+    is_swapped = models.BooleanField(default=False)
+    # Empty of a repeat: its answer is neither right nor wrong.
+    expected_side = models.CharField(max_length=5, choices=Side, blank=True, default="")
+    # Empty of one that is not answered yet, or was skipped.
+    chosen_side = models.CharField(max_length=5, choices=Side, blank=True, default="")
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    shown_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("participation", "after_votes", "turn"), name="check_once_after_each_vote"),
+        )
+
+    def __str__(self) -> str:
+        return f"check {self.key}"
+
+    @property
+    def is_passed(self) -> bool | None:
+        """Whether the side was chosen that is right; None without an answer, and of a repeat."""
+        return self.expected_side == self.chosen_side if self.expected_side and self.chosen_side else None
+
+    def agrees_with(self, voted_side: str) -> bool | None:
+        """Return whether a repeat was answered as the vote on its pair was; None without an answer."""
+        if self.kind != self.Kind.REPEAT or not self.chosen_side:
+            return None
+        return (self.chosen_side == voted_side) != self.is_swapped
+
+
+class ErasedTrials(models.Model):
+    """Trials whose rows went with the person: what is spent of a budget stays spent. Written only by `erasure.py`."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
+    trials = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.trials} trials in {self.campaign_id}"
