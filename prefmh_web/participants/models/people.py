@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -9,6 +11,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants.models.recruitment import LONGEST_ID, Outcome, Pay, Stage
+from prefmh_web.participants.recruiters import OPEN
 
 
 class Participant(models.Model):

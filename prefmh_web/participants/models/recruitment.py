@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from django.db import models
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter, recruiter_by
+
+if TYPE_CHECKING:
+    from prefmh_web.participants.models.people import Participation
 
 LONGEST_ID = 100
 MINUTES_TO_RETURN = 2
