@@ -139,10 +139,9 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
     assert not Parking.objects.exists()
 
 
-def test_where_models_judge_too_a_parked_step_waits_as_well(researcher, idle_tasks):
+def test_a_parked_step_is_not_among_those_with_room_until_it_is_tried_again(researcher, idle_tasks):
     campaign = campaign_of(researcher, park_after_skips=1)
     step = skip(campaign)
-    # As where models judge: nobody notes the room of such comparisons.
     assert not Comparison.objects.filter(pk=step.pk, is_askable=True).exists()
     parking.try_again(step.pk)
     assert Comparison.objects.get(pk=step.pk).is_askable
