@@ -21,11 +21,13 @@ from tests.support.worker import worker_in_this_process
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 # Files whose tests wait for servers and clocks: started first, so that no half of a run waits for the other at its end.
 LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/released/", "tests/security/")
-# Those that start PostgreSQL, Redis, RabbitMQ, nginx or several processes of ours, make databases of old versions, or
-# wait for what is frozen. Half of all time went into these: a run of everything leaves them to `--servers`, which CI
-# runs as well.
+# Those that start PostgreSQL, Redis, RabbitMQ, nginx or processes of ours, read records and make databases of old
+# versions, wait for what is frozen, or walk through every page in Chromium. Half of all time went into these: a run of
+# everything leaves them to `--servers`, which CI runs as well.
 WITH_SERVERS = (
     "tests/docker/",
+    "tests/embedded/test_serve.py",
+    "tests/flows/test_accessibility.py",
     "tests/flows/test_budget_in_chromium.py",
     "tests/flows/test_excluded.py",
     "tests/flows/test_faults.py",
@@ -39,9 +41,9 @@ WITH_SERVERS = (
     "tests/flows/test_restart.py",
     "tests/flows/test_stalls.py",
     "tests/operations/test_backup.py",
+    "tests/operations/test_disk.py",
     "tests/operations/test_probes.py",
-    "tests/released/test_old_record.py",
-    "tests/released/test_old_record_on_postgresql.py",
+    "tests/released/",
     "tests/security/test_log_secrets.py",
 )
 # Whole studies with thousands of votes: minutes of computing, left to `--laws` in the same way.
