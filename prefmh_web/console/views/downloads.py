@@ -35,7 +35,7 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
     elif filename in _CHOSEN and (chosen := getattr(campaign, _CHOSEN[filename])):
         response = HttpResponse(export.as_json(chosen), content_type="application/json")
-    elif filename in export.tables_of(campaign):
+    elif filename in await sync_to_async(export.tables_of)(campaign):
         response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
     elif filename == measures.NAME:
         response = stream(lambda: export.as_csv(measures.rows(Snapshot.now(campaign))), "text/csv; charset=utf-8")
