@@ -6,7 +6,6 @@ import re
 import secrets
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import pytest
 import yaml
 
 from prefmh_web.settings import environment
-from tests.support import needs
+from tests.support.nginx import nginx_before
 from tests.support.ports import port_from
 from tests.support.processes import ROOT, Process, wait_for
 from tests.support.server_stack import without_ours
@@ -244,30 +243,11 @@ def is_ready(site: str) -> bool:
 
 
 def test_nginx_serves_pages_and_sockets_and_keeps_metrics_inside(running, tmp_path):
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    needs.demand(nginx, "needs nginx (Debian: apt-get install nginx-light)")
-    port = port_from(31_500)
     wait_for(lambda: running[0]["web"].is_healthy(), "web healthy")
     static = Path(running[0]["web"].environment["STATIC_ROOT"])
-    configuration = NGINX.read_text()
-    for there, here in {
-        "/tmp/": f"{tmp_path}/",
-        # Here is no name server of Docker's, and Debian's nginx is too old to ask one again and again.
-        "web:8000 resolve": running[1].removeprefix("http://"),
-        "listen 8080": f"listen 127.0.0.1:{port}",
-        "/srv/static": str(static),
-    }.items():
-        assert there in configuration
-        configuration = configuration.replace(there, here)
-    (tmp_path / "nginx.conf").write_text(configuration)
-    server = subprocess.Popen([nginx, "-c", str(tmp_path / "nginx.conf"), "-g", "daemon off; user root;"])
-    try:
-        site = f"http://127.0.0.1:{port}"
-        wait_for(lambda: is_ready(site), "nginx in front of the web process")
+    with nginx_before([running[1].removeprefix("http://")], tmp_path, static) as proxy:
+        site = proxy.url
         assert httpx.get(f"{site}/metrics").status_code == 404
         assert httpx.get(f"{site}/nginx-health").text == "alive\n"
         [style, *_] = re.findall(r'href="(/static/[^"]+\.css)"', httpx.get(f"{site}/accounts/sign-in/").text)
         assert "immutable" in httpx.get(site + style).headers["cache-control"]
-    finally:
-        server.send_signal(signal.SIGQUIT)
-        server.wait()

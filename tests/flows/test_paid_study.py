@@ -22,8 +22,8 @@ from playwright.async_api import Browser
 from tests.support import needs
 from tests.support.chromium import CHROMIUM
 from tests.support.chromium_people import PHONE, Person, a_browser, arrive, tell_about_themselves, understand, vote
+from tests.support.nginx import nginx_before
 from tests.support.processes import is_ready, wait_for
-from tests.support.relay import Relay
 
 pytestmark = pytest.mark.browser
 VOTES_EACH, AT_ONCE, PLACES = 4, 10, 30
@@ -50,13 +50,17 @@ CODES = {
 
 
 @pytest.fixture
-def site(installation):
-    """One address in front of both web processes."""
+def proxy(installation, tmp_path):
+    """nginx in front of both web processes."""
     needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
-    relay = Relay(installation.ports)
-    relay.start()
-    yield relay.url
-    relay.stop()
+    with nginx_before([f"127.0.0.1:{port}" for port in installation.ports], tmp_path) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def site(proxy):
+    """One address for all."""
+    return proxy.url
 
 
 class Overheard:
@@ -205,7 +209,7 @@ def assert_times_fit(person: Person, row: dict[str, str]) -> None:
     assert 0 <= float(row["active_minutes"]) * 60 <= person.ended - person.began + 6
 
 
-def test_forty_people_get_the_outcome_code_and_pay_of_what_they_did(installation, site):
+def test_forty_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy, site):
     recipe = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 20, "steps": 20}
     study, path = installation.make_study(
         recipe, {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
@@ -241,7 +245,7 @@ def test_forty_people_get_the_outcome_code_and_pay_of_what_they_did(installation
     keys = [str(key) for (key,) in installation.query(f"{stored} WHERE a.campaign_id = %s", study)]
     assert sorted(keys) == sorted(key for person in people for key in person.keys)
 
-    logs = "".join(process.log()[logged[process.name] :] for process in installation.all)
+    logs = "".join(process.log()[logged[process.name] :] for process in installation.all) + proxy.log.read_text()
     files = "".join(export.read(name).decode() for name in export.namelist())
     assert "settle_parts" in overheard.text
     for place in (logs, overheard.text, kept_in(installation.redis.url), files):

@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
-from prefmh_web.campaigns.engine import leases, parking, reading
+from prefmh_web.campaigns.engine import leases, reading
+from prefmh_web.campaigns.lifecycle import unparking
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Side
 from prefmh_web.campaigns.monitoring.parked import parked_in
 from prefmh_web.participants import completion, exclusion, way
@@ -119,7 +120,7 @@ class Study:
         if self.case.parks_after is not None:
             for parked in parked_in(self.campaign):
                 self.were_parked.add(parked.comparison_id)
-                parking.try_again(parked.comparison_id)
+                unparking.try_again(parked.comparison_id)
 
     def _newcomer(self, kind: int) -> Person:
         """Let people arrive until one of them has come to the votes."""

@@ -5,6 +5,7 @@ model_start    testing and freezing the models that a campaign asks
 status         start, pause, resume, discard: the one door through which a campaign's status changes
 warm_up        the choice of how far a campaign walks, at the end of its warm-up
 access         members, links and annotators
+unparking      what a researcher decides about a parked step
 """
 
 from prefmh_web.campaigns.errors import Deleted, NotPossible

@@ -2,8 +2,8 @@
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
 `engine/leases.py` for leases, `engine/openings.py` for chains that open later, `engine/parking.py` for steps that are
-parked and chains that end there, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for seats,
-`lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
+parked, `lifecycle/unparking.py` for what becomes of them, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for
+seats, `lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
 resuming, `catalogs/importing.py` for files and their objects; annotators are written by the voters' pages. What must
 never happen stands as a constraint here.
 """

@@ -1,4 +1,6 @@
-"""Steps that nobody is asked about until a researcher has looked. Written only by `engine/parking.py`."""
+"""Steps that nobody is asked about until a researcher has looked. Written only by `engine/parking.py` and
+`lifecycle/unparking.py`.
+"""
 
 from django.db import models
 from django.db.models import Q

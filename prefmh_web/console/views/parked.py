@@ -9,9 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.engine import parking
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle import access, unparking
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.monitoring.parked import parked_in
@@ -33,7 +32,7 @@ def try_again(request: HttpRequest, campaign_id: int, comparison_id: int) -> Htt
     """Let people be asked about a parked step again."""
     campaign, comparison = _found(request, campaign_id, comparison_id)
     try:
-        parking.try_again(comparison.pk)
+        unparking.try_again(comparison.pk)
         messages.info(request, f"Step {comparison.step} of chain {comparison.chain.place} is asked again.")
     except NotPossible as reason:
         messages.error(request, str(reason))
@@ -50,7 +49,7 @@ def end(request: SignedInRequest, campaign_id: int, comparison_id: int) -> HttpR
     if not form.is_valid():
         return _shown(request, campaign, wrong={comparison.pk: form})
     try:
-        parking.end_chain(comparison.pk, form.cleaned_data["words"])
+        unparking.end_chain(comparison.pk, form.cleaned_data["words"])
         messages.info(request, f"Chain {comparison.chain.place} ends before step {comparison.step}.")
     except NotPossible as reason:
         messages.error(request, str(reason))

@@ -7,8 +7,9 @@ import pytest
 
 import sampler
 from prefmh_web.annotate import reporting
-from prefmh_web.campaigns.engine import leases, parking
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import unparking
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Parking, Problem, Side, Vote
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
@@ -93,7 +94,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert answer(held[0], is_for=True).counted
     # The vote leaves room, and still nobody is asked.
     assert leases.take(newcomer(campaign)) is None
-    parking.try_again(step.pk)
+    unparking.try_again(step.pk)
     last = leases.take(newcomer(campaign))
     reporting.report(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
     assert Comparison.objects.get(pk=step.pk).parked == "parked"
@@ -109,7 +110,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
 def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
     campaign = campaign_of(researcher, park_after_skips=2)
     step = skip(campaign, 2)
-    parking.try_again(step.pk)
+    unparking.try_again(step.pk)
     assert skip(campaign).parked is None
     assert skip(campaign).parked == "parked"
     assert list(Parking.objects.values_list("outcome", "count")) == [("tried-again", 2), (None, 2)]
@@ -143,7 +144,7 @@ def test_a_parked_step_is_not_among_those_with_room_until_it_is_tried_again(rese
     campaign = campaign_of(researcher, park_after_skips=1)
     step = skip(campaign)
     assert not Comparison.objects.filter(pk=step.pk, is_askable=True).exists()
-    parking.try_again(step.pk)
+    unparking.try_again(step.pk)
     assert Comparison.objects.get(pk=step.pk).is_askable
 
 
@@ -158,7 +159,7 @@ def test_the_campaign_finishes_once_the_chain_of_a_parked_step_is_ended(research
         idle_tasks()
     campaign.refresh_from_db()
     assert campaign.is_running
-    parking.end_chain(step.pk, WHY)
+    unparking.end_chain(step.pk, WHY)
     sweep_everything()
     wait_until_idle()
     campaign.refresh_from_db()
@@ -171,7 +172,7 @@ def test_the_campaign_finishes_once_the_chain_of_a_parked_step_is_ended(research
     [row] = table(path, "parked.csv")
     assert (row["outcome"], row["words"], row["cause"], row["count"]) == ("ended", f"'{WHY}", "skips", "1")
     with pytest.raises(NotPossible, match="not parked any more"):
-        parking.try_again(step.pk)
+        unparking.try_again(step.pk)
 
 
 def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idle_tasks, tmp_path):
@@ -179,7 +180,7 @@ def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idl
     Comparison.objects.update(uniform=0.5, log_r0=0.0)
     held = [leases.take(newcomer(campaign)) for _ in range(2)]
     leases.skip(held[1].key, held[1].annotator)
-    parking.end_chain(held[0].comparison_id, WHY)
+    unparking.end_chain(held[0].comparison_id, WHY)
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
     assert not answer(held[0], is_for=True).counted
@@ -192,7 +193,7 @@ def test_a_step_that_is_not_parked_cannot_be_ended(researcher, idle_tasks):
     campaign = campaign_of(researcher)
     step = skip(campaign)
     with pytest.raises(NotPossible, match="not parked any more"):
-        parking.end_chain(step.pk, WHY)
+        unparking.end_chain(step.pk, WHY)
     assert not Chain.objects.filter(ended_at__isnull=False).exists()
 
 
@@ -239,7 +240,7 @@ def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_ta
     while Chain.objects.get().step < 2:
         answer(leases.take(voter), is_for=True)
         idle_tasks()
-    parking.end_chain(skip(campaign).pk, WHY)
+    unparking.end_chain(skip(campaign).pk, WHY)
     record = sampler.read_record(export_to(campaign, tmp_path))
     assert not differences(record)
     for tamper in TAMPERED:
