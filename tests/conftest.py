@@ -192,8 +192,10 @@ def chromium():
     a thread without one.
     """
     needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    # As long as it waits for what it clicks. On a busy machine a page connects anew before its answer comes.
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
         yield browser

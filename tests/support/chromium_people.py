@@ -72,15 +72,19 @@ async def tell_about_themselves(page: Page, *, is_student: bool = True) -> None:
     await page.get_by_label("student" if is_student else "other").check()
     await page.get_by_label("How old are you?").fill("30")
     await page.get_by_label("2", exact=True).check()
-    await page.get_by_role("button", name="Continue").click()
+    # What is killed before it has answered has lost the answers, and the person sees that.
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Continue").click()
 
 
 async def understand(page: Page, *, understands: bool = True) -> None:
     """Read the instructions and answer the question about them; whoever does not understand does so twice."""
-    await page.get_by_role("button", name="I have read this").click()
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="I have read this").click()
     for _ in range(1 if understands else 2):
         await page.get_by_label("both" if understands else "one").check()
-        await page.get_by_role("button", name="Check my answers").click()
+        async with page.expect_navigation():
+            await page.get_by_role("button", name="Check my answers").click()
 
 
 async def vote(page: Page, person: Person, most: int | None = None) -> None:
