@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from prefmh_web.campaigns.models import Problem, Vote
 from prefmh_web.participants.models import Check, Participation
@@ -20,7 +22,7 @@ from tests.support.stack import invitation_path, make_recipe
 pytestmark = pytest.mark.browser
 RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)
 VOTES_EACH, MOST_TABS = 12, 25
-_A_LOOK_MS = 400
+_A_LOOK_MS, _ANSWERS_WITHIN_MS, _TIMES_TO_PRESS = 400, 10_000, 5
 _IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
 # What has the focus: its place on the page, and how it is marked; nothing if that is the page itself.
 _FOCUSED = """() => {
@@ -79,11 +81,18 @@ class Keyboard:
         self.page.get_by_text(then).first.wait_for()
 
     def goes_on_by_answering(self, key: str) -> None:
-        """Press a key on a pair until another is there; the focus is then on what the page shows."""
+        """Press a key on a pair until another is there; the focus is then on what the page shows.
+
+        The page hears no key before it has loaded, and on a busy machine that takes long.
+        """
         before = lease_on(self.page)
-        self.page.wait_for_timeout(_A_LOOK_MS)
-        self.page.keyboard.press(key)
-        self.page.wait_for_function(_IS_ANOTHER, arg=before)
+        for _ in range(_TIMES_TO_PRESS):
+            self.page.wait_for_timeout(_A_LOOK_MS)
+            self.page.keyboard.press(key)
+            with suppress(PlaywrightTimeout):
+                self.page.wait_for_function(_IS_ANOTHER, arg=before, timeout=_ANSWERS_WITHIN_MS)
+                return
+        raise AssertionError(f"“{key}” brings no other pair on {self.page.url}")
 
 
 @pytest.fixture
