@@ -81,4 +81,5 @@ def test_replay_names_the_row(record, kept, tamper: Callable[..., Place]):
 
 
 def differences(record):
-    return sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples).differences
+    tables = record.states, record.steps, record.votes, record.samples
+    return sampler.replay(record.recipe, *tables, chains=record.chains).differences
