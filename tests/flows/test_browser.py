@@ -126,6 +126,21 @@ def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
     assert sides == {"left", "right"}
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_question_stands_above_two_objects_that_fill_the_page(open_page, campaign, width):
+    page = join(open_page, campaign)
+    page.set_viewport_size({"width": width, "height": 800})
+    # In one look: the socket may just be showing the pair anew.
+    question, left, right = page.evaluate(
+        "() => [...document.querySelectorAll('#question, .option')].map(each => each.getBoundingClientRect().toJSON())"
+    )
+    assert question["bottom"] <= left["top"]
+    # Beside each other where there is room for both, else one below the other.
+    used = left["width"] + right["width"] if left["top"] == right["top"] else left["width"]
+    assert used > 0.8 * width
+    assert left["width"] == pytest.approx(right["width"], rel=0.05)
+
+
 def test_a_double_click_is_one_vote(open_page, campaign):
     page = join(open_page, campaign)
     for pause_ms in (0, 60, 120, 180):
