@@ -11,6 +11,7 @@ how often a seat met a pair again, and how often it then chose as before (`Pairs
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -42,10 +43,9 @@ def panel_misfits(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
             yield f"judges.{place}.source", "must be a seat or a model: with a panel, nobody else votes"
         elif isinstance(judge.source, SeatSource):
             yield from ((f"judges.{place}.{name}", reason) for name, reason in _no_fresh_draw(judge))
-    for question in dict.fromkeys(judge.question for judge in judges if isinstance(judge.source, SeatSource)):
-        asked = [judge.source.seat for judge in judges if _is_asked(judge, question)]  # type: ignore[union-attr]
-        if sorted(asked) != list(range(1, seats + 1)):
-            numbers = ", ".join(map(str, sorted(asked)))
+    for question, asked in _seats_by_question(judges).items():
+        if asked != list(range(1, seats + 1)):
+            numbers = ", ".join(map(str, asked))
             message = f"“{question}” is asked of seats {numbers}; it must be asked of each of 1 to {seats}, once"
             yield "judges", message
 
@@ -57,8 +57,13 @@ def _no_fresh_draw(judge: JudgeRecipe) -> Iterator[tuple[str, str]]:
         yield "order", f"must be 'random' for a seat: two judges, one for each order, {_TWICE}"
 
 
-def _is_asked(judge: JudgeRecipe, question: str) -> bool:
-    return isinstance(judge.source, SeatSource) and judge.question == question
+def _seats_by_question(judges: Sequence[JudgeRecipe]) -> dict[str, list[int]]:
+    """Return which seats each question is asked of, in order."""
+    asked: defaultdict[str, list[int]] = defaultdict(list)
+    for judge in judges:
+        if isinstance(judge.source, SeatSource):
+            asked[judge.question].append(judge.source.seat)
+    return {question: sorted(seats) for question, seats in asked.items()}
 
 
 @dataclass

@@ -29,7 +29,8 @@ class Parking(models.Model):
     # How many skips there were, or how many people reported it, since it was opened or tried again.
     count = models.PositiveIntegerField()
     parked_at = models.DateTimeField()
-    outcome = models.CharField(max_length=11, choices=Outcome, null=True)  # noqa: DJ001 - null while it is parked
+    # Null while it is parked, as `settled_at` is: the constraint below holds the two together.
+    outcome = models.CharField(max_length=11, choices=Outcome, null=True)  # noqa: DJ001 - null, as `settled_at`
     settled_at = models.DateTimeField(null=True)
     # Why the researcher has ended the chain. It is part of the record.
     words = models.CharField(max_length=MOST_WORDS, blank=True, default="")

@@ -99,8 +99,9 @@ class Comparison(models.Model):
     decided_at = models.DateTimeField(null=True)
     # False while all votes that it can use are out: whoever looks for a pair passes over it (`transitions.note_room`).
     is_askable = models.BooleanField(default=True, db_default=True)
-    # Nobody new is asked about it, or its chain was ended at it; null of almost all (`engine/parking.py`).
-    parked = models.CharField(max_length=6, choices=Parked, null=True)  # noqa: DJ001 - null is "not parked"
+    # Nobody new is asked about it, or its chain was ended at it (`engine/parking.py`). Null of almost all: an older
+    # process goes on inserting rows that lack it.
+    parked = models.CharField(max_length=6, choices=Parked, null=True)  # noqa: DJ001 - null: see the lines above
 
     class Meta:
         constraints = (
