@@ -3,9 +3,11 @@
 Embedded, its tasks run on threads of the serving process (`embedded/tasks.py`). In server mode they go through the
 broker to workers of their own:
 
-    celery -A prefmh_web worker --queues default,endpoints      proposals, sweeps, model servers
+    celery -A prefmh_web worker --queues default                proposals, sweeps
+    manage.py judges                                            model servers: votes and texts
     celery -A prefmh_web worker --queues files                  uploaded files, one at a time
     celery -A prefmh_web worker --queues gpu                    kernels that need the accelerator
+    celery -A prefmh_web worker --queues scores                 programs that give objects a number
     celery -A prefmh_web beat                                   gives the hint to sweep every few seconds
 """
 

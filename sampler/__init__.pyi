@@ -17,6 +17,9 @@ from .chain import (
     given,
     tell,
 )
+from .commands.lockstep_run import check_lockstep, record_lockstep
+from .commands.report.writing import write_report
+from .diagnostics.extras import MissingExtra
 from .exact import (
     autocorrelation_time,
     log_base_ratio,
@@ -28,12 +31,46 @@ from .exact import (
     votes_per_effective_sample,
     votes_per_step,
 )
+from .experiments import outputs
+from .experiments.comparing import (
+    COMPARE,
+    ComparedObject,
+    ComparedRecord,
+    ComparedRecords,
+    comparison_document,
+    read_compared,
+)
+from .experiments.document import (
+    ExperimentInput,
+    changed_settings,
+    options_of,
+    preset_names,
+    settings_document,
+    settings_hash,
+    settings_text,
+)
+from .experiments.kept import kept_steps, shown_steps
+from .experiments.lockstep_archive import replay_file
+from .experiments.options import ExperimentOptions, OptionError
+from .experiments.planned import planned_sums, scorer_passes, tournament_votes
+from .experiments.settings import EXPERIMENTS
+from .experiments.settings.values import Asked, Experiment, ExperimentMethod
+from .experiments.tournament import (
+    KeptState,
+    SlotTally,
+    TournamentMatch,
+    TournamentSlot,
+    tournament_matches,
+    tournament_schedule,
+)
 from .judges.bradley_terry import BradleyTerry
 from .judges.panels import PairsMet, best_acceptance
 from .judges.presentations import draws_of, presentations_of, shows_proposal_first
 from .judges.recipe import JudgeRecipe
+from .judges.rounds import Rounds
 from .judges.simulate import simulate
-from .judges.sources import ModelSource, PeopleSource, SeatSource
+from .judges.sources import MODEL_SOURCES, LocalSource, ModelSource, PeopleSource, SeatSource
+from .judges.vision import Vision
 from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix, WalkKernel
 from .kernels.crank_nicolson import PAPER_MIXTURE
 from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, Chosen, WarmUp, warm_up_steps
@@ -46,12 +83,14 @@ from .objects import (
     ObjectKind,
     Reading,
     Refusal,
+    extra_columns_of,
 )
 from .objects.images.encoding import png, preview
 from .objects.images.measures import ImageDescription, describe_image
 from .objects.molecules.drawing import draw_molecule, draw_pair, molecule_png
 from .objects.molecules.measures import MoleculeDescription, describe_molecule
-from .objects.properties import MAIN_PROPERTIES
+from .objects.properties import MAIN_PROPERTIES, properties_of_kind
+from .objects.shown import shown_as, size_of
 from .objects.texts.differences import compare_texts
 from .objects.texts.measures import TextDescription, describe_text
 from .planning import (
@@ -92,8 +131,12 @@ from .rules import (
 )
 from .rules.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
 from .rules.ratings import mean_ratings, tell_by_ratings
+from .rules.recipe import NVoteRecipe
+from .rules.scored import QuestRecipe, ScoredRecipe, ScoreRecipe, numbers_of
+from .rules.scores import tell_by_scores
+from .rules.unjudged import BaseRecipe
 from .spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecipe, SpaceRecipe, objects_of
-from .spaces.images.space import GeneratedImages
+from .spaces.images.space import GeneratedImages, ImagesRecipe
 from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
 from .spaces.space import Space
@@ -112,34 +155,47 @@ from .vectorised import (
 )
 
 __all__ = [
+    "COMPARE",
     "DEFAULT_GRID",
     "DEFAULT_SETTLING",
+    "EXPERIMENTS",
     "JUDGE_RULES",
     "LONGEST_WALK",
     "MAIN_PROPERTIES",
     "MAX_CATALOG_CHARACTERS",
     "MAX_CATALOG_ITEMS",
     "MIDDLE",
+    "MODEL_SOURCES",
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",
     "SCORE_RULES",
     "STORY_SCENARIOS",
+    "Asked",
     "BalancedOrder",
+    "BaseRecipe",
     "BradleyTerry",
     "CannotScoreError",
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
     "Chosen",
+    "ComparedObject",
+    "ComparedRecord",
+    "ComparedRecords",
     "Comparison",
     "CrankNicolson",
     "CrowdForecast",
     "Difference",
+    "Experiment",
+    "ExperimentInput",
+    "ExperimentMethod",
+    "ExperimentOptions",
     "FewestVotes",
     "FragmentMoves",
     "GeneratedImages",
     "ImageDescription",
+    "ImagesRecipe",
     "Independent",
     "IndependentTable",
     "InvalidPlugIn",
@@ -147,19 +203,24 @@ __all__ = [
     "JudgeByJudge",
     "JudgeRecipe",
     "JudgeRule",
+    "KeptState",
     "Kernel",
     "LanguageModel",
+    "LocalSource",
     "Mars",
     "MatrixTable",
+    "MissingExtra",
     "Mixture",
     "MixtureTable",
     "ModelSource",
     "MoleculeDescription",
     "MoleculeLaw",
     "NVote",
+    "NVoteRecipe",
     "NeighbourTable",
     "Neighbours",
     "ObjectKind",
+    "OptionError",
     "Oracle",
     "PairsMet",
     "PeopleSource",
@@ -175,6 +236,7 @@ __all__ = [
     "ProposalTable",
     "Purpose",
     "Quest",
+    "QuestRecipe",
     "RandomOrder",
     "Reading",
     "Recipe",
@@ -186,19 +248,26 @@ __all__ = [
     "Replay",
     "Request",
     "RoundRobin",
+    "Rounds",
     "RuleRecipe",
+    "ScoreRecipe",
     "ScoreRule",
+    "ScoredRecipe",
     "SeatSource",
     "ServedImagesRecipe",
     "ServedTextsRecipe",
+    "SlotTally",
     "Space",
     "SpaceRecipe",
     "Suffix",
     "Tally",
     "TextDescription",
     "Tokens",
+    "TournamentMatch",
+    "TournamentSlot",
     "TwoJudgeOrder",
     "Verdict",
+    "Vision",
     "Vocabulary",
     "VotePlan",
     "VoteWalker",
@@ -216,7 +285,10 @@ __all__ = [
     "begin",
     "begin_many",
     "best_acceptance",
+    "changed_settings",
+    "check_lockstep",
     "compare_texts",
+    "comparison_document",
     "default_vocabulary",
     "describe_image",
     "describe_molecule",
@@ -227,8 +299,10 @@ __all__ = [
     "draws_of",
     "ended_early",
     "expected_votes",
+    "extra_columns_of",
     "forecast_crowd",
     "given",
+    "kept_steps",
     "learned",
     "load_vocabulary",
     "log_base_ratio",
@@ -236,21 +310,37 @@ __all__ = [
     "mean_ratings",
     "mean_votes",
     "molecule_png",
+    "numbers_of",
     "objects_of",
+    "options_of",
+    "outputs",
     "parse_arms",
     "parse_first_version",
     "parse_recipe",
     "parse_size_log_weights",
+    "planned_sums",
     "png",
     "preferences",
     "presentations_of",
+    "preset_names",
     "preview",
+    "properties_of_kind",
     "read_chosen",
+    "read_compared",
     "read_record",
+    "record_lockstep",
     "replay",
+    "replay_file",
     "schema",
+    "scorer_passes",
+    "settings_document",
+    "settings_hash",
+    "settings_text",
+    "shown_as",
+    "shown_steps",
     "shows_proposal_first",
     "simulate",
+    "size_of",
     "spectral_gap",
     "state_number",
     "stationary",
@@ -258,11 +348,16 @@ __all__ = [
     "target",
     "tell",
     "tell_by_ratings",
+    "tell_by_scores",
     "tilts_of",
+    "tournament_matches",
+    "tournament_schedule",
+    "tournament_votes",
     "transition_matrix",
     "tuned",
     "verdict",
     "votes_per_effective_sample",
     "votes_per_step",
     "warm_up_steps",
+    "write_report",
 ]

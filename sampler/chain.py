@@ -158,18 +158,13 @@ def begin(plan: Plan[State], chain: int) -> Position[State]:
     return Position(chain, 0, plan.space.start(stream(plan.seed, chain, 0, Purpose.START), chain))
 
 
-def begin_many(plan: Plan[State], chains: int, first: int = 0) -> list[Position[State]]:
-    """Return what `begin` returns for so many chains, by one call of a space that can draw many at once.
-
-    Args:
-        first: the number of the first of them.
-    """
-    places = range(first, first + chains)
+def begin_many(plan: Plan[State], chains: Sequence[int]) -> list[Position[State]]:
+    """Return what `begin` returns for these chains, by one call of a space that can draw many at once."""
     batch: Callable[..., list[State]] | None = getattr(plan.space, "start_batch", None)
     if batch is None:
-        return [begin(plan, chain) for chain in places]
-    states = batch([stream(plan.seed, chain, 0, Purpose.START) for chain in places], places)
-    return [Position(chain, 0, state) for chain, state in zip(places, states, strict=True)]
+        return [begin(plan, chain) for chain in chains]
+    states = batch([stream(plan.seed, chain, 0, Purpose.START) for chain in chains], chains)
+    return [Position(chain, 0, state) for chain, state in zip(chains, states, strict=True)]
 
 
 def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:

@@ -25,6 +25,8 @@ class Purpose(enum.IntEnum):
     """Its "chain" is an annotator's number, its "step" the number of their votes: see `judges/attention.py`."""
     COMMON_PAIRS = 7
     """Its "chain" is the number of a pair that everybody is asked, its "step" 0."""
+    EDITOR = 8
+    """Of a learned proposal; its "chain" is 0, its "step" 0 for the first weights, then the step it learns after."""
 
 
 def stream(seed: int, chain: int, step: int, purpose: Purpose) -> np.random.Generator:

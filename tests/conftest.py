@@ -10,6 +10,7 @@ import pytest
 import redis
 from django.conf import settings
 
+from prefmh_web.endpoints import limits
 from tests.support import engines, needs
 from tests.support.chromium import ARGUMENTS, CHROMIUM
 from tests.support.live_processes import LiveProcesses, on_the_test_database
@@ -27,11 +28,14 @@ LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/",
 WITH_SERVERS = (
     "tests/docker/",
     "tests/embedded/test_serve.py",
+    "tests/experiments/",
     "tests/flows/test_accessibility.py",
     "tests/flows/test_budget_in_chromium.py",
     "tests/flows/test_excluded.py",
     "tests/flows/test_faults.py",
     "tests/flows/test_frozen_server.py",
+    "tests/flows/test_judges_faults.py",
+    "tests/flows/test_judges_process.py",
     "tests/flows/test_keyboard.py",
     "tests/flows/test_many_voters.py",
     "tests/flows/test_not_shown.py",
@@ -47,7 +51,12 @@ WITH_SERVERS = (
     "tests/security/test_log_secrets.py",
 )
 # Whole studies with thousands of votes: minutes of computing, left to `--laws` in the same way.
-WITH_STUDIES = ("tests/laws/", "tests/flows/test_exactness.py", "tests/flows/test_warm_up.py")
+WITH_STUDIES = (
+    "tests/laws/",
+    "tests/flows/test_exactness.py",
+    "tests/flows/test_judges_law.py",
+    "tests/flows/test_warm_up.py",
+)
 LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES}
 # About the one-process mode itself.
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
@@ -76,6 +85,10 @@ def pytest_configure(config) -> None:
 def pytest_collection_modifyitems(config, items) -> None:
     """Start long files first; on the server stack, skip what is the same without it (`support/server_stack.py`)."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    for item in items:
+        # On a busy machine a page may connect anew between two looks at it. The summary names each second try.
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     others = [item for item in items if not _is_wanted(item, config)]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if _is_wanted(item, config)]
@@ -144,6 +157,12 @@ def _cut_other_connections() -> None:
     with connection.cursor() as cursor:
         mine = "datname = current_database() AND pid <> pg_backend_pid()"
         cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {mine}")
+
+
+@pytest.fixture(autouse=True)
+def nothing_known_of_servers() -> None:
+    """Another test's server may have had the same address and the same key."""
+    limits.forget()
 
 
 @pytest.fixture(autouse=True)

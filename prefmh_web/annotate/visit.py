@@ -13,7 +13,7 @@ from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import activity, checks, waits
 from prefmh_web.participants.completion import is_time_over, outcome_due
 from prefmh_web.participants.models import Check, Outcome
-from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.participants.recruiting import Terms, terms_of
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
 # when another page of this process has asked in the last second.
@@ -37,6 +37,10 @@ class Visit:
     """The trial that comes before the next pair, if one is due: a check, or a repeat."""
     votes_each: int | None = None
     """After how many votes the person's part is complete, if that is limited."""
+    minutes: float | None = None
+    """How long the person was active, where that is limited."""
+    minutes_each: int | None = None
+    """After how many of these minutes the person's part is complete."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -67,7 +71,8 @@ def visit_by(annotator: Annotator) -> Visit:
     if not started.is_readable:
         return Visit(campaign, annotator, None, votes, _progress_of(campaign, 0)[0], steps=0, is_readable=False)
     terms, check, lease = terms_of(campaign), None, None
-    if _is_done(annotator, terms.votes_each):
+    minutes = activity.minutes_done(annotator)
+    if _is_done(annotator, terms, minutes):
         # The pair on the screen may still be answered.
         lease = leases.live_lease_of(annotator) if annotator.holds_a_lease else None
     elif annotator.holds_a_lease or (check := checks.due(annotator, campaign)) is None:
@@ -75,7 +80,8 @@ def visit_by(annotator: Annotator) -> Visit:
         if terms.minds_waits:
             check = _while_waiting(annotator, lease)
     recipe = started.recipe
-    decided, steps = _progress_of(campaign, None if recipe.is_elastic else recipe.chains * recipe.steps)
+    may_grow = recipe.is_elastic or recipe.rounds is not None
+    decided, steps = _progress_of(campaign, None if may_grow else recipe.chains * recipe.steps)
     return Visit(
         campaign=campaign,
         annotator=annotator,
@@ -85,6 +91,8 @@ def visit_by(annotator: Annotator) -> Visit:
         steps_decided=decided,
         steps=steps,
         votes_each=terms.votes_each,
+        minutes=minutes,
+        minutes_each=terms.most_active_minutes,
     )
 
 
@@ -98,16 +106,17 @@ def _while_waiting(annotator: Annotator, lease: Lease | None) -> Check | None:
     return None if is_joined() or waits.is_over(annotator) else checks.while_waiting(annotator)
 
 
-def _is_done(annotator: Annotator, votes_each: int | None) -> bool:
-    has_voted_enough = votes_each is not None and (annotator.votes_cast or 0) >= votes_each
-    return has_voted_enough or is_time_over(annotator) or activity.is_over(annotator) or waits.has_ended(annotator)
+def _is_done(annotator: Annotator, terms: Terms, minutes: float | None) -> bool:
+    has_voted_enough = terms.votes_each is not None and (annotator.votes_cast or 0) >= terms.votes_each
+    was_active_enough = minutes is not None and minutes >= (terms.most_active_minutes or 0)
+    return has_voted_enough or was_active_enough or is_time_over(annotator) or waits.has_ended(annotator)
 
 
 def _progress_of(campaign: Campaign, steps: int | None) -> tuple[int, int]:
     """Return how many steps are decided, and how many there are.
 
     Args:
-        steps: how many there are; None where that changes, because chains open while the campaign runs.
+        steps: how many there are; None where that changes, because chains open, or get longer, while the campaign runs.
     """
     # Started again under the same number, as tests do, it is another one.
     key, now = (campaign.pk, campaign.started_at), time.monotonic()

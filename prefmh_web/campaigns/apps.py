@@ -1,4 +1,7 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.core import checks
 
 
 class CampaignsConfig(AppConfig):
@@ -8,3 +11,18 @@ class CampaignsConfig(AppConfig):
         from prefmh_web.campaigns.record import export, problems
 
         export.also(problems.tables)
+        checks.register(_names_of_scorers)
+
+
+def _names_of_scorers(**_: Any) -> list[checks.CheckMessage]:
+    """Refuse a program in SCORERS that has the name of something that is measured already."""
+    from prefmh_web.scorers import clashing_names
+
+    return [
+        checks.Error(
+            f"SCORERS must not name a program “{name}”: that is measured by prefmh itself.",
+            hint="Give the program another name.",
+            id="prefmh.E001",
+        )
+        for name in clashing_names()
+    ]

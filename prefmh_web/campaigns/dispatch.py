@@ -9,13 +9,14 @@ import logging
 
 from django.db import transaction
 
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Vote
+import sampler
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Tryout, Vote
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.transport import nudges, publishing
 
 logger = logging.getLogger(__name__)
 
-GPU, ENDPOINTS = "gpu", "endpoints"
+GPU, ENDPOINTS, SCORES = "gpu", "endpoints", "scores"
 # Which queue's worker makes the proposals of each backend; the kernel's are made by any worker.
 _QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
 
@@ -27,9 +28,14 @@ def step_opened(comparison: Comparison) -> None:
 
 
 def answers_wanted(comparison: Comparison) -> None:
-    """A new comparison takes answers: ask the models that judge, and draw ahead what the next step may propose."""
+    """A new comparison takes answers: ask the models that judge, or the scorers whose numbers decide, and draw ahead
+    what the next step may propose.
+    """
     judge(comparison)
-    if started_campaign(comparison.chain.campaign).backend in _QUEUES:
+    started = started_campaign(comparison.chain.campaign)
+    if started.recipe.rule.scorers:
+        score(comparison.chain.campaign)
+    if started.backend in _QUEUES:
         write(comparison.chain.campaign)
 
 
@@ -56,6 +62,11 @@ def step_decided(comparison: Comparison) -> None:
 def campaign_finished(campaign: Campaign) -> None:
     """The last step of the last chain was decided."""
     _look_again(campaign)
+
+
+def round_opened(campaign: Campaign) -> None:
+    """Chains walk further than declared."""
+    nudges.nudge(nudges.watchers(campaign.pk))
 
 
 def place_returned(campaign_id: int, *annotator_ids: int) -> None:
@@ -99,19 +110,57 @@ def write(campaign: Campaign) -> None:
 
 def start(campaign: Campaign) -> None:
     """Hint that a campaign is to be started where its models are run or asked."""
-    _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=_QUEUES.get(campaign.backend, ENDPOINTS))
+    judges = campaign.readable_recipe.judges
+    is_judged_here = any(isinstance(judge.source, sampler.LocalSource) for judge in judges)
+    # Only the worker of that queue has the models that the site runs itself.
+    queue = GPU if is_judged_here else _QUEUES.get(campaign.backend, ENDPOINTS)
+    _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=queue)
+
+
+def tryout(tryout: Tryout) -> None:
+    """Hint that a try of a judge has a pair to ask about, where the campaign's models are run or asked."""
+    queue = ENDPOINTS if tryout.campaign is None else _QUEUES.get(tryout.campaign.backend, ENDPOINTS)
+    _hint("prefmh_web.campaigns.tasks.tryout", tryout.pk, queue=queue)
 
 
 def judge(comparison: Comparison) -> None:
     """Hint that models have votes to cast on a comparison."""
     for judge in started_campaign(comparison.chain.campaign).judges:
-        if judge.is_model:
+        if judge.local_model:
+            local_turns(judge.pk)
+        elif judge.is_model:
             turn(comparison.pk, judge.pk)
 
 
 def turn(comparison_id: int, judge_id: int) -> None:
     """Hint that one model has votes to cast on a comparison."""
     _hint("prefmh_web.campaigns.tasks.judge", comparison_id, judge_id)
+
+
+def turns_wait() -> None:
+    """Hint that there are turns that nobody takes: one message for all, since most are only next in line."""
+    _hint("prefmh_web.campaigns.tasks.judge_whatever_waits")
+
+
+def local_turns(judge_id: int) -> None:
+    """Hint that a model which the site runs itself has votes to cast, on one comparison or on many."""
+    _hint("prefmh_web.campaigns.tasks.judge_here", judge_id, queue=GPU)
+
+
+def about_repeat(question_id: int) -> None:
+    """Hint that a model is to be asked about a pair that people were shown once more."""
+    _hint("prefmh_web.campaigns.tasks.ask_about_repeat", question_id, queue=ENDPOINTS)
+
+
+def pause_at_cap(campaign: Campaign) -> None:
+    """Hint that a campaign has come to a cap on what models may take."""
+    nudges.nudge(nudges.watchers(campaign.pk))
+    _hint("prefmh_web.campaigns.tasks.pause_at_cap", campaign.pk)
+
+
+def score(campaign: Campaign) -> None:
+    """Hint that a campaign has objects without a score."""
+    _hint("prefmh_web.campaigns.tasks.score", campaign.pk, queue=SCORES)
 
 
 def read_catalog(catalog_id: int, revision: int) -> None:

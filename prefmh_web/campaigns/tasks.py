@@ -9,11 +9,12 @@ from celery import shared_task
 from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
-from prefmh_web.campaigns.engine import openings, transitions
-from prefmh_web.campaigns.lifecycle import warm_up
-from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.campaigns.proposals import drawing, starts
+from prefmh_web.campaigns.engine import caps, openings, transitions
+from prefmh_web.campaigns.lifecycle import tryouts, warm_up
+from prefmh_web.campaigns.model_judges import local_turns, repeated, scheduling, turns
+from prefmh_web.campaigns.models import Campaign, Catalog, Tryout
+from prefmh_web.campaigns.proposals import drawing, scoring, starts
+from prefmh_web.endpoints import testing
 
 
 @shared_task
@@ -66,14 +67,59 @@ def start(campaign_id: int) -> None:
 @shared_task
 def judge(comparison_id: int, judge_id: int) -> None:
     """Let a model cast its votes on a comparison."""
-    turns.take_turn(comparison_id, judge_id)
+    scheduling.take(comparison_id, judge_id)
+
+
+@shared_task
+def judge_whatever_waits() -> None:
+    """Let models cast the votes that nobody is asking them for."""
+    for comparison_id, judge_id in turns.waiting():
+        dispatch.turn(comparison_id, judge_id)
+
+
+@shared_task
+def judge_here(judge_id: int) -> None:
+    """Let a model that the site runs itself cast the votes that wait for it, many comparisons at once."""
+    local_turns.take_turns(judge_id)
+
+
+@shared_task
+def tryout(tryout_id: int) -> None:
+    """Ask a model about the next sample pair of a try."""
+    try:
+        tryouts.step(tryout_id)
+    except Exception:  # whatever it is, whoever waits for the try is told; it is raised all the same
+        tryouts.note_trouble(tryout_id)
+        raise
+
+
+@shared_task
+def ask_about_repeat(question_id: int) -> None:
+    """Ask a model about a pair that people were shown once more."""
+    repeated.ask(question_id)
+
+
+@shared_task
+def pause_at_cap(campaign_id: int) -> None:
+    """Pause a campaign that has come to a cap on what models may take."""
+    for campaign in caps.stopped().filter(pk=campaign_id):
+        lifecycle.pause_at_cap(campaign)
+
+
+@shared_task
+def score(campaign_id: int) -> None:
+    """Ask the scorers of a campaign about objects that have no score yet."""
+    scoring.score(campaign_id)
 
 
 @shared_task
 def sweep() -> None:
     """Queue every chain that waits for a proposal or to be opened, every warm-up that is over, every model that waits
-    for its turn and every catalog that waits to be read; finish what is done; remove files that were left on their way.
+    for its turn, every object without a score, every try of a judge, every test of an endpoint and every catalog that
+    waits to be read; pause what has come to a cap; finish what is done; remove files that were left on their way.
     """
+    for campaign in caps.stopped():
+        lifecycle.pause_at_cap(campaign)
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
     starts.look_ahead()
@@ -81,8 +127,17 @@ def sweep() -> None:
         dispatch.open_chains(campaign)
     for campaign in warm_up.over():
         dispatch.choose_length(campaign)
-    for comparison_id, judge_id in turns.waiting():
-        dispatch.turn(comparison_id, judge_id)
+    if next(turns.waiting(), None):
+        dispatch.turns_wait()
+    for judge_id in local_turns.waiting():
+        dispatch.local_turns(judge_id)
+    for campaign in scoring.waiting():
+        dispatch.score(campaign)
+    for trying in Tryout.objects.filter(pk__in=tryouts.waiting()).select_related("campaign"):
+        dispatch.tryout(trying)
+    testing.look_after()
+    for question_id in repeated.waiting():
+        dispatch.about_repeat(question_id)
     reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if catalog_id not in reading:

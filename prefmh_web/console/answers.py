@@ -1,4 +1,4 @@
-"""What decides the steps of a campaign, in the words of its page: votes, or ratings."""
+"""What decides the steps of a campaign, in the words of its page: votes, ratings, scores, or nothing."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ class AnswerWords:
 
     Args:
         evidence: what the recipe's rule calls it.
-        noun: one of it.
+        noun: one of it; empty where there is nothing to count.
         asked_again: why some needed more than one reply of a model.
         warning: what a page says above everything else; empty for nothing.
         table: the file of the export that holds it, where that is not the one that every export has.
@@ -34,5 +34,7 @@ ANSWERS = {
             "on the same questions would.",
             "ratings.csv",
         ),
+        AnswerWords("scores", "score", ""),
+        AnswerWords("none", "", ""),
     )
 }

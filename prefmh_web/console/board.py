@@ -1,18 +1,32 @@
 """What a campaign's page shows now: a draft's file, or a started campaign's progress."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 from django.template.loader import render_to_string
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Catalog, State
+from prefmh_web.campaigns.model_judges.frozen_judges import prompt_of
+from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, VoteReason
+from prefmh_web.campaigns.monitoring import reasons
+from prefmh_web.campaigns.monitoring.costs import Costs, costs_of
+from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
+from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.seats import PanelPrice, price_of
+from prefmh_web.campaigns.record import calls
+from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.console.answers import ANSWERS, AnswerWords
-from prefmh_web.console.forms.rule import rule_line
+from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
+from prefmh_web.console.forms.rule import RELEASED, rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
+from prefmh_web.console.previews import versions_of
+from prefmh_web.console.spending import Spending, spending_of
+from prefmh_web.participants.model_agreement import OnRepeats, on_repeats
+from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.settings.languages import SOURCE
+from sampler.judges import prompt_version
 
 _PREVIEW = 6
 # Reasons. Of more there is a last line, which says how many more there were.
@@ -27,6 +41,7 @@ class Board:
     progress: Progress | None
     preview: list[State]
     objects: int
+    scorers: list[ScorerStanding]
 
     @property
     def is_ready(self) -> bool:
@@ -44,9 +59,83 @@ class Board:
         return ANSWERS[self.campaign.readable_recipe.rule.evidence]
 
     @property
+    def deciding_scorers(self) -> tuple[str, ...]:
+        """The scorers whose numbers decide, if such decide."""
+        return self.campaign.readable_recipe.rule.scorers
+
+    @property
+    def warning(self) -> str:
+        """What stands above everything else about the law that the chains sample; empty for nothing."""
+        rule = self.campaign.readable_recipe.rule
+        is_released = isinstance(rule, sampler.QuestRecipe) and rule.released
+        return f"QUEST {RELEASED}. Use it for comparison only." if is_released else self.answers.warning
+
+    @property
+    def asks_judges(self) -> bool:
+        """False where nobody answers questions."""
+        return self.campaign.readable_recipe.rule.asks_judges
+
+    @property
     def price(self) -> PanelPrice | None:
         """What the panel of a draft will cost; None where there is none, or once it has started."""
         return price_of(self.campaign) if self.campaign.is_draft else None
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """What the models will take; empty where none is asked."""
+        return estimates_of(self.campaign)
+
+    @property
+    def costs(self) -> Costs | None:
+        """What the models have taken; None before the start, and where none has been asked."""
+        return costs_of(self.campaign) if asks_models(self.campaign) and not self.campaign.is_draft else None
+
+    @property
+    def models(self) -> list[tuple[Judge, str]]:
+        """The models of a started campaign, each with the version of the prompt that it was frozen with, if it was."""
+        standing = self.progress.models if self.progress else None
+        return [
+            (judge, prompt_version(prompt_of(judge)) if judge.frozen else "")
+            for judge in (standing.judges if standing else ())
+        ]
+
+    @property
+    def judging(self) -> list[Judging]:
+        """How the models vote; empty before the start, and where ratings decide."""
+        progress, evidence = self.progress, self.campaign.readable_recipe.rule.evidence
+        return judging_of(progress.judges) if progress and evidence == "votes" else []
+
+    @property
+    def on_repeats(self) -> Sequence[OnRepeats]:
+        """How the models agree with people on hidden repeats; empty where there are none."""
+        if self.progress is None or not asks_models(self.campaign):
+            return []
+        return on_repeats(self.campaign) if self.campaign.readable_recipe.rule.evidence == "votes" else []
+
+    @property
+    def has_reasons(self) -> bool:
+        """True once started where it is kept what the models thought."""
+        return not self.campaign.is_draft and keeps_reasons(self.campaign)
+
+    @property
+    def reasons(self) -> Sequence[VoteReason]:
+        """What the models thought before their last votes."""
+        return reasons.latest_of(self.campaign)
+
+    @property
+    def prompts(self) -> list[tuple[int, str, str]]:
+        """Of a draft: each judge that can be tried, with its question and the version of its prompt."""
+        return versions_of(self.campaign) if self.campaign.is_draft and not self.campaign.unreadable else []
+
+    @property
+    def has_calls(self) -> bool:
+        """True where the export tells what the models took."""
+        return asks_models(self.campaign) and calls.are_in(self.campaign)
+
+    @property
+    def stopped_because(self) -> str:
+        """Why a campaign that is under way was paused, or is about to be; empty if a researcher paused it."""
+        return self.campaign.paused_because if self.campaign.is_under_way else ""
 
     @property
     def is_panel(self) -> bool:
@@ -57,6 +146,13 @@ class Board:
     def is_elastic(self) -> bool:
         """True where chains open while the campaign runs."""
         return self.campaign.readable_recipe.is_elastic
+
+    @property
+    def further(self) -> Spending | None:
+        """The rounds of further steps, and what is left to pay for more; None where there can be none."""
+        if self.campaign.is_draft or self.campaign.readable_recipe.rounds is None:
+            return None
+        return spending_of(self.campaign, recruitment_of(self.campaign))
 
     @property
     def refusals(self) -> int | None:
@@ -75,13 +171,16 @@ class Board:
         return [
             *SPACE_FORMS[recipe.space.kind].summary(self.campaign),
             ("Rule", rule_line(recipe)),
-            ("Questions", "\n".join(judges)),
+            *([("Questions", "\n".join(judges))] if judges else []),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
             ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
+            *([("Further steps", _further(recipe.rounds))] if recipe.rounds else []),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             *([("Language of the voters' pages", self._languages)] if self.campaign.languages != (SOURCE,) else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("A step is parked", self._parking),
+            *([("Cap on models", self._caps)] if self._caps else []),
+            *([("Scorers", self.campaign.scorer_names.replace(" ", ", "))] if self.campaign.scorer_names else []),
             ("Seed", str(recipe.seed)),
             ("Instructions", self.campaign.instructions or "none"),
         ]
@@ -92,6 +191,13 @@ class Board:
         people = "1 person reports" if reports == 1 else f"{reports} people report"
         after = f"after {skips} skip{'' if skips == 1 else 's'}, or " if skips else ""
         return f"{after}when {people} that an object is not shown"
+
+    @property
+    def _caps(self) -> str:
+        cost, requests = self.campaign.cost_cap, self.campaign.request_cap
+        return "\n".join(
+            [*([] if cost is None else [f"{cost:.2f}"]), *([] if requests is None else [f"{requests} requests"])]
+        )
 
     @property
     def _languages(self) -> str:
@@ -107,17 +213,46 @@ def _chains(recipe: sampler.Recipe) -> str:
     return f"{recipe.chains} to {recipe.most_chains}" if recipe.is_elastic else str(recipe.chains)
 
 
+def _further(rounds: sampler.Rounds) -> str:
+    """Say what is sure and what is possible."""
+    return (
+        f"the {rounds.declared} steps are sure; then {rounds.steps} more at a time, as often as the budget covers "
+        f"them, up to {rounds.longest}"
+    )
+
+
 def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
     words, source = [f"N = {judge.budget}"], judge.source
     if isinstance(source, sampler.SeatSource):
         words = [f"a panel of {recipe.seats}, one answer of each seat"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
+    if isinstance(source, sampler.LocalSource):
+        words.append(f"probabilities by {source.model}, which runs on this site, at temperature {source.temperature:g}")
+        words += ["asked before people"] if source.first else []
     if isinstance(source, sampler.ModelSource):
         how = "ratings" if recipe.rule.evidence == "ratings" else source.votes
         words.append(f"{how} by {source.endpoint} at temperature {source.temperature:g}")
         words += ["asked before people"] if source.first else []
+        words += ["reasons kept"] if source.reasons else []
+        words += _seen(source.vision)
+        words += [f"in your own words, prompt {source.prompt.version}"] if source.prompt else []
     return f"{judge.question} ({'; '.join(words)})"
+
+
+def _seen(vision: sampler.Vision | None) -> list[str]:
+    """Return how a model is shown pictures, in words; empty where they stay as they are."""
+    if vision is None:
+        return []
+    words = [f"pictures of at most {vision.edge} pixels"] if vision.edge else []
+    words += (
+        [f"as {vision.format.upper()}" + (f" of quality {vision.quality}" if vision.quality else "")]
+        if (vision.format)
+        else []
+    )
+    words += [f"{vision.detail} detail"] if vision.detail else []
+    shown = {"smiles": "SMILES", "picture": "drawings", "both": "SMILES and drawings"}
+    return words + ([f"molecules as {shown[vision.molecules]}"] if vision.molecules else [])
 
 
 def board_for(campaign: Campaign) -> Board:
@@ -127,4 +262,5 @@ def board_for(campaign: Campaign) -> Board:
         progress=None if campaign.is_draft else progress_of(campaign),
         preview=list(campaign.states.all()[:_PREVIEW]) if campaign.is_draft else [],
         objects=campaign.states.count(),
+        scorers=[] if campaign.is_draft else standing_of(campaign),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import budget
 from prefmh_web.participants.models import Recruitment
@@ -18,11 +19,15 @@ class Spending:
 
     Args:
         spent: what has been given; None of a draft.
+        rounds: how further steps can follow the declared ones; None where they cannot.
+        opened: how many rounds of them were opened.
     """
 
     recruitment: Recruitment
     needs: budget.Needs
     spent: budget.Spent | None
+    rounds: sampler.Rounds | None = None
+    opened: int = 0
 
     @property
     def budget(self) -> int | None:
@@ -33,6 +38,21 @@ class Spending:
     def is_too_small(self) -> bool:
         """True where the campaign cannot start with this budget."""
         return self.budget is not None and self.budget < self.needs.answers
+
+    @property
+    def lacks_budget(self) -> bool:
+        """True where the campaign cannot start without a budget: it pays for further steps."""
+        return self.budget is None and self.rounds is not None
+
+    @property
+    def left(self) -> int:
+        """Answers that are left of the budget."""
+        return (self.budget or 0) - (self.spent.answers if self.spent else 0)
+
+    @property
+    def further_steps(self) -> int:
+        """How many steps each chain has got beyond the declared ones."""
+        return self.opened * self.rounds.steps if self.rounds else 0
 
     @property
     def places(self) -> int | None:
@@ -67,5 +87,7 @@ def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None
     is_known = recruitment.budget is not None or recruitment.cost_of_places is not None
     if campaign.unreadable or not (campaign.is_draft or is_known):
         return None
-    needs = budget.needs(campaign.readable_recipe, recruitment.parsed_protocol)
-    return Spending(recruitment, needs, None if campaign.is_draft else budget.spent(campaign))
+    recipe = campaign.readable_recipe
+    needs = budget.needs(recipe, recruitment.parsed_protocol)
+    spent = None if campaign.is_draft else budget.spent(campaign)
+    return Spending(recruitment, needs, spent, recipe.rounds, campaign.rounds.count() if recipe.rounds else 0)

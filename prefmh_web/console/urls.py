@@ -5,6 +5,7 @@ from prefmh_web.campaigns.lifecycle import panels as seats
 from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.console.views import (
     campaigns,
+    caps,
     downloads,
     endpoints,
     invitations,
@@ -16,6 +17,9 @@ from prefmh_web.console.views import (
     participants,
     people,
     problems,
+    prompts,
+    scorers,
+    tryouts,
 )
 
 app_name = "console"
@@ -25,6 +29,8 @@ urlpatterns = [
     path("campaigns/new/crowds/", campaigns.crowds, name="crowds"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),
+    path("campaigns/new/prompt/", prompts.preview, name="preview-new"),
+    path("campaigns/<int:campaign_id>/setup/prompt/", prompts.preview, name="preview"),
     path("campaigns/<int:campaign_id>/start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),
     path("campaigns/<int:campaign_id>/delete/", campaigns.discard, name="discard"),
     path("campaigns/<int:campaign_id>/pause/", campaigns.transition, {"change": lifecycle.pause}, name="pause"),
@@ -59,11 +65,21 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/parked/<int:comparison_id>/end/", parked.end, name="end-chain"),
     path("campaigns/<int:campaign_id>/problems/", problems.problems, name="problems"),
     path("campaigns/<int:campaign_id>/judges/try-again/", judges.try_again, name="try-again"),
+    path("campaigns/<int:campaign_id>/scorers/try-again/", scorers.try_again, name="score-again"),
     path("campaigns/<int:campaign_id>/judges/accept/", judges.accept, name="accept-model"),
+    path("campaigns/<int:campaign_id>/try/<int:place>/", tryouts.page, name="try"),
+    path("campaigns/<int:campaign_id>/try/<int:place>/progress/", tryouts.progress, name="try-progress"),
+    path("campaigns/<int:campaign_id>/tries/<int:tryout_id>/stop/", tryouts.stop, name="stop-try"),
+    path("campaigns/<int:campaign_id>/tries/<int:tryout_id>/go-on/", tryouts.go_on, name="go-on-try"),
+    path("campaigns/<int:campaign_id>/tries/pairs/<int:pair_id>/", tryouts.prefer, name="prefer"),
+    path("campaigns/<int:campaign_id>/tries/pairs/<int:pair_id>/<int:which>/", tryouts.picture, name="tried-picture"),
+    path("campaigns/<int:campaign_id>/caps/", caps.change, name="caps"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.edit, name="new-endpoint"),
     path("endpoints/<int:endpoint_id>/", endpoints.edit, name="edit-endpoint"),
     path("endpoints/<int:endpoint_id>/test/", endpoints.test, name="test-endpoint"),
+    path("endpoints/<int:endpoint_id>/test/progress/", endpoints.progress, name="endpoint-progress"),
+    path("endpoints/<int:endpoint_id>/test/stop/", endpoints.stop, name="stop-test"),
     path("endpoints/<int:endpoint_id>/remove/", endpoints.remove, name="remove-endpoint"),
     path("campaigns/pictures/<int:state_id>/", campaigns.picture, name="picture"),
 ]

@@ -1,7 +1,8 @@
 """What `serve` and `demo` share: options, the database brought up to date, the links, and serving itself."""
 
-import sys
+import signal
 from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -9,14 +10,9 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.annotate.tasks import settle_parts, sweep_leases
-from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.embedded.server import CannotListen, Clock, free_port, server
-from prefmh_web.embedded.tasks import run_here
-from prefmh_web.loading import load_everything
-
-# Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
-_SWITCH_INTERVAL_S = 0.0005
+from prefmh_web.embedded.server import CannotListen, free_port, server
+from prefmh_web.embedded.working import at_work
+from prefmh_web.scorers.kinds import commands
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -86,24 +82,16 @@ def _port(text: str) -> int:
 
 
 def serve(address: str, port: int) -> None:
-    """Serve until interrupted; sweep at the start and every few seconds."""
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    # Before the clock's thread starts: two threads that load the same packages for the first time may clash.
-    load_everything()
-    clock = Clock(sweep_everything)
-    clock.start()
-    try:
-        server(address, port).run()
-    except KeyboardInterrupt:
-        # Uvicorn has shut down by then and only passes the signal on.
-        pass
-    finally:
-        clock.stop()
+    """Serve until interrupted, and do all work that there is meanwhile."""
+    with at_work():
+        # Uvicorn passes the signal on once it has shut down, and by default nothing of ours would run after that.
+        signal.signal(signal.SIGTERM, _end_with_scorers)
+        # Uvicorn has shut down when it passes the interrupt on.
+        with suppress(KeyboardInterrupt):
+            server(address, port).run()
 
 
-def sweep_everything() -> None:
-    """Find whatever waits: chains without a question, files to read, leases whose time is over."""
-    # On the clock's own thread: a sweep that takes long delays the next one, instead of queueing up behind it.
-    run_here(sweep)
-    run_here(sweep_leases)
-    run_here(settle_parts)
+def _end_with_scorers(number: int, frame: object) -> None:
+    commands.end()
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)

@@ -8,6 +8,7 @@ environment are not used, since they would resolve the name once more.
 
 import contextlib
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -19,6 +20,7 @@ from django.conf import settings
 
 from prefmh_web.endpoints.connections import BoundedTransport, NotConnected, seconds_left
 from prefmh_web.endpoints.errors import AddressRefused, TimedOut, Unreachable
+from prefmh_web.endpoints.keys import HOLDS_KEY
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -155,7 +157,7 @@ class CheckedTransport(httpx.BaseTransport):
     """Connects to addresses that `resolve` has checked, and to no others."""
 
     def __init__(self) -> None:
-        self._transport = BoundedTransport(_tls())
+        self._transport = _kept_connections(_tls())
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request to an address its host resolves to now; to the next one where no connection comes about.
@@ -168,7 +170,7 @@ class CheckedTransport(httpx.BaseTransport):
         """
         host, port = request.url.host, request.url.port or _PORTS[request.url.scheme]
         addresses = resolve(host, port)
-        if "authorization" in request.headers and request.url.scheme == "http":
+        if request.extensions.get(HOLDS_KEY) and request.url.scheme == "http":
             _check_private(addresses)
         request.extensions = {**request.extensions, "sni_hostname": host}
         for address in addresses[:-1]:
@@ -184,12 +186,21 @@ class CheckedTransport(httpx.BaseTransport):
         return self._transport.handle_request(request)
 
     def close(self) -> None:
-        self._transport.close()
+        """Close nothing: connections are kept for the next request of this process to the same address."""
 
 
 def _check_private(addresses: tuple[Address, ...]) -> None:
     if any(_is_public(_within(address)) for address in addresses):
         raise AddressRefused("a key goes to a public address over https:// only")
+
+
+@cache
+def _kept_connections(context: ssl.SSLContext) -> BoundedTransport:
+    return BoundedTransport(context)
+
+
+# A child must not go on with its parent's connections.
+os.register_at_fork(after_in_child=_kept_connections.cache_clear)
 
 
 @cache

@@ -6,7 +6,8 @@
                 so that everybody else still finds it open, and a claimant that dies delays the next trial only
 
 A trial that is answered closes the circuit; one that fails opens it for twice as long as before. A server that asks
-for a pause (429, or Retry-After) gets it at once.
+for a pause (429, or Retry-After) gets it at once. Hundreds of requests may be under way when the circuit opens: they
+fail of the same cause, and their failures lengthen no pause.
 """
 
 from datetime import timedelta
@@ -20,6 +21,7 @@ from prefmh_web.endpoints.errors import (
     EndpointError,
     KeyMissing,
     RateLimited,
+    Stopped,
     TryLater,
 )
 from prefmh_web.endpoints.models import Endpoint
@@ -58,8 +60,16 @@ def answered(endpoint: Endpoint) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).exclude(failures=0, open_until=None).update(failures=0, open_until=None)
 
 
-def failed(endpoint: Endpoint, error: EndpointError) -> None:
-    """A request failed: keep the reason, and open the circuit if it is one failure too many."""
+def failed(endpoint: Endpoint, error: EndpointError, *, is_trial: bool = False) -> None:
+    """A request failed: keep the reason, and open the circuit if it is one failure too many.
+
+    Args:
+        is_trial: whether it was the trial of a half-open circuit: what `admit` said before it was sent.
+    """
+    if isinstance(error, Stopped):
+        # We ended it; that says nothing of the server.
+        release(endpoint)
+        return
     now = timezone.now()
     seen = Endpoint.objects.filter(pk=endpoint.pk)
     seen.update(last_error=error.reason[:300], last_error_at=now)
@@ -70,7 +80,10 @@ def failed(endpoint: Endpoint, error: EndpointError) -> None:
         # The server did answer, and so the trial, if it was one, is over.
         answered(endpoint)
         return
-    seen.update(failures=F("failures") + 1)
+    # A guarded update: what was sent before the circuit opened is no further failure.
+    if not (seen if is_trial else seen.filter(open_until=None)).update(failures=F("failures") + 1):
+        _wait_as_asked(endpoint, error)
+        return
     if pause := _pause(error, seen.values_list("failures", flat=True).get()):
         seen.update(open_until=now + timedelta(seconds=pause))
 
@@ -78,6 +91,13 @@ def failed(endpoint: Endpoint, error: EndpointError) -> None:
 def release(endpoint: Endpoint) -> None:
     """A claimed trial sent nothing after all: let the next caller have it."""
     Endpoint.objects.filter(pk=endpoint.pk, open_until__isnull=False).update(open_until=timezone.now())
+
+
+def _wait_as_asked(endpoint: Endpoint, error: TryLater) -> None:
+    """Give a server that asks for a pause no shorter one, though its circuit is open for another reason."""
+    if error.asked_to_wait:
+        until = timezone.now() + timedelta(seconds=_pause(error, 0))
+        Endpoint.objects.filter(pk=endpoint.pk, open_until__lt=until).update(open_until=until)
 
 
 def _pause(error: TryLater, failures: int) -> float:

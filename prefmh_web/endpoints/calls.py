@@ -4,17 +4,36 @@ Jobs run on threads and touch no database; all rows are read and written here, b
 thread. So no transaction is open while a network works, and threads leave no connections behind.
 """
 
-from collections.abc import Callable, Sequence
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Generic, TypeVar
 
-from prefmh_web.endpoints import accounting, breaker, slots
-from prefmh_web.endpoints.client import Call, Client, Target
+from prefmh_web.endpoints import slots
+from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.errors import AddressRefused, Busy, EndpointError, NeedsAttention, TryLater
+from prefmh_web.endpoints.gates import ByTheRow, Gate, Gates, Places
+from prefmh_web.endpoints.lending import lent
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.outcomes import Call
+from prefmh_web.endpoints.permits import Permits
 
 Result = TypeVar("Result")
+
+# How soon a call that has fewer slots than jobs looks for more.
+_LOOK_EVERY_S = 0.25
+# The most that an endpoint may have at a time. Who holds a place waits for a thread beyond that.
+_MOST_THREADS = 1024
+_is_ahead: ContextVar[bool] = ContextVar("is_ahead", default=False)
+_waits: ContextVar[bool] = ContextVar("waits", default=True)
+_gates: Gates | None = None
 
 
 @dataclass(frozen=True)
@@ -48,10 +67,41 @@ class Called(Generic[Result]):
         return sum(call.tokens_in for call in self.requests), sum(call.tokens_out for call in self.requests)
 
 
+@contextmanager
+def ahead_of_time() -> Iterator[None]:
+    """Say that nobody waits for what is called in this block: it leaves room at endpoints for what somebody waits for.
+
+    The calls are made by kernels and models, which cannot know that.
+    """
+    before = _is_ahead.set(True)
+    try:
+        yield
+    finally:
+        _is_ahead.reset(before)
+
+
+@contextmanager
+def unless_full() -> Iterator[None]:
+    """Say that what is called in this block is asked again another time, if the endpoint's minute has no room for it.
+
+    Otherwise a call waits for the minute to pass: what is of use only as a whole might never come to its end.
+    """
+    before = _waits.set(False)
+    try:
+        yield
+    finally:
+        _waits.reset(before)
+
+
 def target_of(endpoint: Endpoint) -> Target:
     """Return where an endpoint's requests go."""
     return Target(
-        endpoint.base_url, endpoint.model, endpoint.dialect, endpoint.api_key_variable, float(endpoint.timeout_s)
+        endpoint.base_url,
+        endpoint.model,
+        endpoint.dialect,
+        endpoint.api_key_variable,
+        float(endpoint.timeout_s),
+        endpoint.thinking_tokens,
     )
 
 
@@ -66,31 +116,77 @@ def call(endpoint: Endpoint, jobs: Sequence[Callable[[Client], Result]]) -> Call
     """
     if not jobs:
         return Called(())
+    gate = _gate_of(endpoint)
     try:
-        as_usual = breaker.admit(endpoint)
+        as_usual = gate.admit()
     except TryLater as error:
         return Called((error,) * len(jobs))
     wanted = min(len(jobs), endpoint.concurrency) if as_usual else 1
+    is_ahead = _is_ahead.get()
     try:
-        with Client(target_of(endpoint)) as client, slots.held(endpoint, wanted) as held:
-            outcomes = _side_by_side(client, jobs, held)
+        # Before a place is held: who waits for a minute to pass keeps none from others.
+        permits = _permits(gate, is_ahead=is_ahead)
+        with Client(target_of(endpoint), permits) as client, gate.places(wanted, is_ahead=is_ahead) as places:
+            outcomes = _side_by_side(client, jobs, places, wanted, permits)
     except Busy as error:
-        if not as_usual:
-            breaker.release(endpoint)
+        gate.turned_away(None, was_usual=as_usual)
         return Called((error,) * len(jobs))
     except AddressRefused as error:
-        breaker.failed(endpoint, error)
+        gate.turned_away(error, was_usual=as_usual)
         return Called((error,) * len(jobs))
     called = Called(outcomes, tuple(client.calls), len(client.unparsable_replies))
-    accounting.record(endpoint, called.requests, called.unparsable)
-    _tell_breaker(endpoint, called)
+    if permits is not None:
+        permits.settle()
+    if not called.requests and isinstance(called.failure, Busy):
+        gate.turned_away(None, was_usual=as_usual)
+        return called
+    gate.passed(called.requests, called.unparsable, _what_failed(called), was_usual=as_usual)
     return called
 
 
+def many_at_once() -> Gates:
+    """Say that this process makes hundreds of calls at a time; return the gates that it keeps for them."""
+    global _gates
+    _gates = Gates()
+    return _gates
+
+
+def _permits(gate: Gate, *, is_ahead: bool) -> Permits | None:
+    """Return what gives a call its permits; None where an endpoint has no limits a minute.
+
+    Raises:
+        MinuteFull: there is none now.
+    """
+    minute = gate.minute
+    if minute is None:
+        return None
+    waits = _waits.get() and not is_ahead
+    if not waits:
+        minute.check(is_ahead=is_ahead)
+    return Permits(minute, is_ahead=is_ahead, waits=waits)
+
+
+def _gate_of(endpoint: Endpoint) -> Gate:
+    return ByTheRow(endpoint) if _gates is None else _gates.of(endpoint)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    # Made as they are needed, and used again.
+    return ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="endpoint")
+
+
+# A child has none of its parent's threads.
+os.register_at_fork(after_in_child=_threads.cache_clear)
+
+
 def _side_by_side(
-    client: Client, jobs: Sequence[Callable[[Client], Result]], held: slots.Held
+    client: Client, jobs: Sequence[Callable[[Client], Result]], held: Places, most: int, permits: Permits | None
 ) -> tuple[Result | EndpointError, ...]:
+    """Run jobs on a thread for each slot, on more of them as slots of others come free, up to `most`."""
     stopped: list[TryLater] = []
+    outcomes: dict[int, Result | EndpointError] = {}
+    waiting = deque(enumerate(jobs))
 
     def run(job: Callable[[Client], Result]) -> Result | EndpointError:
         if stopped:
@@ -103,17 +199,48 @@ def _side_by_side(
         except EndpointError as error:
             return error
 
-    with ThreadPoolExecutor(len(held), thread_name_prefix="endpoint") as pool:
-        running = [pool.submit(run, job) for job in jobs]
-        while wait(running, timeout=slots.RENEW_EVERY_S).not_done:
-            held.renew()
-        return tuple(future.result() for future in running)
+    def work() -> None:
+        while waiting:
+            try:
+                place, job = waiting.popleft()
+            except IndexError:
+                # Another thread was faster.
+                return
+            outcomes[place] = run(job)
+
+    pool = _threads()
+    working = {pool.submit(work) for _ in range(len(held))}
+    renewed_at = time.monotonic()
+    try:
+        while working:
+            bell = set() if permits is None else {permits.bell}
+            soon = math.inf if permits is None else permits.due_in()
+            look_in = min(_LOOK_EVERY_S if waiting else slots.RENEW_EVERY_S, soon)
+            with lent():
+                done, _ = wait(working | bell, look_in, "FIRST_COMPLETED")
+            if permits is not None:
+                permits.answer()
+            done -= bell
+            working -= done
+            for each in done:
+                each.result()
+            held.shrink(len(done))
+            if time.monotonic() - renewed_at >= slots.RENEW_EVERY_S:
+                held.renew()
+                renewed_at = time.monotonic()
+            working |= {pool.submit(work) for _ in range(held.grow(min(len(waiting), most - len(held))))}
+    finally:
+        # None is begun after a failure of ours, and none goes on.
+        waiting.clear()
+        if permits is not None:
+            permits.close()
+        wait(working)
+    return tuple(outcomes[place] for place in range(len(jobs)))
 
 
-def _tell_breaker(endpoint: Endpoint, called: Called[Result]) -> None:
-    passing = [outcome for outcome in called.outcomes if isinstance(outcome, TryLater)]
-    # One failure for all that were asked side by side: they failed of one cause.
-    if error := passing[0] if passing else called.failure:
-        breaker.failed(endpoint, error)
-    else:
-        breaker.answered(endpoint)
+def _what_failed(called: Called[Result]) -> EndpointError | None:
+    """Return what is held against the server: one failure for all that were asked side by side, of one cause."""
+    # That it was asked for no more is not its fault.
+    errors = [outcome for outcome in called.errors if not isinstance(outcome, Busy)]
+    passing = [error for error in errors if isinstance(error, TryLater)]
+    return passing[0] if passing else next(iter(errors), None)

@@ -4,19 +4,17 @@ A client knows no database, so requests may run on threads. It never waits and n
 by whoever knows what else waits (`TryLater.retry_after`). Every request leaves a `Call` in `calls`.
 """
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from prefmh_web.endpoints import dialects, replies, unpacking
+from prefmh_web.endpoints import replies, unpacking
 from prefmh_web.endpoints.addresses import CheckedTransport, checked_base_url
 from prefmh_web.endpoints.connections import Allowance, within
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.dialects import Dialect, Path, Question, Server, WithTokenIds
 from prefmh_web.endpoints.errors import (
     BadReply,
     EndpointError,
@@ -25,16 +23,22 @@ from prefmh_web.endpoints.errors import (
     ServerError,
     TimedOut,
     Unable,
+    Unparsable,
 )
-from prefmh_web.endpoints.identity import Identity, identity_of
+from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.keys import KeyFromEnvironment, without_key
+from prefmh_web.endpoints.outcomes import Call, Heard, Trial
+from prefmh_web.endpoints.permits import Permits
+from prefmh_web.endpoints.token_estimates import estimated
+from prefmh_web.endpoints.watched import watching
 
 LONGEST_REPLY = 8 * 2**20
 # Header and chunk sizes come on top of what a reply says.
 _MOST_ON_THE_WIRE = 2 * LONGEST_REPLY
-LONGEST_RETRY_AFTER_S = 3600.0
 # Room for a label with its quotation marks and full stop; prose need not be read to its end.
 LABEL_TOKENS = 8
+# Of a reply that a person looks at.
+LONGEST_HEARD = 2_000
 _LONGEST_EXCERPT = 200
 # Enough for an excerpt, however much of it is white space.
 _LOOKED_AT = 20_000
@@ -51,42 +55,39 @@ class Target:
     dialect: str = Dialect.OPENAI
     api_key_variable: str = ""
     timeout_s: float = 60.0
-
-
-@dataclass(frozen=True)
-class Call:
-    """What one request came to: the kind of error or None, its time, and its tokens."""
-
-    error: str | None
-    seconds: float
-    tokens_in: int = 0
-    tokens_out: int = 0
+    # How many tokens the model may think before an answer; None where it is not to think.
+    thinking: int | None = None
 
 
 class Client:
     """Requests to one target; may be used by several threads. Close it, or use it in a `with`.
 
+    Args:
+        permits: what each request asks for one, where the endpoint has limits a minute.
+
     Raises:
         AddressRefused: the base URL may not be called.
     """
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self, target: Target, permits: Permits | None = None) -> None:
+        self.target, self._permits = target, permits
         # Appended to by threads: a list's append is one step.
         self.calls: list[Call] = []
         self.unparsable_replies: list[str] = []
+        self._watch = watching()
+        self._server = Dialect(target.dialect).server
         self._api = checked_base_url(target.base_url)
         # llama.cpp's own paths, and vLLM's tokeniser, lie beside /v1 and not below it.
         self._root = self._api.removesuffix("/v1")
         self._http = httpx.Client(
             transport=CheckedTransport(),
-            auth=KeyFromEnvironment(target.api_key_variable),
+            auth=KeyFromEnvironment(target.api_key_variable, self._server.key_header, self._server.key_prefix),
             # For one wait; an `Allowance` bounds all waits of a request together.
             timeout=target.timeout_s,
             follow_redirects=False,
             trust_env=False,
             # As it is: a few bytes can unpack to gigabytes.
-            headers={"User-Agent": "prefmh", "Accept-Encoding": "identity"},
+            headers={"User-Agent": "prefmh", "Accept-Encoding": "identity", **self._server.headers},
         )
 
     def __enter__(self) -> Self:
@@ -121,11 +122,10 @@ class Client:
         max_tokens: int = LABEL_TOKENS,
     ) -> tuple[str | None, Identity]:
         """Do as `chat` does, and return as well what the reply says it is from."""
-        fields = dialects.sampling(self.target.dialect, temperature, seed)
-        if choices:
-            fields |= dialects.confined(self.target.dialect, choices)
-        body = self._chat_body(messages, max_tokens, fields)
-        return self.post("/chat/completions", body, lambda reply: (replies.chat_text(reply), self._signature(reply)))
+        thinking = self.target.thinking
+        question = Question(self.target.model, messages, max_tokens, temperature, seed, choices, thinking=thinking)
+        server = self._server.taking(messages)
+        return self._ask(server, question, server.text)
 
     def first_token(self, messages: list[dict[str, Any]]) -> list[tuple[str, float]]:
         """Return the most probable first tokens of a reply with their log-probabilities at temperature 1.
@@ -140,9 +140,50 @@ class Client:
 
     def signed_first_token(self, messages: list[dict[str, Any]]) -> tuple[list[tuple[str, float]], Identity]:
         """Do as `first_token` does, and return as well what the reply says it is from."""
-        fields = dialects.sampling(self.target.dialect, 1.0, 0) | dialects.log_probabilities()
-        body = self._chat_body(messages, 1, fields)
-        return self.post("/chat/completions", body, lambda reply: (replies.first_token(reply), self._signature(reply)))
+        server = self._server.taking(messages)
+        if not server.has_log_probabilities:
+            raise Unable("this kind of server returns no log-probabilities")
+        return self._ask(server, Question(self.target.model, messages, log_probabilities=True), server.first_token)
+
+    def heard(self, question: Question) -> Heard:
+        """Return all that a person may want to see of one reply: to a question for one answer, or for first tokens.
+
+        Raises:
+            EndpointError: there is none.
+        """
+        server = self._server.taking(question.messages)
+        if question.log_probabilities and not server.has_log_probabilities:
+            raise Unable("this kind of server returns no log-probabilities")
+
+        began = time.monotonic()
+
+        def read(reply: dict[str, Any]) -> Heard:
+            text = replies.storable(server.text(reply) or "")[:LONGEST_HEARD]
+            tokens = server.first_token(reply) if question.log_probabilities else []
+            said, thought = self.without_key(text), self.without_key(server.reasoning(reply))
+            return Heard(said, thought, tuple(tokens), time.monotonic() - began, *server.tokens_used(reply))
+
+        return self._ask(server, question, read)[0]
+
+    def reasoned(self, question: Question) -> tuple[tuple[str | None, str], Identity]:
+        """Return the reply to a question beside what the model thought, as `heard` says, and what it is from."""
+        server = self._server.taking(question.messages)
+        return self._ask(
+            server, question, lambda reply: (server.text(reply), self.without_key(server.reasoning(reply)))
+        )
+
+    def tried(self, question: Question, changes: Mapping[str, Any]) -> Trial:
+        """Return the reply to a question with some fields of its body changed, to see what they do.
+
+        Raises:
+            EndpointError: there is none.
+        """
+        server = self._server
+        return self._post_to(
+            server.path(self.target.model),
+            server.changed(question, changes),
+            lambda reply: Trial(server.text(reply), *server.tokens_used(reply)),
+        )
 
     def complete(self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int) -> replies.Continuation:
         """Return the tokens that follow a prompt of token ids: at most `limit`.
@@ -151,19 +192,18 @@ class Client:
             EndpointError: there are none; `Unable` where the server takes or returns no token ids, samples
                 otherwise than it was told to, or has no room for `limit` tokens.
         """
-        dialect = Dialect(self.target.dialect)
-        if not dialect.has_token_ids:
+        server, kind = self._server, Dialect(self.target.dialect).label
+        if not isinstance(server, WithTokenIds):
             raise Unable(
-                f"a server of the kind {dialect.label} neither takes nor returns token ids; a text tokenised again "
+                f"a server of the kind {kind} neither takes nor returns token ids; a text tokenised again "
                 "comes back changed, so it cannot write proposals"
             )
-        fields = dialects.sampling(dialect, temperature, seed)
-        body = dialects.completion(dialect, self.target.model, prompt, limit=limit, fields=fields)
-        if dialect == Dialect.LLAMA_CPP:
-            return self.post_beside(
-                "/completion", body, lambda reply: replies.llama_cpp_continuation(reply, prompt, limit, temperature)
-            )
-        return self.post("/completions", body, lambda reply: replies.completions_continuation(reply, prompt, limit))
+        body = server.completion(self.target.model, prompt, limit=limit, temperature=temperature, seed=seed)
+        return self._post_to(
+            server.completion_path(),
+            body,
+            lambda reply: server.continuation(reply, prompt, limit=limit, temperature=temperature),
+        )
 
     def post(self, path: str, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Send JSON to a path below the base URL, and return what `read` makes of the JSON it answers.
@@ -198,27 +238,59 @@ class Client:
         return without_key(text, self.target.api_key_variable)
 
     def _signature(self, reply: dict[str, Any]) -> Identity:
-        found = identity_of(reply)
+        found = self._server.identity(reply)
         return Identity(self.without_key(found.model), self.without_key(found.system_fingerprint))
 
-    def _chat_body(self, messages: list[dict[str, Any]], max_tokens: int, fields: dict[str, Any]) -> dict[str, Any]:
-        return dialects.chat(self.target.dialect, self.target.model, messages, max_tokens=max_tokens, fields=fields)
+    def _ask(
+        self, server: Server, question: Question, read: Callable[[dict[str, Any]], Answer]
+    ) -> tuple[Answer, Identity]:
+        path, body = server.path(self.target.model), server.body(question)
+        is_for_label = question.max_tokens <= LABEL_TOKENS
+        return self._post_to(path, body, lambda reply: (read(reply), self._signature(reply)), is_for_label=is_for_label)
+
+    def _post_to(
+        self,
+        path: Path,
+        body: dict[str, Any],
+        read: Callable[[dict[str, Any]], Answer],
+        *,
+        is_for_label: bool = False,
+    ) -> Answer:
+        base = self._root if path.is_beside else self._api
+        return self._send("POST", base + path.text, read, body, is_for_label=is_for_label)
 
     def _send(
-        self, method: str, url: str, read: Callable[[dict[str, Any]], Answer], body: dict[str, Any] | None
+        self,
+        method: str,
+        url: str,
+        read: Callable[[dict[str, Any]], Answer],
+        body: dict[str, Any] | None,
+        *,
+        is_for_label: bool = False,
     ) -> Answer:
+        if self._watch is not None:
+            self._watch.admit()
+        permit = None if self._permits is None else self._permits.ask(estimated(body))
         began = time.monotonic()
         try:
             reply = self._exchange(method, url, body)
             answer = read(reply)
         except EndpointError as error:
-            self.calls.append(Call(error.kind, time.monotonic() - began))
+            self._note(Call(error.kind, time.monotonic() - began, is_for_label=is_for_label))
             # A reader's words may quote what the server sent.
             error.reason = self.without_key(error.reason)
             error.args = (error.reason,)
             raise
-        self.calls.append(Call(None, time.monotonic() - began, *replies.tokens_used(reply)))
+        seconds, tokens = time.monotonic() - began, self._server.tokens_used(reply)
+        self._note(Call(None, seconds, *tokens, is_for_label=is_for_label))
+        if self._permits is not None and permit is not None and any(tokens):
+            self._permits.correct(permit, sum(tokens))
         return answer
+
+    def _note(self, call: Call) -> None:
+        self.calls.append(call)
+        if self._watch is not None:
+            self._watch.note()
 
     def _exchange(self, method: str, url: str, body: dict[str, Any] | None) -> dict[str, Any]:
         allowance = Allowance(self.target.timeout_s, _MOST_ON_THE_WIRE, is_tls=url.startswith("https:"))
@@ -237,11 +309,15 @@ class Client:
 
     def _error_of(self, response: httpx.Response, content: bytes) -> EndpointError:
         try:
-            words = self._excerpt(_unpacked(response, content))
+            content = _unpacked(response, content)
+            words = self._excerpt(content)
         except BadReply:
-            words = "what it says is compressed, and cannot be read"
+            content, words = b"", "what it says is compressed, and cannot be read"
         reason = f"the server answered {response.status_code}: {words}"
-        wait = _retry_after(response.headers.get("retry-after"))
+        reply = _parsed_or_none(content)
+        if self._server.is_filtered(response.status_code, reply):
+            return Unparsable(f"a content filter of the server refused the prompt: {words}")
+        wait = self._server.wait(response.headers, reply)
         later = {} if wait is None else {"retry_after": wait}
         if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
             return RateLimited(reason, **later)
@@ -283,19 +359,8 @@ def _too_long() -> BadReply:
     return BadReply(f"the reply is longer than {LONGEST_REPLY // 2**20} MiB")
 
 
-def _retry_after(header: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, which holds a number or a date; None where it is neither."""
-    if header is None:
-        return None
+def _parsed_or_none(content: bytes) -> Any:
     try:
-        seconds = float(header)
+        return replies.parsed(content)
     except ValueError:
-        try:
-            # The one form that servers may send (RFC 9110, 5.6.7).
-            date = datetime.strptime(header.strip(), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
-        except ValueError:
-            return None
-        seconds = (date - datetime.now(UTC)).total_seconds()
-    if math.isnan(seconds):
         return None
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)

@@ -7,20 +7,25 @@ without end. Here every wait ends with the request it is made for, and every byt
 import contextlib
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 
 import httpcore
 import httpx
 
+from prefmh_web.endpoints import waits
 from prefmh_web.endpoints.errors import BadReply, EndpointError, TimedOut, Unreachable
 
 # A connection that takes longer is not worth waiting for.
 CONNECT_TIMEOUT_S = 10.0
+# Connections that are idle. Many servers close theirs after five seconds; one that is used in that moment is cut.
+MOST_KEPT = 256
+KEPT_FOR_S = 3.0
 MOST_HEADERS = 200
 LONGEST_HEADERS = 64 * 2**10
 # All that is read of a reply's header. The rest could only do harm: cookies are not kept, redirects not followed.
-_HEADERS_READ = (b"content-encoding", b"retry-after")
+_HEADERS_READ = (b"content-encoding", *(name.encode() for name in waits.HEADERS))
 # How much is handed to the socket at a time, so that a server that reads slowly is noticed in between.
 _PIECE = 16 * 2**10
 _HTTP = b"HTTP/"
@@ -129,8 +134,8 @@ class BoundedTransport(httpx.BaseTransport):
     """
 
     def __init__(self, context: ssl.SSLContext) -> None:
-        # As many at a time as are asked for: nobody waits here without his allowance.
-        self._pool = httpcore.ConnectionPool(context, max_connections=None, network_backend=_Backend())
+        self._context = context
+        self._idle = _Idle()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the reply with its body unread and as it comes.
@@ -138,43 +143,94 @@ class BoundedTransport(httpx.BaseTransport):
         Raises:
             BadReply: its header is too long, or it is not HTTP.
         """
-        with _faults_in_words():
-            reply = self._pool.handle_request(
-                httpcore.Request(
-                    request.method,
-                    httpcore.URL(
-                        scheme=request.url.raw_scheme,
-                        host=request.url.raw_host,
-                        port=request.url.port,
-                        target=request.url.raw_path,
-                    ),
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions=request.extensions,
-                )
-            )
+        url = httpcore.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        )
+        # TLS was agreed on for one name: another one at the same address has connections of its own.
+        place = url.scheme, url.host, url.port, str(request.extensions.get("sni_hostname", ""))
+        sent = httpcore.Request(
+            request.method,
+            url,
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        connection = self._idle.take(place) or httpcore.HTTPConnection(
+            url.origin, self._context, keepalive_expiry=KEPT_FOR_S, network_backend=_Backend()
+        )
         try:
+            with _faults_in_words():
+                reply = connection.handle_request(sent)
             _check_headers(reply.headers)
-        except BadReply:
-            reply.close()
+        except BaseException:
+            connection.close()
             raise
         headers = [(name, value) for name, value in reply.headers if name.lower() in _HEADERS_READ]
-        return httpx.Response(reply.status, headers=headers, stream=_Body(reply), extensions=reply.extensions)
+        body = _Body(reply, lambda: self._idle.keep(place, connection))
+        return httpx.Response(reply.status, headers=headers, stream=body, extensions=reply.extensions)
 
     def close(self) -> None:
-        self._pool.close()
+        self._idle.close()
+
+
+_Place = tuple[bytes, bytes, int | None, str]
+
+
+class _Idle:
+    """Connections that nobody uses, the last used first; used by several threads.
+
+    httpcore's own pool looks at each of its connections for each request: with 256 of them that takes longer than all
+    else.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[_Place, deque[httpcore.HTTPConnection]] = defaultdict(deque)
+
+    def take(self, place: _Place) -> httpcore.HTTPConnection | None:
+        """Return one that is still there; None if there is none."""
+        while True:
+            try:
+                connection = self._kept[place].pop()
+            except IndexError:
+                return None
+            if connection.is_available() and not connection.has_expired():
+                return connection
+            connection.close()
+
+    def keep(self, place: _Place, connection: httpcore.HTTPConnection) -> None:
+        """Keep one for the next request, unless its server ends it; the oldest goes once there are too many."""
+        if not connection.is_idle():
+            connection.close()
+            return
+        kept = self._kept[place]
+        kept.append(connection)
+        # Others may take the last one meanwhile. Expired ones lie at the other end.
+        with contextlib.suppress(IndexError):
+            while len(kept) > MOST_KEPT or kept[0].has_expired():
+                kept.popleft().close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        for kept in self._kept.values():
+            while kept:
+                kept.popleft().close()
 
 
 class _Body(httpx.SyncByteStream):
-    def __init__(self, reply: httpcore.Response) -> None:
-        self._reply = reply
+    def __init__(self, reply: httpcore.Response, keep: Callable[[], None]) -> None:
+        self._reply, self._keep = reply, keep
 
     def __iter__(self) -> Iterator[bytes]:
         with _faults_in_words():
             yield from self._reply.iter_stream()
 
     def close(self) -> None:
+        """Close it; a connection whose reply was read to its end is kept."""
         self._reply.close()
+        self._keep()
 
 
 class _Backend(httpcore.NetworkBackend):

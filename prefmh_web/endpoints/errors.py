@@ -1,7 +1,7 @@
 """What can go wrong with a call, sorted by what to do about it.
 
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
-        Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy
+        Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy, Stopped
     NeedsAttention      asking again changes nothing until somebody changes something: park, and show the reason
         Unparsable, Refused, Unable, NotTold, KeyMissing, AddressRefused, identity.Changed
 
@@ -85,6 +85,12 @@ class Busy(TryLater):
     """Not asked: as many requests are under way as the endpoint may have at a time."""
 
     kind = "busy"
+
+
+class Stopped(TryLater):
+    """Not asked: somebody wants no more requests of this kind now (`watched.py`)."""
+
+    kind = "stopped"
 
 
 class Unparsable(NeedsAttention):

@@ -6,14 +6,14 @@
     4. what its replies say they are from
 
 A server truncates by default: llama.cpp by min-p, others as the model's own configuration says. All of that is switched
-off with every request (`dialects.sampling`), which only helps where the server is of a kind that is known to have these
+off with every request (`dialects`), which only helps where the server is of a kind that is known to have these
 fields. So sampled votes and ratings need a known kind, and replies that do not speak against it.
 
 An endpoint that only writes texts needs less. What was seen is stored with the endpoint.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import httpx
@@ -35,19 +35,21 @@ _HOT = 2.0
 _REPLIES = 64
 # Another campaign may have all of the endpoint's requests under way; each attempt waits two seconds for one.
 _MOST_ATTEMPTS = 60
-_BECAUSE = {
-    Dialect.VLLM: "vLLM takes top_k, top_p, min_p and penalties from the request, where they are switched off; they "
-    "override the model's generation_config.json",
-    Dialect.LLAMA_CPP: "llama.cpp runs only the samplers that the request names, which is the temperature alone",
-    Dialect.SGLANG: "SGLang takes top_k, top_p, min_p and penalties from the request, where they are switched off",
-}
-_DOCUMENTED = {
-    "api.openai.com": "OpenAI documents temperature, top_p and penalties as all that shapes its sampling; the request "
+_DOCUMENTED: dict[tuple[str, str], str] = {
+    (
+        "api.openai.com",
+        Dialect.OPENAI,
+    ): "OpenAI documents temperature, top_p and penalties as all that shapes its sampling; the request "
     "switches the last two off"
 }
 _UNKNOWN = (
     "nobody can say whether a server of this kind truncates: it has no fields to switch that off. Serve the model with "
-    "vLLM, llama.cpp or SGLang, or let votes be drawn from log-probabilities"
+    "vLLM, llama.cpp, SGLang, Ollama or TGI, let votes be drawn from log-probabilities, or accept at the question that "
+    "the sampling cannot be verified"
+)
+_THINKS = (
+    "its model thinks before it answers, and nobody can say what law its answers then have. Empty “Thinking tokens at "
+    "most”, or accept at the question that the sampling cannot be verified"
 )
 
 
@@ -73,6 +75,9 @@ def examine(endpoint: Endpoint) -> Examination:
     if looked.failure is not None:
         return Examination(looked.failure)
     seen = looked.results[0]
+    if endpoint.thinking_tokens is not None:
+        # The first token is that of a thought, and says nothing of a label's law.
+        seen = replace(seen, listed=())
     hot = patiently(endpoint, [_reply_job(_HOT, seed) for seed in range(_REPLIES)]) if seen.listed else Called(())
     asked = hot
     if not hot.outcomes or isinstance(hot.failure, NeedsAttention):
@@ -82,8 +87,8 @@ def examine(endpoint: Endpoint) -> Examination:
         return Examination(asked.failure)
     is_plain, why = _law(endpoint, seen, [reply for reply, _ in hot.results] if asked is hot else [])
     endpoint.samples_plainly, endpoint.sampling_words = is_plain, why[:300]
-    endpoint.context_tokens = seen.context
-    endpoint.save(update_fields=("samples_plainly", "sampling_words", "context_tokens"))
+    endpoint.context_tokens, endpoint.law_is_untold = seen.context, why in (_UNKNOWN, _THINKS)
+    endpoint.save(update_fields=("samples_plainly", "sampling_words", "context_tokens", "law_is_untold"))
     return Examination(None, tuple(sorted({identity for _, identity in asked.results})))
 
 
@@ -140,8 +145,10 @@ def _law(endpoint: Endpoint, seen: _Seen, replies: Sequence[str | None]) -> tupl
         return False, seen.refusal
     if truncation := truncation_in(seen.listed, replies, _HOT):
         return False, f"the server truncates: at temperature {_HOT:g} {truncation}"
-    host = httpx.URL(endpoint.base_url).host
-    because = _DOCUMENTED.get(host) or _BECAUSE.get(Dialect(endpoint.dialect))
+    if endpoint.thinking_tokens is not None:
+        return False, _THINKS
+    documented = _DOCUMENTED.get((httpx.URL(endpoint.base_url).host, endpoint.dialect))
+    because = documented or Dialect(endpoint.dialect).server.why_plain
     return (True, because) if because else (False, _UNKNOWN)
 
 

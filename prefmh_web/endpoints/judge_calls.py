@@ -24,8 +24,8 @@ from typing import TypeVar
 import numpy as np
 
 from prefmh_web.endpoints.calls import Called, call
-from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.client import LABEL_TOKENS, Client
+from prefmh_web.endpoints.dialects import Dialect, Question
 from prefmh_web.endpoints.errors import BadReply, EndpointError, NotTold, Unable, Unparsable
 from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.endpoints.models import Endpoint
@@ -55,6 +55,7 @@ class Pair:
         current, proposal: x and x'.
         temperature: of the votes.
         prompt: the words around the objects; None for those that this version of the program has.
+        keeps_reasons: whether sampled votes come with what the model thought.
 
     Raises:
         ValueError: the temperature is too low.
@@ -65,7 +66,8 @@ class Pair:
     current: judges.Exhibit
     proposal: judges.Exhibit
     temperature: float = 1.0
-    prompt: judges.Prompt | None = None
+    prompt: judges.AnyPrompt | None = None
+    keeps_reasons: bool = False
 
     def __post_init__(self) -> None:
         judges.checked_temperature(self.temperature)
@@ -89,6 +91,7 @@ class ModelVote:
         preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
         seconds: from the first ask to the answer; None if it was drawn from p.
         identity: what the reply said it is from; None if p was known before.
+        reason: what the model thought, where the server says it and it is kept; never read as the answer.
     """
 
     place: int
@@ -98,6 +101,7 @@ class ModelVote:
     preference: float | None = None
     seconds: float | None = None
     identity: Identity | None = field(default=None, compare=False)
+    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ class Rated:
     exhibit: judges.Exhibit
     scale: judges.RatingScale
     temperature: float = 1.0
-    prompt: judges.Prompt | None = None
+    prompt: judges.AnyPrompt | None = None
 
     def __post_init__(self) -> None:
         judges.checked_temperature(self.temperature)
@@ -178,11 +182,12 @@ def votes_by_sampling(
     choices = judges.LABELS if confines(endpoint) else ()
 
     def job(place: int, first: bool) -> Callable[[Client], ModelVote]:
-        prompt = _Prompt(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted)
+        prompt = _Prompt(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted, pair.keeps_reasons)
 
         def cast(client: Client) -> ModelVote:
-            label, asks, seconds, identity = prompt.ask(client, judges.parse_label)
-            return ModelVote(place, first, judges.label_is_for_proposal(label, first), asks, None, seconds, identity)
+            label, asks, seconds, identity, reason = prompt.ask(client, judges.parse_label)
+            is_for = judges.label_is_for_proposal(label, first)
+            return ModelVote(place, first, is_for, asks, None, seconds, identity, reason)
 
         return cast
 
@@ -255,7 +260,7 @@ def ratings(
         prompt = _Prompt(messages, rated.temperature, choices, _seeds(rng), admitted)
 
         def rate(client: Client) -> tuple[int, int, Identity]:
-            value, asks, _, identity = prompt.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
+            value, asks, _, identity, _ = prompt.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
             return value, asks, identity
 
         return rate
@@ -272,23 +277,35 @@ class _Prompt:
     choices: Sequence[str]
     seeds: Sequence[int]
     admitted: Admitted | None = None
+    keeps_reasons: bool = False
 
-    def ask(self, client: Client, parse: Callable[[str | None], Answer]) -> tuple[Answer, int, float, Identity]:
-        """Return the answer, the number of replies it took, the seconds, and what the reply says it is from."""
+    def ask(self, client: Client, parse: Callable[[str | None], Answer]) -> tuple[Answer, int, float, Identity, str]:
+        """Return the answer, the number of replies it took, the seconds, what it is from, and its reason."""
         admitted = self.admitted or _ANYBODY
         began = time.monotonic()
         for asks, seed in enumerate(self.seeds, start=1):
             admitted.check()
+            (reply, reason), identity = self._reply(client, seed)
+            admitted.check(identity)
+            try:
+                return parse(reply), asks, time.monotonic() - began, identity, reason
+            except judges.UnparsableReplyError as error:
+                why = client.without_key(str(error))
+                client.unparsable_replies.append(why)
+        raise Unparsable(f"no answer in {len(self.seeds)} replies; the last one: {why}")
+
+    def _reply(self, client: Client, seed: int) -> tuple[tuple[str | None, str], Identity]:
+        """Return a reply with its reason, empty where none is kept, and what it says it is from."""
+        if not self.keeps_reasons:
             reply, identity = client.signed_chat(
                 self.messages, temperature=self.temperature, seed=seed, choices=self.choices
             )
-            admitted.check(identity)
-            try:
-                return parse(reply), asks, time.monotonic() - began, identity
-            except judges.UnparsableReplyError as error:
-                reason = client.without_key(str(error))
-                client.unparsable_replies.append(reason)
-        raise Unparsable(f"no answer in {len(self.seeds)} replies; the last one: {reason}")
+            return (reply, ""), identity
+        target = client.target
+        question = Question(
+            target.model, self.messages, LABEL_TOKENS, self.temperature, seed, self.choices, thinking=target.thinking
+        )
+        return client.reasoned(question)
 
 
 def _preference_job(

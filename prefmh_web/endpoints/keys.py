@@ -13,6 +13,8 @@ from django.conf import settings
 
 from prefmh_web.endpoints.errors import KeyMissing
 
+# Marks a request that carries a key, among its extensions.
+HOLDS_KEY = "prefmh_holds_key"
 # What may stand in an HTTP header. A stray line break would end up in an exception's text, with the key around it.
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
 
@@ -39,16 +41,23 @@ def check_key(variable: str, host: str) -> None:
 
 
 class KeyFromEnvironment(httpx.Auth):
-    """Writes the Authorization header. The key is no attribute of anything, and in no frame that raises."""
+    """Writes the header that carries the key. The key is no attribute of anything, and in no frame that raises.
 
-    def __init__(self, variable: str) -> None:
-        self._variable = variable
+    Args:
+        variable: of the environment; empty to send no key.
+        header, prefix: where the key goes, and what stands before it.
+    """
+
+    def __init__(self, variable: str, header: str = "Authorization", prefix: str = "Bearer ") -> None:
+        self._variable, self._header, self._prefix = variable, header, prefix
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Yield the request with its header."""
         if self._variable:
             check_key(self._variable, request.url.host)
-            request.headers["Authorization"] = f"Bearer {os.environ[self._variable]}"
+            request.headers[self._header] = f"{self._prefix}{os.environ[self._variable]}"
+            # Whoever connects must know, whichever header it is in.
+            request.extensions = {**request.extensions, HOLDS_KEY: True}
         yield request
 
 

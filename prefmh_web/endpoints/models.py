@@ -1,7 +1,8 @@
 """Endpoints, how they are doing, and what they have cost.
 
 What is written by whom: an endpoint's own fields by its owner's form, `probe.py` and `examination.py`; its circuit by
-`breaker.py`, slots by `slots.py`, usage by `accounting.py`. No key, no prompt and no reply is stored.
+`breaker.py`, slots by `slots.py`, the last minute by `minute_rows.py`, usage by `accounting.py`, its tests by
+`testing.py`. No key, no prompt and no reply is stored.
 """
 
 from datetime import datetime
@@ -18,7 +19,7 @@ from prefmh_web.endpoints.errors import EndpointError
 
 
 class Endpoint(models.Model):
-    """A model on an OpenAI-compatible server.
+    """A model on a server.
 
     `api_key_variable` is the name of the environment variable that holds the key, never the key. Prices are per
     million tokens, in whatever currency the owner counts.
@@ -28,14 +29,27 @@ class Endpoint(models.Model):
     name = models.CharField(max_length=120)
     base_url = models.CharField(max_length=500, help_text="as in https://api.example.com/v1")
     model = models.CharField(max_length=200, help_text="the model's name on that server")
-    dialect = models.CharField(max_length=10, choices=Dialect, default=Dialect.OPENAI)
+    dialect = models.CharField(max_length=20, choices=Dialect, default=Dialect.OPENAI)
+    # Whether its owner says so; the test finds it out otherwise.
+    dialect_is_declared = models.BooleanField(default=False)
     api_key_variable = models.CharField(max_length=100, blank=True)
     concurrency = models.PositiveSmallIntegerField(
-        default=4, validators=[MinValueValidator(1), MaxValueValidator(64)], help_text="requests at a time"
+        default=128, validators=[MinValueValidator(1), MaxValueValidator(1024)], help_text="most requests at a time"
+    )
+    # What its provider allows in any minute, over all processes; null for as much as it serves.
+    requests_a_minute = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1_000_000)]
+    )
+    tokens_a_minute = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1_000_000_000)]
     )
     timeout_s = models.PositiveSmallIntegerField(default=60, validators=[MinValueValidator(1), MaxValueValidator(600)])
     input_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
     output_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
+    # The most that its model may think before an answer; null where it is not to think.
+    thinking_tokens = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100_000)]
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     # What `probe.py` saw: null until it was tried.
@@ -49,6 +63,10 @@ class Endpoint(models.Model):
     samples_plainly = models.BooleanField(null=True, editable=False)
     sampling_words = models.CharField(max_length=300, blank=True, editable=False)
     context_tokens = models.PositiveIntegerField(null=True, editable=False)
+    # What `negotiation.py` saw of each field of a request; empty until it was tried.
+    profile = models.JSONField(default=dict, blank=True, editable=False)
+    # Whether it does not count as sampling plainly only because nobody can tell.
+    law_is_untold = models.BooleanField(default=False, editable=False)
 
     # The circuit: closed while `open_until` is null; see `breaker.py`.
     failures = models.PositiveIntegerField(default=0, editable=False)
@@ -85,9 +103,19 @@ class Endpoint(models.Model):
             raise ValidationError({"api_key_variable": error.reason}) from None
 
     @property
+    def is_limited_a_minute(self) -> bool:
+        """Whether requests or tokens a minute are limited."""
+        return self.requests_a_minute is not None or self.tokens_a_minute is not None
+
+    @property
     def is_resting(self) -> bool:
         """Whether the circuit is open: nothing is sent until `open_until`."""
         return self.open_until is not None and self.open_until > timezone.now()
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether it is known what its tokens cost; 0 is a price."""
+        return self.input_price is not None and self.output_price is not None
 
     def forget_test(self) -> None:
         """Take back what was seen of it, and close its circuit: it is another server or model now. Not saved yet."""
@@ -95,12 +123,62 @@ class Endpoint(models.Model):
         self.can_images = self.can_vary = self.open_until = self.last_error_at = None
         self.samples_plainly = self.context_tokens = None
         self.failures, self.last_error, self.sampling_words = 0, "", ""
+        self.law_is_untold, self.profile = False, {}
 
     def totals(self, since: datetime | None = None) -> dict[str, float]:
         """Return the sums of its usage, since a time or since ever; 0 where there is none."""
         rows = self.usage.filter(hour__gte=since) if since else self.usage.all()
         sums = rows.aggregate(**{name: Sum(name) for name in Usage.COUNTS})
         return {name: value or 0 for name, value in sums.items()}
+
+
+# What makes it this server and this model, as its owner says.
+WHERE = ("base_url", "model", "api_key_variable", "dialect_is_declared", "thinking_tokens")
+
+
+def as_it_was(endpoint: Endpoint) -> models.QuerySet[Endpoint]:
+    """Return the row of an endpoint for an update; none if its owner has removed it, or made another of it, since."""
+    return Endpoint.objects.filter(pk=endpoint.pk, **{name: getattr(endpoint, name) for name in WHERE})
+
+
+class EndpointTest(models.Model):
+    """One *Test* of an endpoint, made by a worker.
+
+    `report` is what it saw in words, once it is over: `testing.py` says which; `until` is set while a worker is at it.
+    """
+
+    class Status(models.TextChoices):
+        """How far it is. What came of it, good or bad, is its report."""
+
+        RUNNING = "running"
+        DONE = "done"
+        STOPPED = "stopped"
+
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="tests")
+    begun_at = models.DateTimeField(auto_now_add=True)
+    status = models.CharField(max_length=8, choices=Status, default=Status.RUNNING)
+    reason = models.CharField(max_length=300, blank=True)
+    until = models.DateTimeField(null=True)
+    requests = models.PositiveIntegerField(default=0)
+    report = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("endpoint",), condition=Q(status="running"), name="endpoint_tested_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"test {self.pk} of {self.endpoint_id}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == self.Status.RUNNING
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether its worker has died: it says every second that it lives."""
+        return self.is_running and self.until is not None and self.until <= timezone.now()
 
 
 class Slot(models.Model):
@@ -115,6 +193,16 @@ class Slot(models.Model):
 
     def __str__(self) -> str:
         return f"slot {self.number} of {self.endpoint_id}"
+
+
+class MinuteUse(models.Model):
+    """What an endpoint with limits a minute was sent lately: a list of (second since 1970, requests, tokens)."""
+
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="minute_use")
+    spent = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"the last minute of {self.endpoint_id}"
 
 
 class Usage(models.Model):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
+import httpx
 import numpy as np
 from django.utils import timezone
 from PIL import Image
@@ -23,7 +24,7 @@ from PIL import Image
 from prefmh_web.endpoints import breaker, tokenising
 from prefmh_web.endpoints.calls import Called, call
 from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.dialects import Dialect, dialect_of_host
 from prefmh_web.endpoints.errors import (
     AddressRefused,
     BadReply,
@@ -32,11 +33,13 @@ from prefmh_web.endpoints.errors import (
     EndpointError,
     KeyMissing,
     NeedsAttention,
+    Refused,
     ServerError,
+    Stopped,
     TimedOut,
     Unreachable,
 )
-from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.models import Endpoint, as_it_was
 from sampler.judges import Exhibit, Picture, pairwise_messages
 
 _ASK = [{"role": "user", "content": "Write one short sentence about the sea."}]
@@ -86,13 +89,17 @@ def probe(endpoint: Endpoint) -> Report:
     breaker.release(endpoint)
     attempts: list[Attempt] = []
     findings: list[Finding] = []
-    told = call(endpoint, [lambda client: _dialect_of(client, attempts)])
+    told = _told(endpoint, attempts)
     found: Called[str] | Called[None] = told
     if told.failure is None:
         endpoint.dialect = told.results[0]
         found = call(endpoint, [lambda client: _try_all(client, findings)])
-    if not isinstance(found.failure, Busy | CircuitOpen):
-        # An end before the end says that it is not known; a test that never began says nothing.
+        if _thinks(endpoint, found.failure):
+            endpoint.dialect = _THINKING[Dialect(endpoint.dialect)]
+            attempts.append(Attempt("max_tokens", f"refused, so it is {Dialect(endpoint.dialect).label}"))
+            found = call(endpoint, [lambda client: _try_all(client, findings)])
+    if not isinstance(found.failure, Busy | CircuitOpen | Stopped):
+        # An end before the end says that it is not known; a test that never began, or that we ended, says nothing.
         _keep(endpoint, findings if found.failure is None else [])
     answered = [request.seconds for request in found.requests if request.error is None]
     seconds = sum(answered) / len(answered) if answered else 0.0
@@ -108,8 +115,7 @@ def _keep(endpoint: Endpoint, findings: Sequence[Finding]) -> None:
         seen["dialect"] = endpoint.dialect
     for field, value in seen.items():
         setattr(endpoint, field, value)
-    # Its owner may have removed it meanwhile.
-    Endpoint.objects.filter(pk=endpoint.pk).update(**seen)
+    as_it_was(endpoint).update(**seen)
 
 
 def _try_all(client: Client, findings: list[Finding]) -> None:
@@ -131,12 +137,29 @@ def _finding(client: Client, name: str, check: Callable[[Client], str | None]) -
     return Finding(name, why_not is None, why_not or "yes")
 
 
+def _told(endpoint: Endpoint, attempts: list[Attempt]) -> Called[str]:
+    """Return which kind of server an endpoint is, as its owner or its host's name says, or as it answers."""
+    if endpoint.dialect_is_declared:
+        return Called((endpoint.dialect,))
+    host = httpx.URL(endpoint.base_url).host
+    if dialect := dialect_of_host(host):
+        attempts.append(Attempt(host, f"it is {dialect.label}"))
+        return Called((dialect.value,))
+    return call(endpoint, [lambda client: _dialect_of(client, attempts)])
+
+
+def _thinks(endpoint: Endpoint, failure: EndpointError | None) -> bool:
+    """Say whether a server of OpenAI's kind names, in its refusal, the field that models have that think first."""
+    is_known = not endpoint.dialect_is_declared and endpoint.dialect in _THINKING
+    return is_known and isinstance(failure, Refused) and "max_completion_tokens" in failure.reason
+
+
 def _dialect_of(client: Client, attempts: list[Attempt]) -> str:
     """Tell servers apart by what only one of them has; what another answers there, it may answer in any way."""
     for path, field, dialect in _MARKS:
         try:
             is_there = field in client.get_beside(path)
-        except (AddressRefused, KeyMissing, TimedOut):
+        except (AddressRefused, KeyMissing, Stopped, TimedOut):
             # The next question would end in the same way, the last one after as long a wait.
             raise
         except EndpointError as error:
@@ -150,10 +173,11 @@ def _dialect_of(client: Client, attempts: list[Attempt]) -> str:
 
 
 def _varies(client: Client) -> str | None:
-    replies = {client.chat(_ASK, temperature=_HOT, seed=seed, max_tokens=16) for seed in _SEEDS}
+    hot = min(_HOT, Dialect(client.target.dialect).server.hottest)
+    replies = {client.chat(_ASK, temperature=hot, seed=seed, max_tokens=16) for seed in _SEEDS}
     if len(replies) > 1:
         return None
-    return f"{len(_SEEDS)} seeds at temperature {_HOT} gave the same reply: its votes would be copies of each other"
+    return f"{len(_SEEDS)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
 
 
 def _confines(client: Client) -> str | None:
@@ -209,7 +233,11 @@ _MARKS = (
     ("/props", "default_generation_settings", Dialect.LLAMA_CPP),
     ("/get_server_info", "model_path", Dialect.SGLANG),
     ("/version", "version", Dialect.VLLM),
+    ("/api/version", "version", Dialect.OLLAMA),
+    ("/info", "max_total_tokens", Dialect.TGI),
 )
+# What a server of OpenAI's kind is taken for when its model thinks before it answers.
+_THINKING = {Dialect.OPENAI: Dialect.OPENAI_REASONING, Dialect.AZURE: Dialect.AZURE_REASONING}
 _CHECKS: dict[str, tuple[Callable[[Client], str | None], str]] = {
     "vary": (_varies, "can_vary"),
     "confine": (_confines, "can_confine"),

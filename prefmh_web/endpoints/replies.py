@@ -64,85 +64,88 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> object:
+def _or_none(value: object, validate: ValidatorFunctionWrapHandler) -> object:
     try:
-        return read(value)
+        return validate(value)
     except ValidationError:
         return None
 
 
 # A text may hold halves of surrogate pairs, which pydantic's own texts may not.
-_Text = InstanceOf[str]
-_Count = Annotated[int, Field(ge=0, le=_LARGEST_COUNT)]
+Text = InstanceOf[str]
+Count = Annotated[int, Field(ge=0, le=_LARGEST_COUNT)]
 # What a server says beside its answer: of another shape, it is as good as not said.
-_Told = WrapValidator(_or_none)
+Told = WrapValidator(_or_none)
 
 
-class _Shape(BaseModel):
+class Shape(BaseModel):
     """What a reply must hold to be read: nothing is converted, and what is not named here is left alone."""
 
     model_config = ConfigDict(strict=True)
 
 
-_AnyShape = TypeVar("_AnyShape", bound=_Shape)
+AnyShape = TypeVar("AnyShape", bound=Shape)
 _Item = TypeVar("_Item")
 _Only = Annotated[list[_Item], Field(min_length=1, max_length=1)]
 _NOT_ONE_CHOICE = "the reply does not hold one choice"
 _NOT_WHOLE = "the token ids are not whole numbers"
 
 
-class _Counts(_Shape):
-    prompt_tokens: Annotated[_Count | None, _Told] = None
-    completion_tokens: Annotated[_Count | None, _Told] = None
+class _Counts(Shape):
+    prompt_tokens: Annotated[Count | None, Told] = None
+    completion_tokens: Annotated[Count | None, Told] = None
 
 
-class _LlamaCppCounts(_Shape):
-    tokens_evaluated: Annotated[_Count | None, _Told] = None
-    tokens_predicted: Annotated[_Count | None, _Told] = None
+class _LlamaCppCounts(Shape):
+    tokens_evaluated: Annotated[Count | None, Told] = None
+    tokens_predicted: Annotated[Count | None, Told] = None
 
 
 class _Counted(_LlamaCppCounts):
-    usage: Annotated[_Counts | None, _Told] = None
+    usage: Annotated[_Counts | None, Told] = None
 
 
-class _Message(_Shape):
-    content: _Text | None = None
+class _Message(Shape):
+    content: Text | None = None
+    # OpenAI's words where it refuses. Fields with a model's thoughts, whatever they are called, are not read.
+    refusal: Any = None
 
 
-class _Chatted(_Shape):
+class _Chatted(Shape):
     message: _Message
+    finish_reason: Any = None
 
 
-class _Chat(_Shape):
+class _Chat(Shape):
     choices: _Only[_Chatted]
 
 
-class _LogProbability(_Shape):
-    token: _Text
+class _LogProbability(Shape):
+    token: Text
     # Above 0 is refused where it is used.
     logprob: float
 
 
-class _Position(_Shape):
+class _Position(Shape):
     top_logprobs: list[_LogProbability]
 
 
-class _LogProbabilities(_Shape):
+class _LogProbabilities(Shape):
     # Of all positions but the first nothing is used.
     content: list[Any]
 
 
-class _Logged(_Shape):
-    logprobs: Annotated[_LogProbabilities | None, _Told] = None
+class _Logged(Shape):
+    logprobs: Annotated[_LogProbabilities | None, Told] = None
 
 
-class _LoggedChat(_Shape):
+class _LoggedChat(Shape):
     choices: _Only[_Logged]
 
 
-class _LlamaCppCompletion(_Shape):
-    generation_settings: dict[_Text, Any]
-    tokens: list[_Count] | None = None
+class _LlamaCppCompletion(Shape):
+    generation_settings: dict[Text, Any]
+    tokens: list[Count] | None = None
     # Compared with what was sent, whatever they are.
     truncated: Any = None
     stop_type: Any = None
@@ -150,22 +153,22 @@ class _LlamaCppCompletion(_Shape):
     tokens_predicted: Any = None
 
 
-class _Completed(_Shape):
-    token_ids: list[_Count] | None = None
-    prompt_token_ids: Annotated[list[Any] | None, _Told] = None
+class _Completed(Shape):
+    token_ids: list[Count] | None = None
+    prompt_token_ids: Annotated[list[Any] | None, Told] = None
     finish_reason: Any = None
 
 
-class _Completion(_Shape):
+class _Completion(Shape):
     choices: _Only[_Completed]
-    usage: Annotated[dict[_Text, Any] | None, _Told] = None
+    usage: Annotated[dict[Text, Any] | None, Told] = None
 
 
-class _Tokenised(_Shape):
-    tokens: Annotated[list[_Count], Field(min_length=1)]
+class _Tokenised(Shape):
+    tokens: Annotated[list[Count], Field(min_length=1)]
 
 
-def _read(shape: type[_AnyShape], found: object, wrong: str, **fields: str) -> _AnyShape:
+def read_as(shape: type[AnyShape], found: object, wrong: str, **fields: str) -> AnyShape:
     """Return a value in its shape.
 
     Args:
@@ -191,25 +194,48 @@ def tokens_used(reply: dict[str, Any]) -> tuple[int, int]:
 
 
 def chat_text(reply: dict[str, Any]) -> str | None:
-    """Return the text of the one answer; None where the server sent none."""
-    chat = _read(
+    """Return the text of the one answer; None where the server sent none, or a filter or a refusal in its place."""
+    chat = read_as(
         _Chat,
         reply,
         _NOT_ONE_CHOICE,
         message="the reply holds no message",
         content="the message's content is not a text",
     )
-    return chat.choices[0].message.content
+    choice = chat.choices[0]
+    is_answer = choice.finish_reason != "content_filter" and not choice.message.refusal
+    return choice.message.content if is_answer else None
+
+
+# A model may think for long; whoever looks at its reasons reads the beginning.
+LONGEST_REASONING = 8_000
+# Servers that speak as OpenAI does have no common name for it.
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+
+
+def reasoning(reply: dict[str, Any]) -> str:
+    """Return the thoughts beside the one answer, as they can be stored; empty where the server sends none."""
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else reply.get("message")
+    # Only one of them: a server may send the same thoughts under two names.
+    return thoughts_of([message.get(name) for name in _THOUGHTS], most=1) if isinstance(message, dict) else ""
+
+
+def thoughts_of(found: Sequence[object], most: int | None = None) -> str:
+    """Return the first texts of these, up to `LONGEST_REASONING`, as they can be stored."""
+    texts = [each for each in found if isinstance(each, str) and each.strip()][:most]
+    return storable("\n\n".join(texts)[:LONGEST_REASONING])
 
 
 def first_token(reply: dict[str, Any]) -> list[tuple[str, float]]:
     """Return the most probable first tokens with their log-probabilities."""
-    logged = _read(_LoggedChat, reply, _NOT_ONE_CHOICE).choices[0].logprobs
+    logged = read_as(_LoggedChat, reply, _NOT_ONE_CHOICE).choices[0].logprobs
     if logged is None:
         raise Unable("the server returns no log-probabilities")
     if not logged.content:
         raise BadReply("the reply holds no token, so no log-probabilities either")
-    first = _read(_Position, logged.content[0], "the log-probabilities are not in the form of the protocol")
+    first = read_as(_Position, logged.content[0], "the log-probabilities are not in the form of the protocol")
     return [(entry.token, entry.logprob) for entry in first.top_logprobs]
 
 
@@ -217,7 +243,7 @@ def llama_cpp_continuation(
     reply: dict[str, Any], prompt: Sequence[int], limit: int, temperature: float
 ) -> Continuation:
     """Return what llama.cpp continued with, having checked that it sampled as it was told to."""
-    found = _read(
+    found = read_as(
         _LlamaCppCompletion,
         reply,
         "the reply does not say how it was sampled",
@@ -238,7 +264,7 @@ def llama_cpp_continuation(
 
 def completions_continuation(reply: dict[str, Any], prompt: Sequence[int], limit: int) -> Continuation:
     """Return what a completions server continued with."""
-    found = _read(_Completion, reply, _NOT_ONE_CHOICE, token_ids=_NOT_WHOLE)
+    found = read_as(_Completion, reply, _NOT_ONE_CHOICE, token_ids=_NOT_WHOLE)
     choice, usage = found.choices[0], found.usage or {}
     tokens, echoed = _token_ids(choice.token_ids), choice.prompt_token_ids
     read = usage.get("prompt_tokens", len(prompt)) if echoed is None else len(echoed)
@@ -269,7 +295,7 @@ def _token_ids(found: Sequence[int] | None) -> tuple[int, ...]:
 
 def token_ids_of(reply: dict[str, Any]) -> tuple[int, ...]:
     """Return what a text was turned into; at least one token."""
-    return tuple(_read(_Tokenised, reply, "the server did not turn the prompt into token ids").tokens)
+    return tuple(read_as(_Tokenised, reply, "the server did not turn the prompt into token ids").tokens)
 
 
 def text_of(reply: dict[str, Any], name: str, tokens: int) -> str:

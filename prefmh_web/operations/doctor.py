@@ -12,7 +12,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge, Lease, Turn
 from prefmh_web.campaigns.proposals import claims
 from prefmh_web.campaigns.proposals.drawing import unopened_chains, waiting_chains
-from prefmh_web.operations import queues, readiness
+from prefmh_web.operations import queues, readiness, scorers
 
 # Two dozen sweeps: what waits longer waits for something that does not come by itself.
 PATIENCE = timedelta(minutes=2)
@@ -86,7 +86,9 @@ def _unserved(lengths: dict[str, int], consumers: dict[str, set[str]]) -> Iterat
         if queue not in consumers and (length or queue in queues.NEEDED):
             yield Finding(
                 f"No worker consumes the queue “{queue}”. Messages waiting: {length}.",
-                f"Start one: celery -A prefmh_web worker --queues {queue}",
+                "Start one: manage.py judges"
+                if queue == "endpoints"
+                else f"Start one: celery -A prefmh_web worker --queues {queue}",
             )
 
 
@@ -142,6 +144,22 @@ def _models() -> Iterator[Finding]:
         yield Finding(
             f"“{campaign}” has been starting for {_minutes(campaign.starting_since)}: {campaign.start_progress}.",
             "Check that a worker consumes the queues “endpoints” and “gpu”. If one was restarted, press Start again.",
+        )
+
+
+def _scorers() -> Iterator[Finding]:
+    """Find programs in SCORERS that give no number, and scorers of campaigns that are asked no more."""
+    for name in scorers.clashing_names():
+        yield Finding(f"SCORERS names a program “{name}”, which prefmh measures itself.", "Give it another name.")
+    for name, reasons in scorers.failing():
+        yield Finding(
+            f"The scorer “{name}” gave no number for an object. {reasons}.",
+            "Run its command by hand with one line of JSON on its input: it must answer with one line, a number.",
+        )
+    for scorer in scorers.stopped():
+        yield Finding(
+            f"“{scorer.campaign}”: the scorer {scorer} is no longer asked. {scorer.stopped_because}.",
+            "Fix the cause, then press “Try the scorers again” on the campaign's page. The chains go on without it.",
         )
 
 
@@ -224,5 +242,5 @@ def _minutes(since) -> str:
 
 
 _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    _queues, _chains, _models, _people, _leases, _catalogs, _finishing, _disk
+    _queues, _chains, _models, _people, _leases, _catalogs, _finishing, _disk, _scorers
 )  # fmt: skip

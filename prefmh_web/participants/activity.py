@@ -35,10 +35,17 @@ def minutes_of(annotators: QuerySet[Annotator]) -> Mapping[int, float]:
     return minutes
 
 
+def minutes_done(annotator: Annotator) -> float | None:
+    """Return how many minutes somebody was active; None, without a look, where that is not limited."""
+    if terms_of(annotator.campaign).most_active_minutes is None:
+        return None
+    return minutes_of(Annotator.objects.filter(pk=annotator.pk))[annotator.pk]
+
+
 def is_over(annotator: Annotator) -> bool:
     """True if somebody has been active for as long as is asked of them. It costs nothing where there is no limit."""
-    most = terms_of(annotator.campaign).most_active_minutes
-    return most is not None and minutes_of(Annotator.objects.filter(pk=annotator.pk))[annotator.pk] >= most
+    minutes = minutes_done(annotator)
+    return minutes is not None and minutes >= (terms_of(annotator.campaign).most_active_minutes or 0)
 
 
 def overdue() -> Sequence[int]:

@@ -5,6 +5,7 @@ class ParticipantsConfig(AppConfig):
     name = "prefmh_web.participants"
 
     def ready(self) -> None:
+        from prefmh_web.campaigns.engine import rounds
         from prefmh_web.campaigns.lifecycle import status
         from prefmh_web.campaigns.record import export
         from prefmh_web.participants import budget, protocol_file, record, recruiting
@@ -13,3 +14,4 @@ class ParticipantsConfig(AppConfig):
         export.also_documents(protocol_file.documents)
         status.also_demand(recruiting.demand_startable)
         status.also_demand(budget.demand_fit)
+        rounds.weigh_by(budget.weigh)

@@ -6,11 +6,15 @@ is skipped, or whose time runs out, costs nothing.
     needs              what a campaign can ask for
     demand_fit         refuses a start whose budget is too small
     takes_one_more     whether a trial, or a vote that came too late, may be added
+    weigh              whether what is left covers a round of further steps, where the recipe has them
     spent              what has been given
 
 The votes that every step can need are set aside from the start, so no trial is ever given in the place of one. Only the
 rest is for trials and late votes. How much of that is left is a matter of how many there were; votes that are saved
 because a step is decided early do not add to it, for that would depend on what was answered.
+
+Where the recipe has further steps, saved votes pay for them. A round opens only if all that it can ask for fits in what
+is left, and its votes are then set aside as those of the declared steps were.
 """
 
 from __future__ import annotations
@@ -18,19 +22,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
 
 from django.db.models import Sum
 
 import sampler
+from prefmh_web.campaigns.engine.rounds import Payment, Upcoming
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants.models import Check, ErasedTrials
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
-
-_ALMOST = 1e-9
-"""Shares are decimals that no float holds exactly: 600 votes with a trial after 10 % of them come to 60."""
+from sampler.judges import trials_beside
 
 
 @dataclass(frozen=True)
@@ -76,29 +79,30 @@ class Spent:
 
 def needs(recipe: sampler.Recipe, protocol: Protocol) -> Needs:
     """Return what a campaign can ask of people, by its setup alone."""
-    people = [judge for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
-    a_step = sum(judge.budget for judge in people)
-    votes = recipe.chains_at_most * recipe.steps * a_step
-    return Needs(recipe.chains_at_most, recipe.steps, a_step, _trials(votes, protocol))
+    votes = recipe.chains_at_most * recipe.steps * recipe.votes_a_step
+    return Needs(recipe.chains_at_most, recipe.steps, recipe.votes_a_step, _trials(votes, protocol))
 
 
 def _trials(votes: int, protocol: Protocol) -> int:
-    between = ceil(votes * protocol.shares.total - _ALMOST)
-    # Of all that is answered, so many for each that is not a repeat while somebody waits.
-    waiting = protocol.waiting_share / (1 - protocol.waiting_share)
-    return between + ceil((votes + between) * waiting - _ALMOST)
+    return trials_beside(votes, protocol.shares, protocol.waiting_share)
 
 
 def demand_fit(campaign: Campaign) -> None:
-    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for.
+    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for, and that
+    there is one to pay for further steps.
 
     Raises:
-        NotPossible: it does not; the message says what would.
+        NotPossible: it does not, or there is none; the message says what would do.
     """
-    recruitment = recruitment_of(campaign)
+    recruitment, recipe = recruitment_of(campaign), campaign.readable_recipe
+    wanted = needs(recipe, recruitment.parsed_protocol)
+    if recruitment.budget is None and recipe.rounds is not None:
+        raise NotPossible(
+            "A budget pays for further steps, and there is none. On the page “Participants”, set “Budget, in answers” "
+            f"to {wanted.answers} or more; or leave “Further steps” empty in the setup."
+        )
     if recruitment.budget is None:
         return
-    wanted = needs(campaign.readable_recipe, recruitment.parsed_protocol)
     if recruitment.budget < wanted.answers:
         trials = f", and the shares of the protocol come to {wanted.trials} trials beside them" if wanted.trials else ""
         raise NotPossible(
@@ -127,9 +131,33 @@ def keeps_late(campaign: Campaign) -> Callable[[], bool] | None:
 
 
 def _left(campaign: Campaign) -> int:
-    recruitment, recipe = recruitment_of(campaign), campaign.parsed_recipe
-    set_aside = needs(recipe, recruitment.parsed_protocol).votes
+    recruitment = recruitment_of(campaign)
+    set_aside = _set_aside(campaign, recruitment.parsed_protocol)
     return (recruitment.budget or 0) - set_aside - _late(campaign) - _trials_out(campaign)
+
+
+def _set_aside(campaign: Campaign, protocol: Protocol) -> int:
+    """Return how many votes that count there can be: of the declared steps, or until the end of the last round."""
+    recipe = started_campaign(campaign).recipe
+    last = campaign.rounds.last() if recipe.rounds is not None else None
+    if recipe.rounds is None or last is None:
+        return needs(recipe, protocol).votes
+    return last.votes + recipe.rounds.votes_at_most(last.number, last.chains, last.walking)
+
+
+def weigh(campaign: Campaign, upcoming: Upcoming) -> Payment | None:
+    """Return what pays for a round of further steps; None where what is left of the budget does not, or there is none.
+
+    Under the campaign's lock, so that no trial and no late vote is added meanwhile.
+    """
+    recruitment, recipe = recruitment_of(campaign), started_campaign(campaign).recipe
+    if recruitment.budget is None or recipe.rounds is None:
+        return None
+    votes = recipe.rounds.votes_at_most(upcoming.number, upcoming.chains, upcoming.walking)
+    needed = votes + _trials(votes, recruitment.parsed_protocol)
+    counted = _counted(campaign)
+    left = recruitment.budget - counted - _late(campaign) - _trials_out(campaign)
+    return Payment(counted, left, needed) if needed <= left else None
 
 
 def spent(campaign: Campaign) -> Spent:
@@ -137,6 +165,10 @@ def spent(campaign: Campaign) -> Spent:
     votes = Annotator.objects.filter(campaign=campaign).aggregate(given=Sum("votes_cast"))["given"] or 0
     answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="").count()
     return Spent(votes, _late(campaign), answered + _erased(campaign))
+
+
+def _counted(campaign: Campaign) -> int:
+    return Vote.objects.filter(annotator__campaign=campaign, number__isnull=False).count()
 
 
 def _late(campaign: Campaign) -> int:

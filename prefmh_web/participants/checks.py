@@ -24,13 +24,13 @@ from django.utils.translation import gettext_noop as _
 
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
-from prefmh_web.campaigns.started import objects, started_campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
+from prefmh_web.campaigns.started import context_of, contexts_by_content, objects, started_campaign
 from prefmh_web.objects import StoredObject
 from prefmh_web.participants import budget, common_pairs, completion, own_pairs, repeats
 from prefmh_web.participants.models import Check, Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import terms_of
-from sampler.judges import Trial, check_after, repeat_while_waiting
+from sampler.judges import Context, Trial, check_after, repeat_while_waiting
 
 _TOLD = {
     Side.LEFT: _("Attention check: choose the one on the left"),
@@ -40,15 +40,23 @@ _TOLD = {
 
 @dataclass(frozen=True)
 class ShownPair:
-    """What a trial shows: the question, and the objects as they stand."""
+    """What a trial shows: the question, and the objects as they stand, each with its columns that are shown."""
 
     question: str
     left: StoredObject
     right: StoredObject
+    of_left: Context = ()
+    of_right: Context = ()
+
+    @classmethod
+    def of(cls, question: str, left: State, right: State, campaign: Campaign) -> ShownPair:
+        """Return a pair of objects of a campaign."""
+        contexts = (context_of(state, started_campaign(campaign).recipe) for state in (left, right))
+        return cls(question, objects.stored(left), objects.stored(right), *contexts)
 
     def swapped(self) -> ShownPair:
         """Return the pair with the objects in each other's place."""
-        return ShownPair(self.question, self.right, self.left)
+        return ShownPair(self.question, self.right, self.left, self.of_right, self.of_left)
 
 
 def due(annotator: Annotator, campaign: Campaign) -> Check | None:
@@ -152,16 +160,17 @@ def shown_pair(check: Check, campaign: Campaign) -> ShownPair:
 def _pair(check: Check, campaign: Campaign) -> ShownPair:
     if check.common is not None:
         asked, question = check.common.comparison, started_campaign(campaign).judge(check.common.judge_id).question
-        return ShownPair(question, objects.stored(asked.current), objects.stored(asked.proposal))
+        return ShownPair.of(question, asked.current, asked.proposal, campaign)
     if check.lease is None:
         gold = terms_of(campaign).gold[check.gold or 0]
         question = own_pairs.question_of(gold, campaign.parsed_recipe)
-        return ShownPair(question, StoredObject(gold.left), StoredObject(gold.right))
+        contexts = contexts_by_content(campaign, started_campaign(campaign).recipe, gold.left, gold.right)
+        return ShownPair(question, StoredObject(gold.left), StoredObject(gold.right), *contexts)
     if check.kind == Check.Kind.REPEAT:
         question = started_campaign(campaign).judge(check.lease.judge_id).question
     else:
         question = gettext(_TOLD[Side(check.expected_side)])
-    return ShownPair(question, objects.stored(check.lease.left), objects.stored(check.lease.right))
+    return ShownPair.of(question, check.lease.left, check.lease.right, campaign)
 
 
 def by_key(key: uuid.UUID) -> Check | None:

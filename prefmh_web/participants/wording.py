@@ -56,6 +56,8 @@ def _of_setup(campaign: Campaign) -> Iterator[Text]:
     yield Text("Instructions for voters", campaign.instructions, is_long=True)
     for question in questions_of(campaign.readable_recipe):
         yield Text("Question above a pair", question)
+    for shown in campaign.readable_recipe.context:
+        yield Text("Label of a column shown with a pair", shown.label)
 
 
 def _of_protocol(protocol: Protocol) -> Iterator[Text]:

@@ -51,6 +51,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 INSTALLED_APPS = [
     "prefmh_web.demo",
+    "prefmh_web.experiments",
     "prefmh_web.embedded",
     "prefmh_web.operations",
     "prefmh_web.annotate",
@@ -143,6 +144,9 @@ CHANNEL_LAYERS = {"default": _IN_PROCESS_LAYER if EMBEDDED else _REDIS_LAYER}
 CELERY_TASK_ROUTES = {
     "prefmh_web.campaigns.tasks.read_catalog": {"queue": "files"},
     "prefmh_web.campaigns.tasks.judge": {"queue": "endpoints"},
+    "prefmh_web.campaigns.tasks.judge_whatever_waits": {"queue": "endpoints"},
+    "prefmh_web.campaigns.tasks.score": {"queue": "scores"},
+    "prefmh_web.endpoints.tasks.run_test": {"queue": "endpoints"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
@@ -248,6 +252,11 @@ ENDPOINT_KEYS = _models.endpoint_keys
 LOCAL_MODELS = _models.local_models
 LOCAL_IMAGE_MODELS = _models.local_image_models
 LOCAL_DEVICE = _models.local_device
+MODEL_BUDGET_COST = _models.model_budget_cost
+MODEL_BUDGET_REQUESTS = _models.model_budget_requests
+_scoring = environment.read(environment.Scoring)
+SCORERS = _scoring.scorers
+SCORER_TIMEOUT_SECONDS = _scoring.scorer_timeout_seconds
 
 TRUSTED_PROXIES = _site.trusted_proxies
 RATE_LIMITS = _site.rate_limits

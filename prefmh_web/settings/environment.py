@@ -33,6 +33,13 @@ Two modes, told apart by `DATABASE_URL`:
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
     LOCAL_IMAGE_MODELS   SDXL-Turbo and models built like it, run in the same worker: name=folder,name2=folder2
     LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
+    MODEL_BUDGET_COST       what all campaigns together may spend on models, in the currency of the endpoints' prices;
+                    at that, those that ask models are paused. Default: no cap
+    MODEL_BUDGET_REQUESTS   how many requests they may make together. Default: no cap
+    SCORERS         programs that give objects a number: name=command,name2=command2; a comma in quotation marks is the
+                    command's. No shell reads them
+    SCORER_TIMEOUT_SECONDS   how long one may take for an object; default 60; ten times that for the first one
+                    after its start
     HEARTBEAT_FILE  a file that workers and beat touch while they are alive
 """
 
@@ -47,6 +54,8 @@ from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from prefmh_web.settings.values import (
+    Amount,
+    Commands,
     Count,
     Folders,
     Names,
@@ -204,6 +213,15 @@ class Models(_Group):
     local_models: Annotated[Folders, NoDecode] = {}
     local_image_models: Annotated[Folders, NoDecode] = {}
     local_device: str | None = None
+    model_budget_cost: Amount | None = None
+    model_budget_requests: Count | None = None
+
+
+class Scoring(_Group):
+    """Programs that give objects a number."""
+
+    scorers: Annotated[Commands, NoDecode] = {}
+    scorer_timeout_seconds: Seconds = 60
 
 
 GroupOfVariables = TypeVar("GroupOfVariables", bound=_Group)

@@ -15,6 +15,8 @@ RATES = {
     "sockets": "60/minute",
     # By researcher.
     "forms": "120/minute",
+    # Of what a model would be sent, while one types.
+    "previews": "240/minute",
 }
 # Counted in memory by each process for itself, so that a vote waits for no other server. A person whose pages are on
 # several web processes may do it as often in each of them.

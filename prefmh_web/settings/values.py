@@ -2,6 +2,8 @@
 
 import ipaddress
 import math
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +14,9 @@ from pydantic import AfterValidator, BeforeValidator
 
 from prefmh_web.settings.rates import RATES
 
+# Commas within quotation marks belong to a command, those between commands stand outside them.
+_COMMANDS = re.compile(r"""(?:[^,"']|"(?:\\.|[^"\\])*"|'[^']*')+""")
+_SCORER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -54,6 +59,16 @@ def _seconds(given: Any) -> Any:
     if not 0 < seconds < math.inf:
         raise ValueError(f"must be a number of seconds above 0, not {given!r}")
     return seconds
+
+
+def _amount(given: Any) -> Any:
+    try:
+        amount = float(given)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise ValueError(f"must be an amount of money such as 50 or 12.50, without a currency, not {given!r}")
+    return amount
 
 
 def _names(given: Any) -> Any:
@@ -110,8 +125,38 @@ def _folders(given: Any) -> Any:
     return folders
 
 
+def _commands(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    commands: dict[str, tuple[str, ...]] = {}
+    parts = _COMMANDS.findall(given)
+    if given.count(",") != sum(part.count(",") for part in parts) + max(0, len(parts) - 1):
+        raise ValueError("has a comma that separates nothing, or a quotation mark that is not closed")
+    for part in parts:
+        # The command may hold a key, and stays out of the messages.
+        name, equals, command = (piece.strip() for piece in part.partition("="))
+        if not (equals and _SCORER_NAME.fullmatch(name)):
+            raise ValueError(
+                'must read "name=command,name2=command2"; a name begins with a letter and has at most 40 letters, '
+                "digits, - and _"
+            )
+        if name in commands:
+            raise ValueError(f"must not name a scorer twice; it does {name!r}")
+        try:
+            commands[name] = tuple(shlex.split(command))
+        except ValueError:
+            raise ValueError(f"has a quotation mark that is not closed, in the command of {name!r}") from None
+        if not commands[name]:
+            raise ValueError(f"has no command for {name!r}")
+    return commands
+
+
+Commands = Annotated[Mapping[str, tuple[str, ...]], BeforeValidator(_commands)]
+"""Programs by name, each with its arguments: name=command,name2=command2. No shell reads them."""
 Count = Annotated[int, BeforeValidator(_count)]
 """A whole number that is not negative."""
+Amount = Annotated[float, BeforeValidator(_amount)]
+"""A number that is not negative; it may have decimals."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 """Texts with commas between them."""
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]

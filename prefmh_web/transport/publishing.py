@@ -141,8 +141,22 @@ class Publisher:
             self._sending = None
 
 
+_taken_here: dict[str, Callable[..., bool]] = {}
+
+
+def take_here(task: str, taker: Callable[..., bool]) -> None:
+    """Give this process's own hints of one kind to a taker in it, and to the broker only what that does not take.
+
+    Args:
+        taker: is called with the task's arguments; returns at once whether it has taken the hint.
+    """
+    _taken_here[task] = taker
+
+
 def publish(hint: Hint) -> None:
     """See that a task is called soon, without waiting for it or for the broker."""
+    if (taker := _taken_here.get(hint.task)) and taker(*hint.arguments):
+        return
     _load_tasks()
     if settings.EMBEDDED:
         hint.send()

@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sampler.commands import diagnose, mars, pilot, synthetic, vocabulary
-from sampler.commands.arguments import UnusableFileError
+from sampler.commands import diagnose, mars, pilot, report, synthetic, vocabulary
+from sampler.commands.arguments import UnusableFileError, UnusableOptionsError
 from sampler.diagnostics.extras import MissingExtra
 from sampler.record.replay import RecordError
 
@@ -21,6 +21,7 @@ COMMANDS = {
     "vocabulary": vocabulary,
     "pilot": pilot,
     "mars": mars,
+    "report": report,
 }
 
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, `head` say, has seen enough. Nothing may be flushed into the broken pipe on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (MissingExtra, OSError, RecordError, UnusableFileError) as problem:
+    except (MissingExtra, OSError, RecordError, UnusableFileError, UnusableOptionsError) as problem:
         print(f"{parser.prog} {options.command}: error: {problem}", file=sys.stderr)
         return 2
     return 0

@@ -9,6 +9,10 @@ class UnusableFileError(Exception):
     """A file that can be read but does not hold what the command needs."""
 
 
+class UnusableOptionsError(Exception):
+    """Options that do not go together; the message names one and the mend."""
+
+
 def seed(text: str) -> int:
     """Return a whole number of at least 0; `argparse` reports any other text."""
     return _whole_number(text, least=0)

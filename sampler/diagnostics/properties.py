@@ -54,8 +54,9 @@ class Followed:
 def followed(record: Record, name: str | None = None) -> Followed:
     """Return the properties along the chains: the one of this name, or all.
 
-    Measures come first, then the columns of properties.csv, states.csv and samples.csv. Of two with one name
-    properties.csv has the last word; the weight in p0 is called p0_weight where the objects have a weight themselves.
+    Measures come first, then scores, then the columns of properties.csv, states.csv and samples.csv. Of two with one
+    name properties.csv has the last word; the weight in p0 is called p0_weight where the objects have a weight
+    themselves.
 
     Raises:
         RecordError: the property asked for is not there, holds ids, one value, or cells that are no numbers; or a table
@@ -105,6 +106,9 @@ def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dic
         measured = {state: measure(rows[state]["content"], rows[state].get("code", "")) for state in visited}
         for name in measured[visited[0]]:
             tables[name] = _Cells({state: repr(measured[state][name]) for state in visited}, ())
+    for name, cells in _scores(record, visited).items():
+        # What is measured anyway is the same.
+        tables.setdefault(name, cells)
     for name, cells in _of_states(record.properties, visited, "properties.csv", record.states):
         tables[name] = cells
     for name, cells in _of_states(record.states, visited, "states.csv"):
@@ -112,7 +116,15 @@ def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dic
     for name in _own(record.samples):
         column = [row[name] for row in samples]
         tables[name] = _Cells(column, column)
-    return tables, "" if measure or record.properties else NO_PIXELS
+    return tables, "" if measure or record.properties or record.scores else NO_PIXELS
+
+
+def _scores(record: Record, visited: list[str]) -> dict[str, _Cells]:
+    """Return the scores of the states that were visited, by scorer; an empty cell where there is none."""
+    found: dict[str, dict[str, str]] = {scorer["name"]: {} for scorer in record.scorers or ()}
+    for row in record.scores or ():
+        found.setdefault(row["scorer"], {})[row["state"]] = row["score"]
+    return {name: _Cells({state: cells.get(state, "") for state in visited}, ()) for name, cells in found.items()}
 
 
 def _of_states(table: list[Row], visited: list[str], file: str, states: Sequence[Row] = ()) -> list[tuple[str, _Cells]]:

@@ -54,6 +54,7 @@ def diagnose(
     resamples: int = 1_000,
     cluster: str | None = None,
     all_samples: bool = False,
+    beyond_declared: bool = False,
 ) -> Iterator[str]:
     """Yield the report: acceptance, convergence, lean by source, and for each question scores and agreement.
 
@@ -63,6 +64,7 @@ def diagnose(
         cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
             the objects answer several, else chains.
         all_samples: follow also the samples of the burn-in, and of the settling after a warm-up.
+        beyond_declared: take in the further steps that votes saved by early stopping have paid for.
 
     Raises:
         RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
@@ -70,7 +72,8 @@ def diagnose(
         MissingExtra: a library of the extra [analysis] is not installed.
     """
     try:
-        opening = [*_chains(record)]
+        record, about_further = _further(record, beyond_declared)
+        opening = [*_chains(record), *about_further]
         if not all_samples:
             record, left_out = analysed(record)
             opening += [f"Left out: {left_out}"] if left_out else []
@@ -102,6 +105,31 @@ def analysed(record: Record) -> tuple[Record, str]:
     left_out = [f"{_many(phases[phase], 'sample')} of the {phase}" for phase in schema.LEFT_OUT if phases[phase]]
     kept = [row for row in record.samples if row.get("phase") not in schema.LEFT_OUT]
     return replace(record, samples=kept), " and ".join(left_out)
+
+
+def declared(record: Record) -> Record:
+    """Return a record without what is beyond the declared steps: steps, votes and samples."""
+    last = int(record.recipe["steps"])
+    steps, votes, samples = (
+        [row for row in rows if int(row["step"]) <= last] for rows in (record.steps, record.votes, record.samples)
+    )
+    return replace(record, steps=steps, votes=votes, samples=samples)
+
+
+def _further(record: Record, are_wanted: bool) -> tuple[Record, list[str]]:
+    """Return the record to report on, and what to say of the steps beyond the declared length, if there are some."""
+    if record.recipe.get("further_steps") is None:
+        return record, []
+    within = declared(record)
+    steps, votes = len(record.steps) - len(within.steps), len(record.votes) - len(within.votes)
+    if not steps:
+        return record, []
+    rounds = _many(len(record.rounds or ()), "round")
+    about = f"{_many(steps, 'step')} beyond the declared length, of {rounds}, with {_many(votes, 'vote')}"
+    why = "how many there are depends on how many votes were saved, and so a little on what was answered"
+    if are_wanted:
+        return record, [f"Included: {about}; {why}, so averages have a small bias"]
+    return within, [f"Left out: {about}; {why} (--beyond-declared takes them in)"]
 
 
 def _chains(record: Record) -> Iterator[str]:

@@ -1,1 +1,5 @@
-"""The paper's experiments, one file each; `python -m sampler` runs them."""
+"""The paper's experiments: the synthetic one, the four with models, and what they are evaluated by."""
+
+from sampler.experiments import outputs
+
+__all__ = ["outputs"]

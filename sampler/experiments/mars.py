@@ -4,8 +4,9 @@
     accept with probability min(1, r0 (s(x') / s(x))^30)
 
 as in MARS (Xie et al., ICLR 2021) and the rule `sampler.rules.mars`. No judge is asked. The moves are those of
-`sampler.kernels.fragments` with our own arms, not MARS's learned proposals. With the convention "exact" the chains
-target p0(x) s(x)^30; with "paper", r0 = 1 as published, a law that nobody wrote down.
+`sampler.kernels.fragments` with our own arms; `lockstep.py` has the same chains with MARS's learned proposals. With
+the convention "exact" the chains target p0(x) s(x)^30; with "paper", r0 = 1 as published, a law that nobody wrote
+down.
 
 Every draw is a function of (seed, chain, step), so results do not depend on the number of processes.
 """
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,7 @@ from sampler.streams import Purpose, stream
 CHAINS, STEPS = 200, 1_000
 _RULE = Mars()
 _REMEMBERED_SCORES = 10_000
-_COLUMNS = ("chain", "smiles", "qed", "sa", "score", "heavy_atoms", "proposed", "moved")
+COLUMNS = ("chain", "smiles", "qed", "sa", "score", "heavy_atoms", "proposed", "moved")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def run_chain(run: MarsRun, chain: int) -> FinalMolecule:
             continue
         proposed += 1
         uniform = stream(run.seed, chain, step, Purpose.UNIFORM).random()
-        if uniform < _RULE.acceptance(proposal.log_r0, _score(state), _score(proposal.state)):
+        if uniform < _RULE.acceptance(proposal.log_r0, score_of(state), score_of(proposal.state)):
             state = proposal.state
             moved += 1
     return FinalMolecule(chain, state, *rate_molecule(state), proposed, moved)
@@ -101,7 +103,7 @@ def run_chains(
         progress: called with 1 after every chain.
     """
     ended = []
-    with _mapping(processes) as each:
+    with mapping(processes) as each:
         for final in each(_run_numbered, zip(itertools.repeat(run, chains), range(chains), strict=True)):
             ended.append(final)
             progress(1)
@@ -149,15 +151,19 @@ def write_molecules(ended: Sequence[FinalMolecule], out: Path) -> None:
     """
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(_COLUMNS)
-        for final in ended:
-            size = heavy_atoms(final.smiles)
-            scores = (f"{value:.4f}" for value in (final.qed, final.sa, final.score))
-            writer.writerow((final.chain, final.smiles, *scores, size, final.proposed, final.moved))
+        writer.writerow(COLUMNS)
+        writer.writerows(row_of(final) for final in ended)
+
+
+def row_of(final: FinalMolecule) -> tuple[str | int, ...]:
+    """Return the cells of a final molecule, in the order of `COLUMNS`."""
+    scores = (f"{value:.4f}" for value in (final.qed, final.sa, final.score))
+    return (final.chain, final.smiles, *scores, heavy_atoms(final.smiles), final.proposed, final.moved)
 
 
 @contextmanager
-def _mapping(processes: int) -> Iterator[Callable[..., Iterator[FinalMolecule]]]:
+def mapping(processes: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Give a function like `map` that runs in so many processes, and returns results as they come."""
     if processes == 1:
         yield map
         return
@@ -174,6 +180,13 @@ def _by_chain(final: FinalMolecule) -> int:
     return final.chain
 
 
+def forget(run: MarsRun) -> None:
+    """Drop the molecules and scores kept from earlier runs in this process, so that a run's cost is its own."""
+    score_of.cache_clear()
+    FragmentsRecipe(convention=run.convention).build(MoleculesRecipe().build()).forget()
+
+
 @lru_cache(maxsize=_REMEMBERED_SCORES)
-def _score(state: str) -> float:
+def score_of(state: str) -> float:
+    """Return the score of MARS of a molecule, at most 0.7."""
     return float(Mars.score(*rate_molecule(state)))

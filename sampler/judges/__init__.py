@@ -3,6 +3,10 @@
 Everything here is a function of its arguments. The call itself, and so the network, is the caller's.
 
     prompts             chat messages as plain data, for one pair or one object
+    templates           prompts of the researcher's own: their places, and what does not fit
+    own_prompts         these with their places filled; short hashes of prompts
+    presets             prompts to begin with: the paper's criteria, and the experiments' roles
+    context             what is shown with objects, from the further columns of their list
     special_tokens      what a text must not say to a model that judges it
     labels              which object is A and which is B, and what a label then says about the proposal
     replies             a reply to a label or a rating, or the reason why it is neither
@@ -10,11 +14,13 @@ Everything here is a function of its arguments. The call itself, and so the netw
     rating_scale        integer ratings and their mean
     attention           which trials people are given between their pairs: checks, and repeats
     truncation          seeing from replies that a server truncates
+    tilted              seeing from a rare label whether a server samples from the law that it tells
 
 And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
 """
 
-from sampler.judges.attention import Shares, Trial, check_after, common_pair, repeat_while_waiting
+from sampler.judges.attention import Shares, Trial, check_after, common_pair, repeat_while_waiting, trials_beside
+from sampler.judges.context import Context, ContextLine, SharedContext, shared_context
 from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal
 from sampler.judges.log_probabilities import (
     LOWEST_TEMPERATURE,
@@ -24,6 +30,16 @@ from sampler.judges.log_probabilities import (
     drawn_vote,
     label_preference,
 )
+from sampler.judges.own_prompts import (
+    RAW_ROLE,
+    AnyPrompt,
+    OwnPrompt,
+    named_in,
+    prompt_version,
+    raw_text,
+    stored_prompt,
+)
+from sampler.judges.presets import PRESETS, Preset, presets_for
 from sampler.judges.prompts import (
     Exhibit,
     Messages,
@@ -36,19 +52,42 @@ from sampler.judges.prompts import (
 )
 from sampler.judges.rating_scale import RatingScale, mean_rating
 from sampler.judges.replies import LABELS, UnparsableReplyError, parse_label, parse_rating
+from sampler.judges.templates import (
+    LONGEST_TEMPLATE,
+    Fitting,
+    PromptTemplate,
+    known_places,
+    template_of,
+    template_problems,
+)
+from sampler.judges.tilted import ERROR, RareLabel, Tilt, least_rate, tilt_of
 from sampler.judges.truncation import Truncation, truncation_in
 
 __all__ = [
+    "ERROR",
     "LABELS",
+    "LONGEST_TEMPLATE",
     "LOWEST_TEMPERATURE",
+    "PRESETS",
+    "RAW_ROLE",
+    "AnyPrompt",
+    "Context",
+    "ContextLine",
     "Exhibit",
+    "Fitting",
     "LabelPreference",
     "Messages",
     "NoPreferenceError",
+    "OwnPrompt",
     "Picture",
+    "Preset",
     "Prompt",
+    "PromptTemplate",
+    "RareLabel",
     "RatingScale",
+    "SharedContext",
     "Shares",
+    "Tilt",
     "Trial",
     "Truncation",
     "UnparsableReplyError",
@@ -57,16 +96,28 @@ __all__ = [
     "common_pair",
     "drawn_vote",
     "in_order",
+    "known_places",
     "label_is_for_proposal",
     "label_preference",
+    "least_rate",
     "mean_rating",
+    "named_in",
     "pairwise_messages",
     "pairwise_prompt",
     "parse_label",
     "parse_rating",
     "preference_for_proposal",
+    "presets_for",
+    "prompt_version",
     "rating_messages",
     "rating_prompt",
+    "raw_text",
     "repeat_while_waiting",
+    "shared_context",
+    "stored_prompt",
+    "template_of",
+    "template_problems",
+    "tilt_of",
+    "trials_beside",
     "truncation_in",
 ]

@@ -12,11 +12,14 @@ states, so who is asked, and when, says nothing about them (rule E2 of `docs/exa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from sampler.streams import Purpose, stream
 
 Kind = Literal["instructed", "gold", "repeat"]
+_ALMOST = 1e-9
+"""Shares are decimals that no float holds exactly: 600 votes with a trial after 10 % of them come to 60."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,18 @@ class Shares:
     def total(self) -> float:
         """How often a vote is followed by one of any kind."""
         return self.instructed + self.gold + self.repeat
+
+
+def trials_beside(votes: int, shares: Shares, waiting_share: float) -> int:
+    """Return to how many trials the declared shares come, beside so many votes.
+
+    Args:
+        waiting_share: which share of all that somebody answers may be repeats while they wait, from 0 to below 1.
+    """
+    between = ceil(votes * shares.total - _ALMOST)
+    # Of all that is answered, so many for each that is not a repeat while somebody waits.
+    waiting = waiting_share / (1 - waiting_share)
+    return between + ceil((votes + between) * waiting - _ALMOST)
 
 
 @dataclass(frozen=True)

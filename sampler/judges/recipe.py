@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from sampler.judges.sources import ModelSource, Order, PeopleSource, SeatSource, Source
+from sampler.judges.sources import MODEL_SOURCES, LocalSource, ModelSource, Order, PeopleSource, SeatSource, Source
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 _OTHER: dict[Order, Order] = {"proposal-first": "proposal-second", "proposal-second": "proposal-first"}
@@ -28,7 +28,7 @@ class JudgeRecipe(BaseModel):
 
     @model_validator(mode="after")
     def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
-        if self.order == "balanced" and (not isinstance(self.source, ModelSource) or self.budget % 2):
+        if self.order == "balanced" and (not isinstance(self.source, MODEL_SOURCES) or self.budget % 2):
             raise ValueError("order 'balanced' needs a model judge with an even budget; use 'random'")
         return self
 
@@ -36,7 +36,11 @@ class JudgeRecipe(BaseModel):
     def voters(self) -> str:
         """Who answers, in plain text; two judges of one question with the same voters have the same scores."""
         if isinstance(self.source, ModelSource):
-            return f"model “{self.source.endpoint}” at temperature {self.source.temperature:g}"
+            asked = "" if self.source.prompt is None else f", asked in the words of {self.source.prompt.version}"
+            return f"model “{self.source.endpoint}” at temperature {self.source.temperature:g}{asked}"
+        if isinstance(self.source, LocalSource):
+            raw = " without its chat template" if self.source.raw else ""
+            return f"local model “{self.source.model}” at temperature {self.source.temperature:g}{raw}"
         return f"seat {self.source.seat}" if isinstance(self.source, SeatSource) else "people"
 
 
@@ -66,6 +70,21 @@ def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str
             "a lean to one side cancels; use 'random' for a judge alone"
         )
         yield place, "order", reason
+
+
+def vision_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tuple[str, str]]:
+    """Yield the field and the reason of each setting of pictures that these objects have no use for."""
+    for place, judge in enumerate(judges):
+        vision = judge.source.vision if isinstance(judge.source, ModelSource) else None
+        if vision is None:
+            continue
+        path = f"judges.{place}.source.vision"
+        if objects == "texts":
+            yield path, "must be left out: texts have no pictures"
+        elif vision.molecules is not None and objects != "molecules":
+            yield f"{path}.molecules", "must be left out where the objects are no molecules"
+        elif vision.molecules == "smiles" and len(vision.model_dump()) > 1:
+            yield f"{path}.molecules", "must be 'picture' or 'both' where the pictures have settings"
 
 
 def _are_twins(one: JudgeRecipe, other: JudgeRecipe, same_budget: bool) -> bool:

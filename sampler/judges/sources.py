@@ -1,13 +1,25 @@
-"""Who answers a judge's question: people in the browser, one named person, or a model behind an endpoint.
+"""Who answers a judge's question: people in the browser, one named person, a model behind an endpoint or a local one.
 
 The part of a recipe that says so. Whoever answers, a vote is a vote: the rule knows no difference.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+)
+
+from sampler.judges.log_probabilities import LOWEST_TEMPERATURE
+from sampler.judges.templates import PromptTemplate
+from sampler.judges.vision import Vision
 
 EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
 
@@ -40,6 +52,14 @@ class ModelSource(BaseModel):
         temperature: of the replies, above 0: at 0 a judge's votes are copies of each other.
         votes: "sampled", one reply a vote, or "log-probabilities", drawn from the probability the model gives.
         first: whether people are asked about a pair only once this judge's votes are in.
+        law_unverified: whether votes are accepted although nobody can tell that nothing but the temperature changes the
+            law they are sampled from, as with most hosted models.
+        reasons: whether what it thinks before a sampled vote is kept beside the vote. It is no part of the answer.
+        repeats: about how many of the pairs that people are shown once more it may be asked, apart from its votes.
+        vision: how pictures are shown to it; as they are if None.
+        prompt: the researcher's own words; without it, those of this program.
+        all_at_once: whether all N votes on a pair are asked for at once. Otherwise no more are under way than can be
+            needed. The verdict is the same: votes that come after it are kept and do not count.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +69,18 @@ class ModelSource(BaseModel):
     temperature: float = Field(default=1.0, le=5)
     votes: Literal["sampled", "log-probabilities"] = "sampled"
     first: bool = False
+    law_unverified: bool = False
+    reasons: bool = False
+    repeats: int = Field(default=0, ge=0, le=10_000)
+    vision: Vision | None = None
+    prompt: PromptTemplate | None = None
+    all_at_once: bool = False
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        optional = ("law_unverified", "reasons", "repeats", "vision", "prompt", "all_at_once")
+        return {name: value for name, value in fields.items() if value or name not in optional}
 
     @field_validator("temperature")
     @classmethod
@@ -58,4 +90,34 @@ class ModelSource(BaseModel):
         return temperature
 
 
-Source = Annotated[PeopleSource | SeatSource | ModelSource, Field(discriminator="kind")]
+class LocalSource(BaseModel):
+    """A model that the site runs itself, by the name that its operator gave it.
+
+    Its votes are drawn from the probabilities of the labels, which one pass over the prompt gives.
+
+    Args:
+        temperature: of the votes, as a `ModelSource` has it.
+        first: as a `ModelSource` has it.
+        raw: whether the prompt goes to the model without its chat template, as a base model needs it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["local"] = "local"
+    model: EndpointName
+    temperature: float = Field(default=1.0, ge=LOWEST_TEMPERATURE, le=5)
+    first: bool = False
+    raw: bool = False
+
+    votes: ClassVar[str] = "log-probabilities"
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if value or name != "raw"}
+
+
+MODEL_SOURCES: Final = (ModelSource, LocalSource)
+"""For `isinstance`: who answers without being asked in a browser."""
+
+Source = Annotated[PeopleSource | SeatSource | ModelSource | LocalSource, Field(discriminator="kind")]

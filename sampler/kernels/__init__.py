@@ -2,6 +2,7 @@
 
 To add one: copy a file, give its recipe a new `kind` and its spaces (`moves_in`), and add the recipe to
 `ComponentRecipe` in `mixture.py`. The shared checks of `tests/support/kernels.py` then want a small instance of it.
+`learned_fragments.py` has no recipe: its editor learns while chains run, so the lockstep runner builds it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pydantic import Field
 from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonRecipe
 from sampler.kernels.fragments import FragmentMoves, FragmentsRecipe
 from sampler.kernels.independent import Independent, IndependentRecipe
+from sampler.kernels.learned_fragments import EditLogits, Editor, EditProposal, LearnedFragments
 from sampler.kernels.mixture import ComponentRecipe, Mixture, MixturePart, MixtureRecipe
 from sampler.kernels.neighbours import Neighbours, NeighboursRecipe
 from sampler.kernels.suffix import Suffix, SuffixRecipe
@@ -32,12 +34,16 @@ __all__ = [
     "ComponentRecipe",
     "CrankNicolson",
     "CrankNicolsonRecipe",
+    "EditLogits",
+    "EditProposal",
+    "Editor",
     "FragmentMoves",
     "FragmentsRecipe",
     "Independent",
     "IndependentRecipe",
     "KernelRecipe",
     "Learned",
+    "LearnedFragments",
     "Mixture",
     "MixturePart",
     "MixtureRecipe",

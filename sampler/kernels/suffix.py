@@ -97,7 +97,7 @@ class Suffix:
             [states[row].tokens[: cuts[row]] for row in moving],
         )
         for row, writing in zip(moving, written, strict=True):
-            proposals[row] = Proposal(writing, self.log_r0(states[row], writing))
+            proposals[row] = Proposal(writing, self.ratio(states[row], writing, cuts[row]))
         return proposals
 
     def cut(self, rng: np.random.Generator, state: Writing) -> int:
@@ -105,6 +105,10 @@ class Suffix:
         most = self._space.model.limit if self._cut == "limit" else len(state.tokens)
         # A draw just below 1 may make the product round up to `most`.
         return min(int(rng.random() * most), most - 1)
+
+    def ratio(self, state: Writing, proposal: Writing, cut: int) -> float:
+        """Return the log base ratio of a move by a given cut, which is the same for all cuts."""
+        return self.log_r0(state, proposal)
 
     def log_r0(self, state: Writing, proposal: Writing) -> float:
         """Return the log base ratio of a move from one text to another."""

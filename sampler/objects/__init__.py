@@ -8,7 +8,7 @@ from sampler.objects.items import MAX_CHARACTERS as MAX_CATALOG_CHARACTERS
 from sampler.objects.items import MAX_ITEMS as MAX_CATALOG_ITEMS
 from sampler.objects.items import Item, ObjectKind, Reading, Refusal
 from sampler.objects.molecules.reading import Molecules
-from sampler.objects.tables import CatalogError
+from sampler.objects.tables import CatalogError, extra_columns_of
 from sampler.objects.texts.reading import Texts
 
 OBJECT_KINDS: dict[str, ObjectKind] = {kind.name: kind for kind in (Texts(), Molecules(), Images())}
@@ -22,4 +22,5 @@ __all__ = [
     "ObjectKind",
     "Reading",
     "Refusal",
+    "extra_columns_of",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from sampler.objects.tables import CatalogError, table_rows
 from sampler.spaces.catalog import Catalog
 
 MAX_ITEMS = 20_000
-# Of all objects together: what a catalog takes of memory while it is read follows from it.
+# Of all objects with their extra cells: what a catalog takes of memory while it is read follows from it.
 MAX_CHARACTERS = 50_000_000
 # Of all pictures together, as they are kept: on a disk, where the caller has given a file.
 MAX_PICTURE_BYTES = 2 * 2**30
@@ -51,6 +51,7 @@ class Item:
         weight: positive; p0 is proportional to it.
         kept: where the image is, re-encoded; None for kinds that have none.
         media_type: of the image.
+        extra: the cells of the file's further columns, by their names.
     """
 
     source: str
@@ -58,6 +59,7 @@ class Item:
     weight: float = 1.0
     kept: Kept | None = None
     media_type: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def picture(self) -> bytes:
@@ -80,6 +82,11 @@ class Reading:
     items: tuple[Item, ...]
     refusals: tuple[Refusal, ...]
     more_refusals: int = 0
+
+    @property
+    def extra_columns(self) -> tuple[str, ...]:
+        """The names of the file's further columns, in their order."""
+        return tuple(dict.fromkeys(name for item in self.items for name in item.extra))
 
 
 class ObjectKind(Protocol):
@@ -172,14 +179,17 @@ class Collector:
         first = self._items.get(item.content)
         if first is not None:
             self._items[item.content] = replace(first, weight=first.weight + item.weight)
-            self.refuse(item.source, f"repeats {first.source}; their weights were added")
+            other = next((name for name, cell in item.extra.items() if first.extra.get(name) != cell), None)
+            lost = "" if other is None else f", and what {first.source} has in {quoted(other)} was kept"
+            self.refuse(item.source, f"repeats {first.source}; their weights were added{lost}")
             return
         if len(self._items) == MAX_ITEMS:
             raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
-        self._characters += len(item.content)
+        self._characters += len(item.content) + sum(map(len, item.extra.values()))
         if self._characters > MAX_CHARACTERS:
+            mend = "Remove columns that nobody needs, or split the file." if item.extra else "Split the file."
             raise CatalogError(
-                f"The objects have more than {MAX_CHARACTERS:,} characters in all, at {item.source}. Split the file."
+                f"The objects have more than {MAX_CHARACTERS:,} characters in all, at {item.source}. {mend}"
             )
         self._items[item.content] = item
 
@@ -224,13 +234,13 @@ def read_table(file: BinaryIO, column: str, parse: Callable[[str], str], progres
         CatalogError: the file gives no catalog.
     """
     collector = Collector()
-    for row, cell, weight in table_rows(file, column, collector.refuse):
-        source = f"row {row}"
+    for row in table_rows(file, column, collector.refuse):
+        source = f"row {row.number}"
         try:
-            item = Item(source, parse(cell), parse_weight(weight))
+            item = Item(source, parse(row.cell), parse_weight(row.weight), extra=row.extra)
         except ValueError as problem:
             collector.refuse(source, str(problem))
         else:
             collector.add(item)
-        progress(row, None)
+        progress(row.number, None)
     return collector.reading()

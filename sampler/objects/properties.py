@@ -53,6 +53,19 @@ def property_names(space: Mapping[str, Any]) -> tuple[str, ...]:
     if kind == "images" and space["kind"] != "images":
         return ()
     description = _description(kind)
+    return _numbers_of(description)
+
+
+def properties_of_kind(kind: str) -> tuple[str, ...]:
+    """Return the names of the numbers that are measured of a kind of object, whoever holds the objects.
+
+    Args:
+        kind: a name of `OBJECT_KINDS`.
+    """
+    return _numbers_of(_description(kind))
+
+
+def _numbers_of(description: Any) -> tuple[str, ...]:
     hints = get_type_hints(description)
     return tuple(field.name for field in fields(description) if hints[field.name] != tuple[str, ...])
 

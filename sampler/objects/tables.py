@@ -1,7 +1,7 @@
 """Rows of a CSV file, read as they come: no more of the file is in memory than one row.
 
 Bounds, each with a message that names it: `MAX_ROWS` rows; `MAX_ROW_CHARACTERS` characters and `MAX_CELL_LINES` lines
-to a row; `csv.field_size_limit()` characters to a cell.
+to a row; `csv.field_size_limit()` characters to a cell. Those of further columns are in `extra_columns.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from sampler.objects.characters import demand_storable, quoted, visible
+from sampler.objects.extra_columns import ExtraColumns
 
 MAX_ROWS = 1_000_000
 # Of all cells of a row together. Nobody writes such rows; a file without line ends is one.
@@ -26,6 +29,7 @@ _OPEN_QUOTE = (
 )
 # How ZIP archives begin; an Excel workbook is one.
 _ZIP = b"PK\x03\x04"
+_WEIGHT = "weight"
 _DECIMAL_COMMA = re.compile(r"\s*\d+,\d+([eE][+-]?\d+)?\s*")
 
 # A reader of rows calls this with the source and the reason of each row that cannot become an item.
@@ -38,6 +42,23 @@ class CatalogError(ValueError):
     def __init__(self, message: str) -> None:
         # What a file holds is quoted in messages, which are stored and shown.
         super().__init__(visible(message))
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """What one row says of an object.
+
+    Args:
+        number: as a spreadsheet shows it.
+        cell: of the column that holds the objects.
+        weight: the cell of “weight”; None where there is no such column.
+        extra: the cells of the other columns, by their names.
+    """
+
+    number: int
+    cell: str
+    weight: str | None
+    extra: Mapping[str, str]
 
 
 class _Reader(Protocol):
@@ -83,8 +104,8 @@ class _Lines:
         return line
 
 
-def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[int, str, str | None]]:
-    """Yield (row number as a spreadsheet shows it, cell of `column`, weight cell or None) of a CSV file.
+def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[TableRow]:
+    """Yield the rows of a CSV file whose objects stand in `column`.
 
     A row that fills more cells than the first row names was cut where nobody meant it to be; it is refused. So is one
     with a character that cannot be kept, with the name of its column.
@@ -93,9 +114,38 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[in
         file: at its beginning, and seekable; left open.
 
     Raises:
-        CatalogError: not UTF-8, no header row that names `column`, a row the CSV format does not allow, or a bound of
-            this file's exceeded.
+        CatalogError: not UTF-8, no header row that names `column`, a row the CSV format does not allow, a cell of a
+            further column that cannot be kept, or a bound of this file's or of `extra_columns.py` exceeded.
     """
+    with _opened(file, column) as table:
+        yield from _table_rows(table, column, refuse)
+
+
+def extra_columns_of(file: BinaryIO, column: str) -> tuple[str, ...]:
+    """Return the names of a CSV file's columns beside `column` and “weight”, in order. Only its first row is read.
+
+    Args:
+        file: as in `table_rows`.
+
+    Raises:
+        CatalogError: as in `table_rows`, of the first row.
+    """
+    with _opened(file, column) as table:
+        return table.extra.names
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table whose header has been read: what separates its cells, its columns, and the rows that follow."""
+
+    delimiter: str
+    names: Sequence[str]
+    extra: ExtraColumns
+    rows: Iterator[tuple[int, list[str]]]
+
+
+@contextmanager
+def _opened(file: BinaryIO, column: str) -> Iterator[_Table]:
     if file.read(len(_ZIP)) == _ZIP:
         raise CatalogError(
             "The file looks like an Excel workbook or a ZIP, not like a CSV. Save it as “CSV UTF-8” and upload that."
@@ -103,13 +153,13 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[tuple[in
     file.seek(0)
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        yield from _table_rows(_Lines(text), column, refuse)
+        yield _table(_Lines(text), column)
     finally:
         # Otherwise the wrapper closes the file with itself.
         text.detach()
 
 
-def _table_rows(lines: _Lines, column: str, refuse: Refuse) -> Iterator[tuple[int, str, str | None]]:
+def _table(lines: _Lines, column: str) -> _Table:
     header = next(lines, "")
     delimiter = max(",;\t", key=header.count)
     rows = _rows(lines, csv.reader(itertools.chain([header], lines), delimiter=delimiter, strict=True))
@@ -120,11 +170,19 @@ def _table_rows(lines: _Lines, column: str, refuse: Refuse) -> Iterator[tuple[in
         raise CatalogError(
             f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
         )
-    at, weight_at = names.index(column), names.index("weight") if "weight" in names else None
-    for row, cells in rows:
+    try:
+        return _Table(delimiter, names, ExtraColumns.of(names, (column, _WEIGHT)), rows)
+    except ValueError as problem:
+        raise CatalogError(f"{problem}.") from problem
+
+
+def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow]:
+    names = table.names
+    at, weight_at = names.index(column), names.index(_WEIGHT) if _WEIGHT in names else None
+    for row, cells in table.rows:
         width = _filled(cells)
         if width > len(names):
-            shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
+            shown = "a tab" if table.delimiter == "\t" else f"“{table.delimiter}”"
             refuse(
                 f"row {row}",
                 f"the row has {width} cells, the first row names {len(names)}; put a cell that holds {shown} in quotes",
@@ -138,7 +196,16 @@ def _table_rows(lines: _Lines, column: str, refuse: Refuse) -> Iterator[tuple[in
             except ValueError as problem:
                 refuse(f"row {row}", str(problem))
             else:
-                yield row, cell, weight if delimiter == "," else _with_decimal_point(weight)
+                weight = weight if table.delimiter == "," else _with_decimal_point(weight)
+                yield TableRow(row, cell, weight, _extra_cells(table.extra, row, padded))
+
+
+def _extra_cells(extra: ExtraColumns, row: int, cells: Sequence[str]) -> Mapping[str, str]:
+    try:
+        return extra.cells(cells)
+    except ValueError as problem:
+        # No object goes for the sake of a column that it does not need: the researcher decides.
+        raise CatalogError(f"Row {row}: {problem}.") from problem
 
 
 def _names(first: Sequence[str]) -> list[str]:

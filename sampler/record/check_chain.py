@@ -1,13 +1,14 @@
 """Walk one chain of a record again, from the seed and its evidence alone, and say where the record differs.
 
 Starting states, proposals, base ratios and uniforms are drawn again; every tally and verdict is recomputed from the
-votes in their order, or from the ratings where the rule rates (`rating_evidence.py`).
+votes in their order, or from ratings or scores where the rule goes by these (`rating_evidence.py`,
+`score_evidence.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ class Tables:
     votes: list[Row]
     samples: list[Row]
     ratings: list[Row]
+    scores: list[Row] = field(default_factory=list)
 
     @cached_property
     def counted_votes(self) -> dict[StepKey, list[Row]]:
@@ -107,7 +109,7 @@ def check_chain(
         index: the record's states.
         recipe: says which part of a kernel proposes in which step.
         rows: the chain's steps in order.
-        evidence: its votes or ratings.
+        evidence: its votes, ratings or scores.
         visits: the sampled states; those that the chain reaches are taken out.
         last: the last step that there can be; that of the warm-up while its length is not chosen.
         chosen: by the warm-up, if it has.
@@ -127,7 +129,7 @@ def check_chain(
             yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
             return
         if position.step == last:
-            until = "" if last == recipe.steps else " until tuning.json says how far the others walk"
+            until = "" if last >= recipe.steps else " until tuning.json says how far the others walk"
             yield Difference(chain, last + 1, "the step", "one", f"none: the last step is {last}{until}")
             return
         comparison = draws.ask(position, row)

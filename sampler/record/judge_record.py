@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sampler.judges.prompts import Prompt
+from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import ModelSource, SeatSource
+from sampler.judges.sources import LocalSource, ModelSource, SeatSource
+from sampler.judges.templates import template_of
 from sampler.recipe import Recipe
 from sampler.record.check_chain import Difference, Row
 
@@ -57,19 +58,43 @@ def _fields(
     }
     if isinstance(expected.source, SeatSource):
         compared["the seat"] = judge["seat"], expected.source.seat
+    if isinstance(expected.source, LocalSource):
+        compared["the local model"] = judge["local_model"], expected.source.model
+        compared["the temperature"] = judge["temperature"], expected.source.temperature
+        compared["whether the chat template is left out"] = judge["raw"], expected.source.raw
+        return compared | _prompt_fields(recipe, judge, expected)
     if not isinstance(expected.source, ModelSource) or "request" not in judge:
         return compared
-    prompt, request = Prompt.of(_object(judge, "prompt")), _object(judge, "request")
+    request = _object(judge, "request")
     if judge["frozen"] == FROZEN_AT_START:
         compared["the endpoint"] = judge["endpoint"], expected.source.endpoint
+    vision = expected.source.vision
+    compared["how pictures are shown"] = judge.get("vision"), vision and vision.model_dump(mode="json")
     return compared | {
-        "the temperature": (request["temperature"], expected.source.temperature),
-        "the requested model": (request["model"], judge["model"]),
+        "the temperature": (judge.get("temperature", request.get("temperature")), expected.source.temperature),
+        "the requested model": (request.get("model", judge["model"]), judge["model"]),
+        **_prompt_fields(recipe, judge, expected),
+    }
+
+
+def _prompt_fields(recipe: Recipe, judge: Mapping[str, Any], expected: JudgeRecipe) -> dict[str, tuple[object, object]]:
+    prompt, template = stored_prompt(_object(judge, "prompt")), template_of(expected.source)
+    version, question = prompt_version(prompt), " ".join(expected.question.split())
+    compared: dict[str, tuple[object, object]] = {
+        # Of records from before there were versions, none is missing.
+        "the prompt's version": (judge.get("prompt_version", version), version),
+        "whose words the prompt has": (isinstance(prompt, OwnPrompt), template is not None),
+    }
+    if isinstance(prompt, OwnPrompt):
+        return compared | {
+            "the number of objects shown": (prompt.objects, recipe.rule.objects_shown),
+            "the prompt": (prompt.template, template),
+            "the question in the prompt": (prompt.question, question),
+        }
+    return compared | {
         "the number of objects shown": (len(prompt.headings), recipe.rule.objects_shown),
-        "the question in the prompt": (
-            prompt.opening.removeprefix("Question: "),
-            " ".join(expected.question.split()),
-        ),
+        "whether columns are shown": (bool(prompt.context), bool(recipe.context)),
+        "the question in the prompt": (prompt.opening.removeprefix("Question: "), question),
     }
 
 

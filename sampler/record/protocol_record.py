@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler.judges.attention import Shares, Trial, check_after, repeat_while_waiting
-from sampler.judges.sources import ModelSource
 from sampler.recipe import Recipe
 from sampler.record.check_chain import Difference, Row
 
@@ -42,7 +41,9 @@ class ProtocolDifference(Difference):
 
 
 @dataclass(frozen=True)
-class _Declared:
+class Declared:
+    """What protocol.json declares of trials that are no votes."""
+
     shares: Shares
     waiting_share: float
     answers: tuple[str, ...]
@@ -60,7 +61,7 @@ def compare_protocol(
         KeyError: a row lacks a column.
         ValueError: protocol.json lacks a field, or a value is not what it should be.
     """
-    declared = _declared(_object(protocol, "protocol"))
+    declared = declared_in(protocol)
     voted = {_pair_key(row): row["chosen_side"] for row in votes if row["annotator"]}
     seen: set[tuple[int, int, int]] = set()
     for row in checks:
@@ -74,7 +75,7 @@ def compare_protocol(
     yield from _compare_budget(recipe, protocol, checks, votes)
 
 
-def _compare_trial(seed: int, declared: _Declared, key: tuple[int, int, int], row: Row) -> Iterator[TrialDifference]:
+def _compare_trial(seed: int, declared: Declared, key: tuple[int, int, int], row: Row) -> Iterator[TrialDifference]:
     annotator, after, turn = key
     trial = _drawn(seed, declared, annotator, after, turn)
     if trial is None:
@@ -86,13 +87,13 @@ def _compare_trial(seed: int, declared: _Declared, key: tuple[int, int, int], ro
             yield TrialDifference(annotator, after, column, f"“{recorded}”", f"“{expected}”")
 
 
-def _drawn(seed: int, declared: _Declared, annotator: int, after: int, turn: int) -> Trial | None:
+def _drawn(seed: int, declared: Declared, annotator: int, after: int, turn: int) -> Trial | None:
     if turn:
         return repeat_while_waiting(seed, annotator, after, turn) if declared.waiting_share else None
     return check_after(seed, annotator, after, declared.shares, len(declared.answers))
 
 
-def _cells(trial: Trial, declared: _Declared) -> dict[str, str]:
+def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
     """Return what checks.csv says of a trial before anybody has answered."""
     is_swapped = trial.kind != "instructed" and trial.side == "right"
     expected = {"instructed": trial.side, "repeat": ""}.get(trial.kind, "")
@@ -133,8 +134,7 @@ def _compare_budget(
     if protocol.get("budget") is None:
         return
     budget = _object(protocol, "budget")
-    of_people = (judge.budget for judge in recipe.judges if not isinstance(judge.source, ModelSource))
-    set_aside, most = recipe.chains_at_most * recipe.steps * sum(of_people), _number(budget, "answers")
+    set_aside, most = recipe.chains_at_most * recipe.steps * recipe.votes_a_step, _number(budget, "answers")
     if budget.get("set_aside") != set_aside:
         yield ProtocolDifference(0, 0, "budget.set_aside", f"{budget.get('set_aside')}", f"{set_aside}")
     given = sum(row["annotator"] != "" for row in votes) + sum(row["chosen_side"] != "" for row in checks)
@@ -143,7 +143,13 @@ def _compare_budget(
         yield ProtocolDifference(0, 0, "budget.answers", f"{most:g}", expected)
 
 
-def _declared(protocol: Mapping[str, Any]) -> _Declared:
+def declared_in(document: Mapping[str, Any]) -> Declared:
+    """Return what a record's protocol.json declares.
+
+    Raises:
+        ValueError: it lacks a field, or a value is not what it should be.
+    """
+    protocol = _object(document, "protocol")
     golds = protocol.get("gold", [])
     if not isinstance(golds, list) or not all(_is_gold(each) for each in golds):
         raise ValueError("protocol.gold of protocol.json must hold pairs with an answer, left or right")
@@ -153,7 +159,7 @@ def _declared(protocol: Mapping[str, Any]) -> _Declared:
     if (repeats := protocol.get("repeats", "own")) not in _REPEATS:
         raise ValueError(f"repeats in protocol.json must be {' or '.join(_REPEATS)}, not {repeats!r}")
     answers = tuple(each["answer"] for each in golds)
-    return _Declared(shares, _number(protocol, "waiting_share"), answers, _REPEATS[repeats])
+    return Declared(shares, _number(protocol, "waiting_share"), answers, _REPEATS[repeats])
 
 
 def _is_gold(pair: object) -> bool:

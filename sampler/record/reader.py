@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from sampler.recipe import Recipe, parse_recipe
 from sampler.record import schema
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
-_NOT_ALWAYS = (schema.CHAINS, schema.PARKED, schema.SEATS, schema.CHECKS)
+_NOT_ALWAYS = (schema.CHAINS, schema.PARKED, schema.SEATS, schema.CHECKS, schema.COLUMNS, schema.SCORES, schema.ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,22 @@ class Record:
     """What shaped who voted and on what, if the record says it."""
     checks: list[Row] | None = None
     """The trials between people's pairs that are no votes, if there were some."""
+    columns: list[Row] | None = None
+    """The further columns of the list that the objects are from; None where it has no others."""
+    scores: list[Row] | None = None
+    """The numbers that scorers gave objects; None where there are no scorers."""
+    scorers: list[dict[str, Any]] | None = None
+    """What each of these scorers said of itself when the campaign started."""
+    rounds: list[Row] | None = None
+    """The rounds of further steps that were opened; None where none may follow the declared ones."""
+
+    def checked_recipe(self) -> Recipe:
+        """Return the recipe as values.
+
+        Raises:
+            RecipeError: it cannot be read.
+        """
+        return parse_recipe(self.recipe)
 
 
 def read_record(path: Path) -> Record:
@@ -60,11 +77,11 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            chains, parked, seats, checks = (
+            chains, parked, seats, checks, columns, scores, rounds = (
                 _table(archive, table) if table.file in names else None for table in _NOT_ALWAYS
             )
-            files = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL)
-            judges, tuning, surrogates, protocol = (
+            files = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL, schema.SCORERS)
+            judges, tuning, surrogates, protocol, scorers = (
                 json.loads(archive.read(name)) if name in names else None for name in files
             )
     except KeyError as error:
@@ -73,8 +90,11 @@ def read_record(path: Path) -> Record:
         raise RecordError(f"{path} cannot be read: {error}") from error
     if not isinstance(recipe, dict):
         raise RecordError(f"{path} cannot be read: {schema.RECIPE} must hold an object")
-    if judges is not None and not isinstance(judges, list):
-        raise RecordError(f"{path} cannot be read: {schema.JUDGES} must hold a list")
+    for name, found in ((schema.JUDGES, judges), (schema.SCORERS, scorers)):
+        if found is not None and not isinstance(found, list):
+            raise RecordError(f"{path} cannot be read: {name} must hold a list")
+    if not all(isinstance(scorer, dict) and isinstance(scorer.get("name"), str) for scorer in scorers or ()):
+        raise RecordError(f"{path} cannot be read: {schema.SCORERS} must hold objects, each with a name")
     for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates), (schema.PROTOCOL, protocol)):
         if found is not None and not isinstance(found, dict):
             raise RecordError(f"{path} cannot be read: {name} must hold an object")
@@ -89,6 +109,10 @@ def read_record(path: Path) -> Record:
         seats=seats,
         protocol=protocol,
         checks=checks,
+        columns=columns,
+        scores=scores,
+        scorers=scorers,
+        rounds=rounds,
     )
 
 

@@ -1,7 +1,7 @@
 """Recompute a campaign from its exported record alone and say where the record differs.
 
-Nothing here trusts the record beyond the recipe, the objects and the votes or ratings: the chains are walked again
-from the seed, and what a column repeats of another is compared with it.
+Nothing here trusts the record beyond the recipe, the objects and the votes, ratings or scores: the chains are walked
+again from the seed, and what a column repeats of another is compared with it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ from sampler.recipe import Recipe, parse_recipe
 from sampler.record import schema
 from sampler.record.chain_record import chains_in, compare_openings
 from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
+from sampler.record.columns_record import compare_columns
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.judge_record import compare_judges
 from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
+from sampler.record.round_record import compare_rounds, length_in
+from sampler.record.score_evidence import NoEvidence, ScoreEvidence
+from sampler.record.score_record import compare_scores
 from sampler.record.seat_record import compare_seats
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
 from sampler.record.tuning_record import chosen_in, tilts_of
@@ -34,7 +38,12 @@ from sampler.spaces.texts.served import RecordedTexts
 __all__ = ["Difference", "RecordError", "Replay", "replay"]
 
 
-_EVIDENCE: dict[str, Callable[[Recipe, Tables], Evidence]] = {"votes": VoteEvidence, "ratings": RatingEvidence}
+_EVIDENCE: dict[str, Callable[[Recipe, Tables], Evidence]] = {
+    "votes": VoteEvidence,
+    "ratings": RatingEvidence,
+    "scores": ScoreEvidence,
+    "none": NoEvidence,
+}
 """By what decides a step: `evidence` of the rule."""
 
 
@@ -50,6 +59,8 @@ class Replay:
     votes: int
     differences: tuple[Difference, ...]
     ratings: int = 0
+    scores: int = 0
+    """Numbers of scorers, where they decide."""
 
 
 def replay(
@@ -68,13 +79,20 @@ def replay(
     seats: Iterable[Row] | None = None,
     protocol: Mapping[str, Any] | None = None,
     checks: Iterable[Row] | None = None,
+    columns: Iterable[Row] | None = None,
+    scores: Iterable[Row] | None = None,
+    scorers: Sequence[Mapping[str, Any]] | None = None,
+    rounds: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
     warm-up; the rows of chains.csv, where chains open while the campaign runs; those of parked.csv, if there were
-    parked steps; those of seats.csv, where a panel judges; and protocol.json and the rows of checks.csv, where people
-    were shown trials that are no votes. Exports were once written without ratings; only a rule that rates needs them.
+    parked steps; those of seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were
+    shown trials that are no votes; those of columns.csv, where the list of the objects has further columns; the
+    rows of scores.csv and scorers.json, where there are scorers; and those of rounds.csv, where further steps may
+    follow the declared ones. Exports were once written without ratings; only a rule
+    that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -88,29 +106,38 @@ def replay(
             list(_whole("votes", votes)),
             list(_whole("samples", samples)),
             list(_whole("ratings", ratings)),
+            list(_whole("scores", scores or ())),
         )
         openings = None if chains is None else list(_whole("chains", chains))
         trials = list(_whole("checks", checks or ()))
         opened = chains_in(parsed, openings)
+        longer = None if rounds is None else list(_whole("rounds", rounds))
+        length = length_in(parsed, longer)
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
         chosen, differences = chosen_in(parsed, tuning, surrogates, tables.states, tables.steps)
+        if scorers is not None and scores is None:
+            raise ValueError("there is no scores.csv, although there is a scorers.json")
         differences = [
             *differences,
-            *_compare_chains(parsed, tables, evidence, chosen, opened),
+            *_compare_chains(parsed, tables, evidence, chosen, opened, length),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
             *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
             *_compare_contents(tables.states, tables.samples),
+            *compare_columns(parsed, tables.states, None if columns is None else list(_whole("columns", columns))),
             *compare_seats(parsed, tables, None if seats is None else list(_whole("seats", seats))),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
+            *compare_scores(parsed, tables.states, tables.scores, scorers or ()),
             *(() if protocol is None else compare_protocol(parsed, protocol, trials, tables.votes)),
+            *compare_rounds(parsed, longer or [], tables, opened, protocol, trials),
         ]
     except (KeyError, ValueError) as error:
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)
         raise RecordError(f"The record cannot be read: {problem}") from error
     decided = sum(row["verdict"] != "" for row in tables.steps)
     cast = sum(len(cast) for cast in tables.counted_votes.values())
-    return Replay(decided, cast, tuple(differences), len(tables.ratings))
+    deciding = sum(row["scorer"] in parsed.rule.scorers and row["score"] != "" for row in tables.scores)
+    return Replay(decided, cast, tuple(differences), len(tables.ratings), deciding)
 
 
 def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
@@ -141,10 +168,10 @@ def _catalog(states: Sequence[Row]) -> Catalog:
 
 
 def _compare_chains(
-    recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None, chains: int
+    recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None, chains: int, length: int
 ) -> Iterator[Difference]:
     draws, index = _opened(recipe, tables.states, chosen)
-    last = recipe.steps if recipe.warm_up is None or chosen is not None else recipe.warm_up.steps
+    last = length if recipe.warm_up is None or chosen is not None else recipe.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in tables.samples:
         state = int(row["state"])

@@ -1,12 +1,16 @@
-"""The part of a recipe that says how a step is decided: by votes, exactly, or by ratings, as the paper's baselines.
+"""The part of a recipe that says how a step is decided: by votes, exactly, or by ratings, as the paper's baselines; by
+scores, or not at all (`scored.py`, `unjudged.py`).
 
 A rule's recipe says what depends on it, so that nobody asks which rule it is:
 
-    evidence         what decides a step, "votes" or "ratings"
+    evidence         what decides a step: "votes", "ratings", "scores" or "none"
+    asks_judges      whether somebody answers questions
+    scorers          whose numbers decide a step
     objects_shown    how many objects a judge sees at a time
     law              which law the chains sample
     misfits          which judges cannot answer under it
     unbalanced       which judges' orders leave no law in balance
+    kernel_misfits   which kernels do not go with it
 """
 
 from __future__ import annotations
@@ -22,14 +26,29 @@ from sampler.judges.rating_scale import RatingScale
 from sampler.judges.recipe import JudgeRecipe, without_twins
 from sampler.judges.sources import ModelSource
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
+from sampler.rules.scored import QuestRecipe, ScoreRecipe
+from sampler.rules.unjudged import BaseRecipe
 
 PAPER_BETA = 30.0
 
 
-class NVoteRecipe(BaseModel):
-    """Judges compare, and the N-vote rule decides: exact for p0 exp(sum_i s_i)."""
+class _JudgedRecipe(BaseModel):
+    """What rules that ask judges have in common."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    asks_judges: ClassVar[bool] = True
+    """Whether somebody answers questions."""
+    scorers: ClassVar[tuple[str, ...]] = ()
+    """Whose numbers decide a step."""
+
+    def kernel_misfits(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
+        """Yield nothing: any kernel with its base ratio will do."""
+        yield from ()
+
+
+class NVoteRecipe(_JudgedRecipe):
+    """Judges compare, and the N-vote rule decides: exact for p0 exp(sum_i s_i)."""
 
     evidence: ClassVar[str] = "votes"
     """What decides a step."""
@@ -54,7 +73,7 @@ class NVoteRecipe(BaseModel):
             yield f"judges.{place}.{field}", message
 
 
-class PointwiseRecipe(BaseModel):
+class PointwiseRecipe(_JudgedRecipe):
     """Judges rate each object alone, by a whole number; the budget N_i is how many ratings of an object are averaged.
 
     A baseline: it samples another law than p0 exp(sum_i s_i) of the judges' own comparisons, which law depends on what
@@ -66,8 +85,6 @@ class PointwiseRecipe(BaseModel):
         lowest, highest: the ends of the scale.
         beta: of form power.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     evidence: ClassVar[str] = "ratings"
     """What decides a step."""
@@ -136,7 +153,7 @@ class PointwiseRecipe(BaseModel):
         for place, judge in enumerate(judges):
             path = f"judges.{place}"
             if not isinstance(judge.source, ModelSource):
-                yield f"{path}.source", "must be a model: people compare, they do not rate"
+                yield f"{path}.source", _CANNOT_RATE[judge.source.kind]
             elif judge.source.votes != "sampled":
                 yield f"{path}.source.votes", "must be 'sampled': ratings are not drawn from probabilities"
             if judge.order != "random":
@@ -147,4 +164,12 @@ class PointwiseRecipe(BaseModel):
         yield from ()
 
 
-RuleRecipe = Annotated[NVoteRecipe | PointwiseRecipe, Field(discriminator="kind")]
+_CANNOT_RATE = {
+    "people": "must be a model: people compare, they do not rate",
+    "seat": "must be a model: people compare, they do not rate",
+    "local": "must be a model behind an endpoint: one that the site runs itself compares, it does not rate",
+}
+
+RuleRecipe = Annotated[
+    NVoteRecipe | PointwiseRecipe | BaseRecipe | ScoreRecipe | QuestRecipe, Field(discriminator="kind")
+]

@@ -9,21 +9,61 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+)
+
+MAX_SHOWN_COLUMNS = 10
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, min_length=1, max_length=100)]
+_Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\r\n]*$")]
+
+
+class ContextColumn(BaseModel):
+    """A further column of the list that whoever judges sees with a pair, and what is written beside its cells."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    column: _Name
+    label: _Label
 
 
 class CatalogRecipe(BaseModel):
-    """The part of a recipe that says: pick from a list of these objects."""
+    """The part of a recipe that says: pick from a list of these objects.
+
+    `context` are the further columns of the list that are shown with a pair. No law depends on them but the judges'.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["catalog"] = "catalog"
     objects: Literal["texts", "molecules", "images"]
     neighbours: int = Field(default=0, ge=0, le=50)
+    context: tuple[ContextColumn, ...] = Field(default=(), max_length=MAX_SHOWN_COLUMNS)
+
+    @field_validator("context")
+    @classmethod
+    def _shows_each_once(cls, context: tuple[ContextColumn, ...]) -> tuple[ContextColumn, ...]:
+        for name in ("column", "label"):
+            given = [getattr(each, name) for each in context]
+            if twice := [each for place, each in enumerate(given) if each in given[:place]]:
+                raise ValueError(f"the {name} “{twice[0]}” stands there twice; each may be there once")
+        return context
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Recipes that show no column are what they always were, byte for byte.
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if name != "context" or value}
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,27 @@ function show(part, isUsed) {
 function putAside() {
   const space = chosen("space");
   document.querySelectorAll(".space").forEach((section) => show(section, section.dataset.space === space));
-  const rates = chosen("rule-kind") === "pointwise";
-  document.querySelectorAll(".votes-only").forEach((part) => show(part, !rates));
-  document.querySelectorAll(".ratings-only").forEach((part) => show(part, rates));
+  const rule = chosen("rule-kind") ?? "n-vote";
+  // Where nobody is asked; the parts inside of it come after it.
+  const asks = rule === "n-vote" || rule === "pointwise";
+  document.querySelectorAll(".judges-only").forEach((part) => show(part, asks));
+  document.querySelectorAll(".votes-only").forEach((part) => show(part, rule === "n-vote"));
+  document.querySelectorAll(".ratings-only").forEach((part) => show(part, rule === "pointwise"));
+  for (const kind of ["base", "score", "quest"]) {
+    document.querySelectorAll(`.${kind}-only`).forEach((part) => show(part, rule === kind));
+  }
+  document.getElementById("id_rule-second").closest(".field").hidden = document.getElementById("id_rule-score_form").value !== "mars";
   document.getElementById("id_rule-beta").closest(".field").hidden = document.getElementById("id_rule-form").value !== "power";
   document.querySelectorAll(".question-block").forEach((block) => {
     const source = block.querySelector("select[name$=-source]");
-    if (source) block.querySelector(".model-only").hidden = source.value === "";
+    if (!source) return;
+    // As `console/forms/questions.py` writes it.
+    const isPeople = source.value === "", isHere = source.value.startsWith("on this site: ");
+    for (const part of block.querySelectorAll(".model-only")) part.hidden = isPeople;
+    for (const part of block.querySelectorAll(".endpoint-only")) part.hidden = isPeople || isHere;
+    for (const part of block.querySelectorAll(".local-only")) part.hidden = !isHere;
   });
-  putPanelAside(!rates && chosen("panel-kind") === "panel");
+  putPanelAside(rule === "n-vote" && chosen("panel-kind") === "panel");
   const move = chosen("catalog-move");
   document.getElementById("id_catalog-fresh_share").closest(".field").hidden = move !== "mixture";
   document.getElementById("id_catalog-neighbours").closest(".field").hidden = move === "independent";
@@ -71,7 +83,7 @@ function putWalkAside(section, space) {
   const isLocal = canWalk && (space !== "catalog" || chosen("catalog-move") !== "independent");
   // A warm-up counts votes, and compares what can be measured of the objects. Of a list of images nothing can.
   // Nor does it weigh the votes of a panel, whose seats differ.
-  const canWarmUp = chosen("rule-kind") !== "pointwise" && chosen("panel-kind") !== "panel" && (space !== "catalog" || chosen("catalog-objects") !== "images");
+  const canWarmUp = (chosen("rule-kind") ?? "n-vote") === "n-vote" && chosen("panel-kind") !== "panel" && (space !== "catalog" || chosen("catalog-objects") !== "images");
   show(distance, isLocal && canWarmUp);
   show(walk, isLocal);
   const warmsUp = isLocal && canWarmUp && chosen(`${space}-distance`) === "warm-up";

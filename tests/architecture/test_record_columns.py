@@ -10,8 +10,9 @@ from sampler import schema
 
 ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
-WIDE = {schema.STEPS.name: schema.STEPS_WITH_TILTS, schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES}
-TABLES = [WIDE.get(table.name, table) for table in (*schema.TABLES, schema.CHAINS, schema.PARKED, schema.SEATS)]
+WIDE = {schema.STEPS.name: schema.steps_table(True, True, True), schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES}
+NOT_ALWAYS = (schema.COLUMNS, schema.CHAINS, schema.PARKED, schema.SEATS, schema.CALLS, schema.SCORES, schema.ROUNDS)
+TABLES = [WIDE.get(table.name, table) for table in (*schema.TABLES, *NOT_ALWAYS)]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

@@ -24,6 +24,7 @@ import asyncio
 import itertools
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,8 @@ def run(owner: Any, space: str, people: int, within_s: float, options: argparse.
     guests = crowd_of(campaign, site.url, people, within_s, options)
 
     async def vote() -> None:
+        # Each of them opens the link, and reads, on a thread of their own.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(people))
         left = await asyncio.gather(*(guest.run() for guest in guests), return_exceptions=True)
         assert {type(each) for each in left} <= {LeftError, type(None)}, left
 
@@ -198,9 +201,7 @@ def main() -> None:
         # So that the pages that set a campaign up say what stood in their forms.
         setup_test_environment()
         owner = researcher()
-        Endpoint.objects.create(
-            owner=owner, name="A model", base_url=script.url, model="slow", dialect=Dialect.VLLM, concurrency=64
-        )
+        Endpoint.objects.create(owner=owner, name="A model", base_url=script.url, model="slow", dialect=Dialect.VLLM)
         print(
             f"{'people':>6}  {'space':<8}{'votes':>6}{'voted':>7}{'checks':>8}{'repeats':>9}{'waits':>7}{'mean':>7}"
             f"{'longest':>8}{'vote':>6}{'chains':>8}{'burn-in':>9}"

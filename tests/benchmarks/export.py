@@ -11,6 +11,7 @@ then exports it as the download does, and throws the archive away.
     first        seconds to the first bytes of the first table
     memory       the most that the process ever held (resident) beyond what it held with all libraries loaded, MiB
     size         of the archive, MiB
+    stored       of the database that holds the record, with its indexes, beyond the empty one, MiB
 
 Of several runs each figure is the least. The exponent is the slope of log seconds on log votes by least squares: 1 is
 an export whose time grows as the record does.
@@ -35,7 +36,7 @@ import numpy as np
 from tests.support.engines import Postgres
 
 MIB = 2**20
-_COLUMNS = ("processor", "wall", "first", "memory", "size")
+_COLUMNS = ("processor", "wall", "first", "memory", "size", "stored")
 _ARCHIVE_HEAD = 4096
 
 
@@ -76,7 +77,21 @@ def fill(votes: int, budget: int) -> dict[str, float]:
     call_command("migrate", verbosity=0)
     from tests.benchmarks.export_record import make_record
 
-    return {"campaign": make_record(votes, budget).pk}
+    empty = stored_mib()
+    return {"campaign": make_record(votes, budget).pk, "stored": stored_mib() - empty}
+
+
+def stored_mib() -> float:
+    """Return the size of the whole database."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT pg_database_size(current_database())")
+        else:
+            cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        [size] = cursor.fetchone()
+    return size / MIB
 
 
 def measure(campaign_id: int) -> dict[str, float]:
@@ -146,7 +161,7 @@ def main() -> None:
             made = in_own_process(environment, "--fill", str(votes), str(options.budget))
             measured = (in_own_process(environment, "--measure", str(made["campaign"])) for _ in range(options.runs))
             runs = list(measured)
-        points.append({"votes": votes, **least(runs)})
+        points.append({"votes": votes, **least(runs), "stored": made["stored"]})
         print(f"{votes:>10,}" + "".join(f"{points[-1][name]:>11.2f}" for name in _COLUMNS), flush=True)
     found = {name: exponent(points, name) for name in ("processor", "wall")} if len(points) > 1 else {}
     for name, value in found.items():

@@ -9,6 +9,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Turn
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
+from tests.console.test_spaces import MOLECULES
 from tests.support.scripted_server import KnownJudge, chat_reply, raw, reply, scripted_server, status
 
 
@@ -33,21 +34,61 @@ def endpoint(researcher, script) -> Endpoint:
     )
 
 
+def press_test(desk, endpoint: Endpoint, idle_tasks) -> str:
+    """Press Test, let the worker come to its end, and return the page."""
+    assert desk.post(reverse("console:test-endpoint", args=[endpoint.pk])).status_code == 302
+    idle_tasks()
+    return desk.get(reverse("console:endpoints")).content.decode()
+
+
 def fields(script, **changes) -> dict:
     filled = {"name": "Mine", "base_url": script.url, "model": "tiny", "concurrency": "4", "timeout_s": "20"}
     return filled | {"api_key_variable": "", "input_price": "0.5", "output_price": ""} | changes
 
 
-def test_an_endpoint_is_registered_tested_and_changed(signed_in, script):
+def test_an_endpoint_is_registered_tested_and_changed(signed_in, script, idle_tasks):
     signed_in.post(reverse("console:new-endpoint"), fields(script))
     endpoint = Endpoint.objects.get()
     assert (endpoint.name, endpoint.tested_at) == ("Mine", None)
-    page = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True).content.decode()
-    assert "Mine" in page
+    assert "Mine works" in press_test(signed_in, endpoint, idle_tasks)
     assert endpoint.totals()["requests"] > 0
     signed_in.post(reverse("console:edit-endpoint", args=[endpoint.pk]), fields(script, name="Ours"))
     endpoint.refresh_from_db()
     assert endpoint.name == "Ours"
+
+
+def test_the_kind_of_a_server_can_be_declared_and_left_to_the_test_again(signed_in, script, idle_tasks):
+    signed_in.post(reverse("console:new-endpoint"), fields(script, kind="tgi"))
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.dialect, endpoint.dialect_is_declared) == (Dialect.TGI, True)
+    page = reverse("console:edit-endpoint", args=[endpoint.pk])
+    assert '<option value="tgi" selected>' in signed_in.get(page).content.decode()
+    signed_in.post(page, fields(script, kind=""))
+    press_test(signed_in, endpoint, idle_tasks)
+    endpoint.refresh_from_db()
+    assert (endpoint.dialect, endpoint.dialect_is_declared) == (Dialect.VLLM, False)
+
+
+def test_the_page_shows_what_the_server_does_with_each_field(signed_in, endpoint, idle_tasks):
+    page = reverse("console:edit-endpoint", args=[endpoint.pk])
+    assert "What it does with each field" not in signed_in.get(page).content.decode()
+    press_test(signed_in, endpoint, idle_tasks)
+    shown = signed_in.get(page).content.decode()
+    endpoint.refresh_from_db()
+    assert f"in {endpoint.profile['requests']} requests" in shown
+    # The scripted judge writes one of fifty words by the seed alone.
+    assert "<td>temperature</td><td>ignored</td>" in shown
+    assert "<td>seed</td><td>obeyed</td>" in shown
+    assert "untruncated sampling" not in shown
+    Endpoint.objects.update(samples_plainly=False, law_is_untold=True, sampling_words="nobody can say")
+    shown = signed_in.get(page).content.decode()
+    assert "<td>cannot be told</td><td>nobody can say</td>" in shown
+
+
+def test_a_kind_of_server_that_is_not_known_is_not_saved(signed_in, script):
+    answer = signed_in.post(reverse("console:new-endpoint"), fields(script, kind="parrot"))
+    assert "parrot is not one of the available choices" in answer.content.decode()
+    assert not Endpoint.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -78,10 +119,10 @@ def test_endpoints_are_their_owners_alone(signed_in, endpoint, client, django_us
     assert Endpoint.objects.filter(pk=endpoint.pk).exists()
 
 
-def test_a_test_says_on_the_page_what_each_attempt_saw(signed_in, endpoint, script):
+def test_a_test_says_on_the_page_what_each_attempt_saw(signed_in, endpoint, script, idle_tasks):
     script.pages |= {"/props": raw(b"<html>Welcome to the gateway"), "/get_server_info": status(503, b"warming up")}
     script.answer = lambda body: chat_reply("The sea is wide.")
-    page = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True).content.decode()
+    page = press_test(signed_in, endpoint, idle_tasks)
     assert "did not pass" not in page
     for words in ("/props", "Welcome to the gateway", "/get_server_info", "warming up", "/version", "it is vLLM"):
         assert words in page
@@ -89,25 +130,22 @@ def test_a_test_says_on_the_page_what_each_attempt_saw(signed_in, endpoint, scri
     assert "gave the same reply" in page
 
 
-@pytest.mark.django_db(transaction=True)
-def test_an_endpoint_may_be_removed_while_it_is_tested(signed_in, endpoint, script):
+def test_an_endpoint_may_be_removed_while_it_is_tested(signed_in, endpoint, script, idle_tasks, caplog):
     def removed(handler) -> None:
         Endpoint.objects.all().delete()
         connection.close()
         reply(handler, chat_reply("The sea is wide."))
 
     script.faults.append(removed)
-    signed_in.raise_request_exception = False
-    answer = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True)
-    assert answer.status_code == 200
-    assert "No endpoints yet" in answer.content.decode()
+    assert "No endpoints yet" in press_test(signed_in, endpoint, idle_tasks)
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
 
 
-def test_a_test_that_fails_says_so_and_takes_the_ticks_back(signed_in, endpoint, script):
+def test_a_test_that_fails_says_so_and_takes_the_ticks_back(signed_in, endpoint, script, idle_tasks):
     Endpoint.objects.update(tested_at=timezone.now(), can_vary=True, can_images=True)
     assert 'class="yes"' in signed_in.get(reverse("console:endpoints")).content.decode()
     script.faults.append(status(500, b"out of memory"))
-    page = signed_in.post(reverse("console:test-endpoint", args=[endpoint.pk]), follow=True).content.decode()
+    page = press_test(signed_in, endpoint, idle_tasks)
     assert "out of memory" in page
     assert 'class="yes"' not in page
     assert "not tested" in page
@@ -151,6 +189,75 @@ def test_a_question_for_a_model_goes_into_the_recipe_and_back_into_the_form(sign
         "log-probabilities",
         True,
     )
+
+
+def test_accepting_a_law_that_nobody_can_verify_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**question(votes="sampled", law_unverified="on")))
+    campaign = Campaign.objects.get()
+    assert campaign.recipe["judges"][0]["source"]["law_unverified"] is True
+    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
+    assert shown["law_unverified"].value() is True
+
+
+def test_keeping_reasons_and_asking_about_repeats_go_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**question(votes="sampled", reasons="on", repeats="12")))
+    campaign = Campaign.objects.get()
+    source = campaign.recipe["judges"][0]["source"]
+    assert (source["reasons"], source["repeats"]) == (True, 12)
+    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
+    assert (shown["reasons"].value(), shown["repeats"].value()) == (True, 12)
+    assert "reasons kept" in signed_in.get(campaign.get_absolute_url()).content.decode()
+
+
+def test_a_model_that_the_site_runs_itself_goes_into_the_recipe_and_back(signed_in, settings, idle_tasks, tmp_path):
+    settings.LOCAL_MODELS = {"writer": tmp_path}
+    value = "on this site: writer"
+    signed_in.post(reverse("console:create"), form(**question(source=value, raw="on")))
+    campaign = Campaign.objects.get()
+    source = {"kind": "local", "model": "writer", "temperature": 0.7, "first": True}
+    assert campaign.recipe["judges"][0]["source"] == source | {"raw": True}
+    page = signed_in.get(reverse("console:edit", args=[campaign.pk]))
+    shown = page.context["forms"].questions.forms[0]
+    assert (shown["source"].value(), shown["raw"].value(), shown["first"].value()) == (value, True, True)
+    assert "writer (runs on this site)" in page.content.decode()
+    draft = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "probabilities by writer, which runs on this site, at temperature 0.7" in draft
+    # Without the tick, the field is absent from the recipe.
+    signed_in.post(reverse("console:edit", args=[campaign.pk]), form(**question(source=value)))
+    campaign.refresh_from_db()
+    assert campaign.recipe["judges"][0]["source"] == source
+
+
+def test_a_model_that_the_site_runs_itself_is_shown_no_pictures(signed_in, settings, idle_tasks, tmp_path):
+    settings.LOCAL_MODELS = {"writer": tmp_path}
+    answers = question(source="on this site: writer", picture_edge="512")
+    page = signed_in.post(reverse("console:create"), form(**answers, **MOLECULES)).content.decode()
+    assert "Models that run on this site see no pictures" in page
+    assert not Campaign.objects.exists()
+
+
+def test_an_endpoint_keeps_its_name_even_where_a_model_of_the_site_would_have_it(
+    signed_in, endpoint, settings, idle_tasks, tmp_path
+):
+    settings.LOCAL_MODELS = {"writer": tmp_path}
+    type(endpoint).objects.update(name="on this site: writer")
+    signed_in.post(reverse("console:create"), form(**question(source="on this site: writer")))
+    assert Campaign.objects.get().recipe["judges"][0]["source"]["kind"] == "model"
+
+
+def test_how_pictures_are_shown_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
+    vision = {"picture_edge": "512", "picture_format": "jpeg", "picture_quality": "80", "picture_detail": "low"}
+    signed_in.post(reverse("console:create"), form(**question(molecules="picture", **vision), **MOLECULES))
+    campaign = Campaign.objects.get()
+    source = campaign.recipe["judges"][0]["source"]
+    assert source["vision"] == {
+        "edge": 512, "format": "jpeg", "quality": 80, "detail": "low", "molecules": "picture"
+    }  # fmt: skip
+    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
+    assert [str(shown[name].value()) for name in vision] == list(vision.values())
+    refused = signed_in.post(reverse("console:create"), form(**question(picture_quality="80"), **MOLECULES))
+    assert "The quality is that of a JPEG" in refused.content.decode()
+    assert Campaign.objects.count() == 1
 
 
 def test_two_orders_make_two_judges_of_half_the_votes_and_one_question_again(signed_in, endpoint, idle_tasks):

@@ -133,7 +133,7 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     campaign.refresh_from_db()
     Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", budget=1)
     Invitation.objects.create(campaign=campaign)
-    [position] = sampler.begin_many(plan, 1)
+    [position] = sampler.begin_many(plan, [0])
     paint(position.state)
     start = objects.starting(campaign, 0, position.state)
     start.save()

@@ -85,6 +85,66 @@ def test_what_a_baseline_cannot_be_is_said_and_nothing_saved(signed_in, changes,
     assert not Campaign.objects.exists()
 
 
+UNJUDGED = [
+    ({"rule-kind": "base", "catalog-move": "independent"}, {"kind": "base"}, "independent draw from p0"),
+    (
+        {"rule-kind": "score", "rule-score_form": "power", "rule-scorer": "words", "rule-exponent": "2"},
+        {"kind": "score", "form": "power", "scorers": ["words"], "beta": 2},
+        "β = 2, scores by words",
+    ),
+    (
+        {"rule-kind": "quest", "rule-quality": "readability", "rule-temperature": "0.05"},
+        {"kind": "quest", "scorer": "readability", "beta": 0.05, "released": False},
+        "β = 0.05, quality by readability",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "rule", "line"), UNJUDGED, ids=["base", "score", "quest"])
+@pytest.mark.parametrize("is_put_aside", [True, False], ids=["with script", "without"])
+def test_a_rule_that_asks_nobody_needs_no_question(signed_in, idle_tasks, changes, rule, line, is_put_aside):
+    sent = form(**changes | {"most_chains": "100"})
+    # Without the script that puts them aside, the fields of a question come along and are not meant.
+    sent = {name: value for name, value in sent.items() if not (is_put_aside and name.startswith("questions-0"))}
+    answer = signed_in.post(reverse("console:create"), sent)
+    campaign = Campaign.objects.get()
+    assert (campaign.recipe["rule"], campaign.recipe["judges"]) == (rule, [])
+    assert "most_chains" not in campaign.recipe
+    idle_tasks()
+    page = signed_in.get(answer.url).content.decode()
+    assert line in page
+    assert "Questions" not in page
+    edit = signed_in.get(reverse("console:edit", args=[campaign.pk]))
+    shown = {bound.html_name: bound.value() for bound in edit.context["forms"].rule}
+    signed_in.post(
+        reverse("console:edit", args=[campaign.pk]),
+        form(**changes | shown | {"catalog-file": "", "seed": str(campaign.recipe["seed"])}),
+    )
+    recipe = campaign.recipe
+    campaign.refresh_from_db()
+    assert campaign.recipe == recipe
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rule-kind": "base"}, "only fresh draws from p0 may all be accepted"),
+        ({"rule-kind": "score", "rule-score_form": "power"}, "Choose the scorer whose numbers decide"),
+        ({"rule-kind": "score"}, "“qed” is not offered for texts"),
+        ({"rule-kind": "quest"}, "Choose the scorer that estimates quality"),
+        (
+            {"rule-kind": "quest", "rule-quality": "words", "rule-released": "on"},
+            "must be 'suffix' with cut 'length' where rule 'quest' is released",
+        ),
+    ],
+)
+def test_what_a_rule_that_asks_nobody_cannot_be_is_said_and_nothing_saved(signed_in, idle_tasks, changes, message):
+    answer = signed_in.post(reverse("console:create"), form(**changes))
+    assert answer.status_code == 200
+    assert message in answer.content.decode().replace("&#x27;", "'")
+    assert not Campaign.objects.exists()
+
+
 @pytest.mark.browser
 def test_what_the_rule_does_not_use_is_put_aside(signed_in, researcher, chromium, live_site):
     page = chromium.new_page(base_url=live_site.url)
@@ -102,6 +162,17 @@ def test_what_the_rule_does_not_use_is_put_aside(signed_in, researcher, chromium
     assert beta.is_visible()
     page.locator("#add-question").click()
     assert page.locator("#id_questions-1-order").is_disabled()
+    page.locator("input[name=rule-kind][value=quest]").check()
+    assert page.locator("#id_rule-quality").is_visible()
+    assert not page.locator("#questions").is_visible()
+    assert page.locator("#id_questions-0-question").is_disabled()
+    page.locator("input[name=rule-kind][value=score]").check()
+    second = page.locator("#id_rule-second")
+    assert second.is_visible()
+    page.locator("#id_rule-score_form").select_option("power")
+    assert not second.is_visible()
+    page.locator("input[name=rule-kind][value=base]").check()
+    assert page.get_by_text("no links for voters").is_visible()
     page.locator("input[name=rule-kind][value=n-vote]").check()
     assert order.is_enabled()
     assert not beta.is_visible()

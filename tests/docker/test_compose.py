@@ -15,6 +15,9 @@ import httpx
 import pytest
 import yaml
 
+from prefmh_web.endpoints.addresses import checked_base_url
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.errors import AddressRefused
 from prefmh_web.settings import environment
 from tests.support.nginx import nginx_before
 from tests.support.ports import port_from
@@ -24,7 +27,7 @@ from tests.support.server_stack import without_ours
 COMPOSE, DOCKERFILE = ROOT / "docker/compose.yaml", ROOT / "docker/Dockerfile"
 IGNORED, NGINX = ROOT / "docker/Dockerfile.dockerignore", ROOT / "docker/nginx.conf"
 OUR_IMAGE = "prefmh:local"
-OURS = ("web", "worker", "files", "gpu", "beat")
+OURS = ("web", "worker", "judges", "files", "gpu", "beat")
 SECRETS = {"SECRET_KEY": secrets.token_urlsafe(50), "SITE_URL": "http://localhost", "POSTGRES_PASSWORD": "word"}
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
@@ -62,7 +65,7 @@ def test_each_secret_is_demanded_by_name(name):
 
 
 def test_no_service_runs_as_root_or_without_a_health_check():
-    users = {"postgres": "postgres", "redis": "redis", "proxy": "nginx"}
+    users = {"postgres": "postgres", "redis": "redis", "proxy": "nginx", "vllm": "nobody"}
     for name, service in services().items():
         assert "healthcheck" in service or name == "migrate", name
         assert not service.get("privileged"), name
@@ -116,7 +119,7 @@ def test_every_variable_that_compose_hands_on_is_one_that_is_read():
 
 def test_keys_of_model_servers_reach_those_who_call_them_and_nobody_else():
     with_keys = {name for name, service in services().items() if "env_file" in service}
-    assert with_keys == {"web", "worker"}
+    assert with_keys == {"web", "judges"}
     assert services()["web"]["env_file"] == [{"path": "keys.env", "required": False}]
     assert "docker/keys.env" in (ROOT / ".gitignore").read_text().split()
 
@@ -124,6 +127,44 @@ def test_keys_of_model_servers_reach_those_who_call_them_and_nobody_else():
 def test_only_the_proxy_is_reachable_and_only_from_this_host():
     published = {name: service["ports"] for name, service in services().items() if "ports" in service}
     assert published == {"proxy": ["127.0.0.1:8080:8080"]}
+
+
+class TestVllm:
+    def test_it_starts_only_by_its_profile_and_nobody_waits_for_it(self):
+        assert services()["vllm"]["profiles"] == ["vllm"]
+        assert all("vllm" not in service.get("depends_on", {}) for service in services().values())
+
+    def test_it_reaches_those_who_ask_models_and_nothing_else(self):
+        networks = {name: set(service.get("networks", ["default"])) for name, service in services().items()}
+        assert networks["vllm"] == {"models"}
+        assert {name for name, joined in networks.items() if "models" in joined} == {"vllm", "web", "judges", "gpu"}
+        assert yaml.safe_load(COMPOSE.read_text())["networks"]["models"]["internal"] is True
+        # Whoever else may be called is out there.
+        assert all("default" in networks[name] for name in ("web", "judges", "postgres", "redis"))
+
+    def test_it_serves_a_model_of_the_folder_under_its_name_with_the_log_probabilities_that_are_asked_for(self):
+        described = services(SECRETS | {"VLLM_MODEL": "smollm", "VLLM_NAME": "small", "VLLM_GPUS": "2"})["vllm"]
+        assert described["entrypoint"] == ["vllm", "serve"]
+        folder, *flags = described["command"]
+        given = dict(flag.removeprefix("--").split("=") for flag in flags)
+        assert folder == "/models/smollm"
+        assert described["volumes"][0].endswith(":/models:ro")
+        assert given["served-model-name"] == "small"
+        assert int(given["max-logprobs"]) == Dialect.VLLM.server.most_log_probabilities
+        [device] = described["deploy"]["resources"]["reservations"]["devices"]
+        assert (given["tensor-parallel-size"], device["count"], device["capabilities"]) == ("2", "2", ["gpu"])
+        assert described["environment"]["HF_HUB_OFFLINE"] == "1"
+
+    def test_what_the_documents_say_about_it_lets_it_be_called(self, settings):
+        said = (ROOT / "docs/models.md").read_text()
+        hosts, networks = (re.search(rf"{name}=(\S+)", said[said.index("--profile vllm") - 400 :])[1] for name in
+                           ("ENDPOINT_ALLOWED_HOSTS", "ENDPOINT_ALLOW_PRIVATE"))  # fmt: skip
+        settings.ENDPOINT_ALLOWED_HOSTS, settings.ENDPOINT_ALLOW_PRIVATE = [hosts], [networks]
+        [port] = services()["vllm"]["expose"]
+        assert checked_base_url(f"http://vllm:{port}/v1") == f"http://vllm:{port}/v1"
+        settings.ENDPOINT_ALLOWED_HOSTS = []
+        with pytest.raises(AddressRefused):
+            checked_base_url(f"http://vllm:{port}/v1")
 
 
 def follows_the_specification(file: Path) -> bool:
@@ -144,7 +185,18 @@ def test_the_file_follows_the_compose_specification(tmp_path):
 def test_docker_itself_accepts_the_file():
     if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("needs the compose plugin of Docker")
-    command = ["docker", "compose", "--file", str(COMPOSE), "--profile", "gpu", "config", "--quiet"]
+    command = [
+        "docker",
+        "compose",
+        "--file",
+        str(COMPOSE),
+        "--profile",
+        "gpu",
+        "--profile",
+        "vllm",
+        "config",
+        "--quiet",
+    ]
     done = subprocess.run(command, env={**os.environ, **SECRETS}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

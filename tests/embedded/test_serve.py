@@ -7,9 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.support.ports import port_from
+from tests.support.processes import is_ready, wait_for
+from tests.support.scorer_programs import is_gone
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +38,48 @@ def test_it_starts_on_an_empty_folder_and_stops_quietly(tmp_path, stop):
     assert rest == ""
     assert process.returncode in (0, -signal.SIGTERM)
     assert (tmp_path / "secret-key").stat().st_mode & 0o777 == 0o600
+
+
+# A campaign with a scorer, in the database of the folder.
+SCORED = """
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.contrib.auth.models import User
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.embedded.tasks import InProcessTask
+# What there is to do is left to the server.
+InProcessTask.apply_async = lambda *args, **options: None
+recipe = {"version": 2, "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "chains": 2, "steps": 5,
+          "judges": [{"question": "Which?", "budget": 1}], "seed": 5}
+owner = User.objects.create(username="researcher")
+lifecycle.start(drafts.create(owner=owner, name="Scored", recipe=recipe, scorer_names="stuck"))
+"""
+STUCK = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for line in sys.stdin:
+    open(sys.argv[1], "w").write(f"{os.getpid()}.")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_scorer_that_never_answers_ends_with_the_server_and_does_not_hold_it_up(tmp_path, stop, monkeypatch):
+    (tmp_path / "stuck.py").write_text(STUCK)
+    told = tmp_path / "told"
+    monkeypatch.setenv("SCORERS", f"stuck={sys.executable} {tmp_path / 'stuck.py'} {told}")
+    environment = {**os.environ, "PREFMH_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+    subprocess.run([sys.executable, "-c", SCORED], cwd=ROOT, env=environment, check=True, timeout=60)
+    process = serve(tmp_path, "--port", str(port_from(23_000)))
+    while not (told.exists() and told.read_text().endswith(".")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(stop)
+    process.communicate(timeout=20)
+    assert is_gone(int(told.read_text().rstrip(".")))
 
 
 @pytest.mark.parametrize(
@@ -90,3 +135,49 @@ def test_an_interrupt_stops_it_though_a_library_handles_interrupts_too(tmp_path)
     finally:
         process.kill()
         process.wait()
+
+
+# A campaign that a model judges, in the same way.
+JUDGED = """
+import sys
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.contrib.auth.models import User
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.embedded.tasks import InProcessTask
+from prefmh_web.endpoints.models import Endpoint
+InProcessTask.apply_async = lambda *args, **options: None
+owner = User.objects.create(username="researcher")
+Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m", dialect="vllm")
+judge = {"question": "Which?", "budget": 3, "source": {"kind": "model", "endpoint": "stub"}}
+recipe = {"version": 2, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
+          "judges": [judge], "seed": 5}
+lifecycle.start(drafts.create(owner=owner, name="Judged", recipe=recipe))
+"""
+
+
+def test_a_model_is_asked_by_more_calls_than_tasks_have_threads(tmp_path, monkeypatch):
+    for name, value in {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}.items():
+        monkeypatch.setenv(name, value)
+    port = port_from(32_000)
+    command = ["-m", "uvicorn", "tests.benchmarks.judging_stub:application", "--port", str(port), "--no-access-log"]
+    stub = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env={**os.environ, "LATENCY_S": "4", "AT_ONCE": "200"}
+    )
+    url = f"http://127.0.0.1:{port}"
+    wait_for(lambda: is_ready(f"{url}/figures"), "the model server answers")
+    environment = {**os.environ, "PREFMH_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+    subprocess.run([sys.executable, "-c", JUDGED, f"{url}/v1"], cwd=ROOT, env=environment, check=True, timeout=60)
+    process = serve(tmp_path, "--port", str(port_from(23_000)))
+    try:
+        # Each turn asks for two votes at first; sixteen threads, which is what tasks have, would make it 32.
+        wait_for(lambda: httpx.get(f"{url}/figures").json()["most"] > 50, "more than fifty votes are asked at once")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=30)
+        stub.terminate()
+        stub.wait()
+    assert "Traceback" not in rest

@@ -1,5 +1,7 @@
 """The circuit breaker, the slots and the counts: what all processes see."""
 
+import threading
+import time
 from datetime import timedelta
 
 import httpx
@@ -7,8 +9,9 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from prefmh_web.endpoints import breaker, judge_calls, slots
+from prefmh_web.endpoints import breaker, judge_calls, limits, slots
 from prefmh_web.endpoints.calls import call
+from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimited, Unreachable
 from prefmh_web.endpoints.models import Endpoint, Slot
 from sampler.judges import Exhibit
@@ -79,9 +82,23 @@ class TestBreaker:
         fail(scripted, 3)
         pauses = [seconds_left(scripted)]
         for _ in range(3):
-            fail(scripted, 1)
+            rest_is_over(scripted)
+            assert breaker.admit(scripted) is False
+            breaker.failed(scripted, Unreachable("the server cannot be reached"), is_trial=True)
             pauses.append(seconds_left(scripted))
         assert pauses == pytest.approx([5, 10, 12, 12], abs=1)
+
+    def test_failures_of_what_was_under_way_lengthen_no_pause(self, scripted) -> None:
+        # Hundreds are asked side by side, and a server that restarts fails all of them.
+        fail(scripted, 200)
+        assert 0 < seconds_left(scripted) <= breaker.FIRST_PAUSE_S
+
+    def test_a_server_that_asks_for_a_longer_pause_gets_it_while_its_circuit_is_open(self, scripted) -> None:
+        fail(scripted, 3)
+        breaker.failed(scripted, RateLimited("slow down", retry_after=60.0))
+        assert 55 < seconds_left(scripted) <= 60
+        breaker.failed(scripted, RateLimited("slow down", retry_after=1.0))
+        assert 55 < seconds_left(scripted) <= 60
 
     def test_a_server_that_asks_for_a_pause_gets_it_at_once(self, scripted, script: Script) -> None:
         script.faults.append(status(429, Retry_After="30"))
@@ -96,6 +113,11 @@ class TestBreaker:
         assert isinstance(ask(scripted).failure, KeyMissing)
         scripted.api_key_variable = ""
         assert ask(scripted).failure is None
+
+
+def another_process() -> None:
+    """Forget what this process knows in memory alone: how many requests it has under way."""
+    limits.forget()
 
 
 class TestSlots:
@@ -113,6 +135,7 @@ class TestSlots:
         gone = slots.held(scripted, 1)
         gone.__enter__()
         Slot.objects.update(until=timezone.now() - timedelta(seconds=1))
+        another_process()
         with slots.held(scripted, 1, patience_s=0) as granted:
             assert len(granted) == 1
             # The dead one comes back to life: it gives back nothing that is not its own.
@@ -138,6 +161,52 @@ class TestSlots:
         scripted.concurrency = 2
         with slots.held(scripted, 4) as granted:
             assert len(granted) == 2
+
+    def test_a_holder_takes_slots_that_come_free_and_gives_back_what_it_needs_no_more(self, scripted) -> None:
+        scripted.concurrency = 4
+        with slots.held(scripted, 4) as holder:
+            holder.shrink(3)
+            with slots.held(scripted, 4, patience_s=0) as other:
+                assert (len(holder), len(other)) == (1, 3)
+                assert other.grow(1) == 0
+                holder.shrink(1)
+                assert other.grow(5) == 1
+        assert not Slot.objects.filter(until__gt=timezone.now()).exists()
+
+    def test_work_ahead_of_time_leaves_room_for_what_somebody_waits_for(self, scripted) -> None:
+        scripted.concurrency = 8
+        with slots.held(scripted, 8, is_ahead=True) as ahead:
+            assert (len(ahead), ahead.grow(1)) == (6, 0)
+            with slots.held(scripted, 8, patience_s=0) as urgent:
+                assert len(urgent) == 2
+                with pytest.raises(Busy), slots.held(scripted, 1, patience_s=0, is_ahead=True):
+                    pass
+        # A server that takes one request at a time takes it for whoever comes.
+        scripted.concurrency = 1
+        with slots.held(scripted, 1, is_ahead=True) as only:
+            assert len(only) == 1
+
+    def test_a_call_goes_on_with_the_slots_that_others_give_back(self, scripted) -> None:
+        scripted.concurrency = 6
+        at_once: list[int] = []
+        lock, running = threading.Lock(), []
+
+        def job(client: Client) -> None:
+            with lock:
+                running.append(1)
+                at_once.append(len(running))
+            time.sleep(0.4)
+            with lock:
+                running.pop()
+
+        with slots.held(scripted, 5):
+            # Their holder has died, and they come free while the call is at work.
+            Slot.objects.filter(until__gt=timezone.now()).update(until=timezone.now() + timedelta(seconds=0.2))
+            another_process()
+            assert len(call(scripted, [job] * 12).outcomes) == 12
+        # With the one slot that was free at first it would be one at a time to the end.
+        assert at_once[0] == 1
+        assert max(at_once) == 6
 
     def test_with_fewer_slots_than_votes_all_are_cast(self, scripted) -> None:
         scripted.concurrency = 3

@@ -2,10 +2,11 @@
 
 import json
 
+import httpx
 import pytest
 
 from prefmh_web.endpoints import breaker, slots
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.dialects import Dialect, dialect_of_host
 from prefmh_web.endpoints.errors import Busy, RateLimited, Refused, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
@@ -94,8 +95,60 @@ def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, scrip
     script.answer = writer
     report = probe(scripted)
     assert (report.failure, report.dialect) == (None, Dialect.OPENAI)
-    assert [attempt.path for attempt in report.attempts] == ["/props", "/get_server_info", "/version"]
-    assert all("Welcome" in attempt.words for attempt in report.attempts)
+    assert [attempt.path for attempt in report.attempts] == [
+        "/props", "/get_server_info", "/version", "/api/version", "/info"
+    ]  # fmt: skip
+    assert all("Welcome" in attempt.words for attempt in report.attempts[:3])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "dialect"),
+    [
+        ("/api/version", {"version": "0.12.11"}, Dialect.OLLAMA),
+        ("/info", {"model_id": "tiny", "max_total_tokens": 4096}, Dialect.TGI),
+    ],
+)
+def test_a_server_is_known_by_what_only_it_has(scripted, script: Script, path: str, body: dict, dialect) -> None:
+    script.pages.update({"/version": OTHER_PAGES["not allowed"], path: returns(body)})
+    script.answer = writer
+    assert probe(scripted).dialect == dialect
+
+
+def test_a_server_whose_kind_is_declared_is_not_asked_for_it(scripted: Endpoint, script: Script) -> None:
+    scripted.dialect, scripted.dialect_is_declared = Dialect.TGI, True
+    script.pages["/version"] = status(500)
+    script.answer = writer
+    report = probe(scripted)
+    assert (report.failure, report.dialect, report.attempts) == (None, Dialect.TGI, ())
+
+
+@pytest.mark.parametrize(
+    ("base_url", "dialect"),
+    [
+        ("https://api.anthropic.com/v1", Dialect.ANTHROPIC),
+        ("https://generativelanguage.googleapis.com/v1beta", Dialect.GEMINI),
+        ("https://openrouter.ai/api/v1", Dialect.OPENROUTER),
+        ("https://mine.openai.azure.com", Dialect.AZURE),
+        ("https://api.openai.com/v1", Dialect.OPENAI),
+    ],
+)
+def test_a_provider_is_known_by_its_host(base_url: str, dialect: Dialect) -> None:
+    assert dialect_of_host(httpx.URL(base_url).host) == dialect
+    assert dialect_of_host("openai.azure.com.example.org") is None
+
+
+def test_a_model_that_thinks_first_is_known_by_the_field_it_refuses(scripted: Endpoint, script: Script) -> None:
+    refusal = b'{"error": {"message": "Unsupported parameter: \'max_tokens\'. Use \'max_completion_tokens\' instead."}}'
+    script.pages["/version"] = OTHER_PAGES["not allowed"]
+    script.faults.append(status(400, refusal))
+    script.answer = lambda body: chat_reply(f"The sea, {body['seed']}")
+    report = probe(scripted)
+    assert (report.failure, report.dialect) == (None, Dialect.OPENAI_REASONING)
+    assert seen(report)["vary"] is True
+    assert seen(report)["log-probabilities"] is False
+    assert all("temperature" not in body for body in script.requests[1:])
+    scripted.refresh_from_db()
+    assert scripted.dialect == Dialect.OPENAI_REASONING
 
 
 def writer(body: dict, tokenises: bool = True, reads_files: bool = False) -> dict:

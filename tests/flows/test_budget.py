@@ -42,9 +42,9 @@ FITS = VOTES + TRIALS
 class Crowd:
     """People at a few computers, one after another; each votes, and now and then does something else."""
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: Campaign, seats: int = SEATS) -> None:
         self.campaign, self.rng, self.arrived, self.late = campaign, np.random.default_rng(SEED), 0, 0
-        self.seats = [self._newcomer() for _ in range(SEATS)]
+        self.seats = [self._newcomer() for _ in range(seats)]
 
     def _newcomer(self) -> int:
         self.arrived += 1
@@ -59,7 +59,7 @@ class Crowd:
             self.campaign.refresh_from_db()
             if self.campaign.status == Campaign.Status.FINISHED:
                 break
-            self._does_something(int(self.rng.integers(SEATS)))
+            self._does_something(int(self.rng.integers(len(self.seats))))
             wait_until_idle()
         for person in self.seats:
             assert screen_for(person).html()

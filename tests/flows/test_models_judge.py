@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from django.conf import settings as site_settings
+from django.db import connection
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
@@ -10,6 +12,7 @@ from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.transport import publishing
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.scripted_server import (
     KnownJudge,
@@ -220,3 +223,36 @@ def test_an_unknown_endpoint_stops_the_start_by_name(researcher, idle_tasks):
 def test_a_judge_at_temperature_zero_is_refused():
     with pytest.raises(sampler.RecipeError, match="copies of each other"):
         sampler.parse_recipe(make_recipe(judges=[by_model(temperature=0)]))
+
+
+# A sequence goes on though the transaction that asked it is undone.
+CUT_THE_FIRST = """
+    CREATE SEQUENCE votes_begun;
+    CREATE FUNCTION cut_the_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('votes_begun') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER cuts BEFORE INSERT ON campaigns_vote FOR EACH ROW EXECUTE FUNCTION cut_the_first()
+"""
+UNDO = "DROP TRIGGER cuts ON campaigns_vote; DROP FUNCTION cut_the_first; DROP SEQUENCE votes_begun"
+
+
+@pytest.mark.skipif(site_settings.EMBEDDED, reason="SQLite has no connection to cut; see tests/support/server_stack.py")
+def test_replies_are_stored_once_although_the_database_was_away_when_they_came(
+    researcher, endpoint, script, idle_tasks, monkeypatch
+):
+    publish = publishing.publish
+    # Nobody but this test takes turns.
+    monkeypatch.setattr(publishing, "publish", lambda hint: None if hint.task.endswith(".judge") else publish(hint))
+    campaign = make(researcher, [by_model(budget=1)], idle_tasks, chains=1)
+    comparison = Comparison.objects.get(chain__campaign=campaign, verdict__isnull=True)
+    before = len(votes_asked(script))
+    with connection.cursor() as cursor:
+        cursor.execute(CUT_THE_FIRST)
+    try:
+        turns.take_turn(comparison.pk, campaign.judges.get().pk)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(UNDO)
+    assert len(votes_asked(script)) - before == 1
+    assert Vote.objects.filter(comparison=comparison).count() == 1

@@ -10,6 +10,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State, Turn
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.started import plan_of
@@ -18,6 +19,7 @@ from prefmh_web.endpoints.models import Endpoint
 from tests.support.model_server import model_server, write_model
 from tests.support.ports import port_from
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.scorer_programs import declare
 from tests.support.stack import make_recipe, sweep_everything
 
 SPACE = {
@@ -43,6 +45,8 @@ JUDGES = [
     },
 ]
 PATIENCE_S = 120
+# A fixture.
+__all__ = ["declare"]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +101,35 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
         writing = space.decode(row["code"])
         assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
     assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(SPACE["prompts"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rule", "words"),
+    [
+        ({"kind": "independent"}, {"kind": "base"}, "from 0 votes"),
+        ({"kind": "suffix", "cut": "length"}, {"kind": "quest", "scorer": "quality", "beta": 0.5}, "scores"),
+    ],
+    ids=["base", "quest"],
+)
+def test_a_model_writes_and_nobody_judges(researcher, endpoint, idle_tasks, tmp_path, declare, kernel, rule, words):
+    declare("print(0.05 + 0.9 * (len(told['content']) % 7) / 7, flush=True)", name="quality")
+    campaign = make(researcher, kernel=kernel, rule=rule, judges=[], steps=4)
+    lifecycle.start(campaign)
+    finish(campaign, idle_tasks)
+    assert_record_is_whole(campaign)
+    told = assert_replay_passes(export_to(campaign, tmp_path))
+    assert "16 verdicts recomputed from" in told
+    assert words in told
+
+
+def test_the_published_ratio_of_quest_is_refused_with_a_server_that_tells_no_probabilities_of_suffixes(
+    researcher, endpoint, idle_tasks, declare
+):
+    declare("print(0.5, flush=True)", name="quality")
+    rule = {"kind": "quest", "scorer": "quality", "released": True}
+    campaign = make(researcher, kernel={"kind": "suffix", "cut": "length"}, rule=rule, judges=[])
+    with pytest.raises(lifecycle.NotPossible, match=r"The setup cannot be run: rule\.released: .*no score_suffix"):
+        lifecycle.start(campaign)
 
 
 def test_a_tampered_length_ratio_does_not_replay(researcher, endpoint, idle_tasks, tmp_path):
@@ -169,13 +202,16 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, end
     idle_tasks()
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
     assert leases.take(people[0])
-    # A pair for each of the four who read, and one more for who has a pair.
-    for _ in range(2):
+    # A pair for each of the four who read, and two more, since there are five people.
+    opened = []
+    for _ in range(3):
         sweep_everything()
         idle_tasks()
-        assert campaign.chains.count() == 6
+        opened.append(campaign.chains.count())
+    # Only one is on its way to each of them at a time.
+    assert opened == [6, 7, 7]
     assert [bool(leases.take(person)) for person in people[1:]] == [True] * 4
-    # There is a pair for one in four of those who are there, and nobody reads any more.
+    # Nobody reads any more, and the two pairs that are left are as many as there should be.
     Annotator.objects.filter(campaign=campaign).update(votes_cast=1, online_until=timezone.now() + timedelta(minutes=1))
     sweep_everything()
     idle_tasks()
@@ -204,6 +240,8 @@ def test_a_model_that_is_down_leaves_the_chain_waiting_with_the_reason(researche
     Endpoint.objects.update(base_url=llama_url, open_until=None, failures=0)
     Chain.objects.update(waits_until=None)
     Turn.objects.all().delete()
+    # A vote that was still to be asked for has found another address than the judge's own.
+    turns.try_again(campaign)
     finish(campaign, idle_tasks)
 
 

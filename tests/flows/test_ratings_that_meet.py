@@ -10,9 +10,10 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint
+from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint, endpoint_now
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, State, Turn
 from prefmh_web.campaigns.started import objects, plan_of, position_of
+from prefmh_web.endpoints.accounting import tallied
 from prefmh_web.endpoints.identity import Admitted
 from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
     rated_recipe,
@@ -96,8 +97,10 @@ def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(
 
 def rate(taken) -> None:
     admitted = Admitted()
-    answers = taken.kind.ask(taken.asking, asked_endpoint(taken.asking.judge), admitted)
-    turns._store(taken, answers, admitted)
+    judge = taken.asking.judge
+    with tallied() as tally:
+        answers = taken.kind.ask(taken.asking, asked_endpoint(judge, endpoint_now(judge)), admitted)
+    turns._store(taken, answers, admitted, {}, tally)
 
 
 def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(waiting, idle_tasks, script):

@@ -54,6 +54,8 @@ def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ, 
         installation.variables |= {
             "REDIS_URL": f"redis://127.0.0.1:{relay.port}/0",
             "CELERY_BROKER_URL": broker.url,
+            # A busy machine takes longer than usual to ask a broker that is well.
+            "BROKER_TIMEOUT_SECONDS": "3",
         }
         installation.start()
         yield installation, broker, relay
@@ -184,13 +186,22 @@ def assert_probes_say(installation: Installation, stall: Stall) -> None:
         assert answer.json()["database"] == "ok"
         assert all(reason in answer.text for reason in stall.wrong)
         assert not any(reason in answer.text for reason in stall.well)
-    doctor = subprocess.run(
-        [sys.executable, "manage.py", "doctor"], cwd=ROOT, env=installation.environment, capture_output=True, text=True,
-        timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-    assert doctor.returncode == 1
-    assert all(reason in doctor.stdout for reason in stall.wrong)
-    assert not any(reason in doctor.stdout for reason in stall.well)
+    # A machine that is busy with other tests may keep a server that is well from answering in time, once.
+    told = [doctor(installation)]
+    while any(reason in told[-1] for reason in stall.well) and len(told) < 3:
+        told.append(doctor(installation))
+    assert all(reason in told[-1] for reason in stall.wrong)
+    assert not any(reason in told[-1] for reason in stall.well)
+
+
+def doctor(installation: Installation) -> str:
+    """Return what it prints of an installation that is not well."""
+    command, environment = [sys.executable, "manage.py", "doctor"], installation.environment
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert ended.returncode == 1
+    return ended.stdout
 
 
 def assert_every_vote_is_stored_once(installation: Installation, campaign: int, voters: list[Voter]) -> None:

@@ -121,6 +121,21 @@ def test_folders_of_models_are_read_in_order(read):
     assert list(models.local_image_models) == ["turbo", "tuned"]
 
 
+@pytest.mark.parametrize("given", ["-1", "$50", "inf", "nan", "much"])
+def test_a_budget_that_is_no_amount_is_refused_by_name(read, given):
+    with pytest.raises(ImproperlyConfigured, match="MODEL_BUDGET_COST must be an amount"):
+        read(environment.Models, {"MODEL_BUDGET_COST": given})
+
+
+def test_budgets_of_models_are_read(read):
+    models = read(environment.Models, {"MODEL_BUDGET_COST": "12.5", "MODEL_BUDGET_REQUESTS": "1000"})
+    assert (models.model_budget_cost, models.model_budget_requests) == (12.5, 1000)
+    nothing = read(environment.Models, {"MODEL_BUDGET_COST": " "})
+    assert (nothing.model_budget_cost, nothing.model_budget_requests) == (None, None)
+    with pytest.raises(ImproperlyConfigured, match="MODEL_BUDGET_REQUESTS must be a whole number"):
+        read(environment.Models, {"MODEL_BUDGET_REQUESTS": "1.5"})
+
+
 def test_rates_are_replaced_by_name(read):
     given = {"RATE_LIMITS": "join=5000/minute, forms=20/10 second"}
     assert read(environment.Site, given).rate_limits == {"join": "5000/minute", "forms": "20/10 second"}
@@ -169,3 +184,20 @@ def test_the_embedded_server_does_not_serve_a_shared_database(tmp_path):
     assert done.returncode != 0
     assert "DATABASE_URL is set" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_programs_that_score_are_read_with_their_arguments(read):
+    given = {"SCORERS": ' comet=/opt/python score.py --names "a,b" , beauty = run ', "SCORER_TIMEOUT_SECONDS": "2.5"}
+    found = read(environment.Scoring, given)
+    assert found.scorers == {"comet": ("/opt/python", "score.py", "--names", "a,b"), "beauty": ("run",)}
+    assert found.scorer_timeout_seconds == 2.5
+    assert read(environment.Scoring, {}).scorers == {}
+
+
+@pytest.mark.parametrize(
+    "given", ["comet", "comet=", "=run", "a=x,a=y", "a=x,,b=y", "a=x,", "a='x", 'a=x "y', "my scorer=x", "1=x", "a=x,b"]
+)
+def test_programs_that_cannot_be_read_are_refused_by_name_and_not_shown(read, given):
+    with pytest.raises(ImproperlyConfigured, match=r"SCORERS (must|has)") as refused:
+        read(environment.Scoring, {"SCORERS": given.replace("x", "secret-key")})
+    assert "secret-key" not in str(refused.value)

@@ -32,6 +32,11 @@ def test_after_so_many_minutes_the_pair_on_the_screen_is_the_last_one(study):
     vote(browser, study, times=2)
     as_if_they_had_taken(1)
     key = pair_of(browser, study)
+    # Beside the votes, which have no number here.
+    page = page_of(browser, study, "vote/")
+    assert "You: <strong>2</strong> of 3 minutes" in page
+    assert '<progress max="3" value="2.0"' in page
+    assert "Progress of the campaign" not in page
     as_if_they_had_taken(2)
     # Reached meanwhile, on another device: what stands here may be answered, and then comes the end.
     assert pair_of(browser, study) == key

@@ -288,9 +288,10 @@ def answer_repeat(browser, campaign, *, alike: bool) -> None:
 
 def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_part(researcher, tmp_path):
     study = recruited_campaign(researcher, protocol=STEADY, **MANY)
-    browser, agreed, keys = arrive(study, prolific("anna")), [], set()
+    browser, agreed, keys, swapped = arrive(study, prolific("anna")), [], set(), set()
     normal = page_of(browser, study, "vote/")
-    while len(agreed) < 6:
+    # On which side the proposal stands is drawn by the annotator's number: until both have come.
+    while len(agreed) < 6 or len(swapped) < 2:
         check = vote_until_check(browser, study)
         page, votes = page_of(browser, study, "vote/"), Vote.objects.count()
         assert shape_of(page) == shape_of(normal)
@@ -302,9 +303,10 @@ def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_p
         agreed.append(len(agreed) % 3 == 0)
         answer_repeat(browser, study, alike=agreed[-1])
         keys.add(check.lease_id)
+        swapped.add(check.is_swapped)
         assert Vote.objects.count() == votes
         vote(browser, study)
-    assert len(keys) == 6
+    assert len(keys) == len(agreed)
     assert Participation.objects.get().outcome == ""
     assert [row["checks_failed"] for row in payments_of(browser_of(study.owner), study)] == ["0"]
     [person] = people_of(study)

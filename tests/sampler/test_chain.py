@@ -180,12 +180,12 @@ def test_many_chains_at_once_are_the_chains_one_by_one(space, kernel):
     judges = [{"question": "Which is darker?", "budget": 2}]
     recipe = {"space": space, "kernel": kernel, "judges": judges, "chains": 5, "steps": 9, "seed": 11}
     many = parse_recipe(recipe).build()
-    starts = begin_many(many, 5)
+    starts = begin_many(many, range(5))
     assert [(each.chain, each.step) for each in starts] == [(chain, 0) for chain in range(5)]
     for chain, found in enumerate(starts):
         assert same(many.space, found.state, begin(many, chain).state)
-    # Nor need they begin with the first one.
-    for late in begin_many(many, 2, first=3):
+    # Nor need they begin with the first one, or follow each other.
+    for late in begin_many(many, [4, 1]):
         assert same(many.space, late.state, starts[late.chain].state)
     # Chains need not be at the same step.
     positions = [Position(each.chain, step, each.state) for step, each in enumerate(starts)]
@@ -198,7 +198,7 @@ def test_many_chains_at_once_are_the_chains_one_by_one(space, kernel):
 
 
 def test_no_chain_has_no_start_and_no_comparison():
-    assert begin_many(plan(), 0) == ask_many(plan(), []) == []
+    assert begin_many(plan(), []) == ask_many(plan(), []) == []
 
 
 def same(space, one, other):

@@ -65,7 +65,9 @@ def test_a_stranger_gets_nothing_of_the_victims(world, address):
 OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in address.parts]
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:parked", "console:panel")
-CHANGING = [address for address in OF_A_CAMPAIGN if address.name not in WATCHING]
+# Owners read these, and nobody can post to them.
+READ_BY_OWNERS = ("console:try-progress", "console:tried-picture")
+CHANGING = [address for address in OF_A_CAMPAIGN if address.name not in (*WATCHING, *READ_BY_OWNERS)]
 
 
 @pytest.mark.parametrize("address", CHANGING, ids=lambda address: address.name)
@@ -76,6 +78,13 @@ def test_a_viewer_watches_and_changes_nothing(world, address):
     viewer = browser_of(world.bystander)
     assert viewer.get(world.watched.get_absolute_url()).status_code == 200
     assert send(viewer, "POST", address.path(values)).status_code == 404
+
+
+@pytest.mark.parametrize("name", READ_BY_OWNERS)
+def test_a_viewer_reads_no_try(world, name):
+    address = next(address for address in OF_A_CAMPAIGN if address.name == name)
+    path = address.path(world.names | {"campaign_id": world.watched.pk})
+    assert browser_of(world.bystander).get(path).status_code == 404
 
 
 def test_a_viewers_page_offers_nothing_they_may_not_do(world):

@@ -20,7 +20,7 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Lease, Membership, Side
+from prefmh_web.campaigns.models import Campaign, Lease, Membership, Side, Tryout, TryoutPair
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import make_campaign, make_draft, make_recipe, wait_until_idle
 
@@ -46,6 +46,8 @@ class World:
     """The pair the voter sees."""
     voted: UUID
     """The pair they answered before."""
+    tried: TryoutPair
+    """A sample pair that a model was asked about before the start of `campaign`."""
 
     @property
     def token(self) -> str:
@@ -69,6 +71,10 @@ class World:
             "token": "A" * 22,
             "lease": self.pair.key,
             "comparison_id": self.pair.comparison_id,
+            "tryout_id": self.tried.tryout_id,
+            "pair_id": self.tried.pk,
+            "place": 0,
+            "which": 0,
             "side": "left",
             "number": "0",
         }
@@ -96,6 +102,11 @@ def build() -> World:
     access.add_member(campaign, friend.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
+    tryout = Tryout.objects.create(
+        campaign=campaign, place=0, judge={}, prompt_version="0" * 8, wanted=1, replies=1, status=Tryout.Status.DONE
+    )
+    sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "place": 0, "picture": ""}
+    tried = TryoutPair.objects.create(tryout=tryout, number=0, objects_shown=[sample, sample])
     voter = Client()
     voter.post(campaign.invitations.get().get_absolute_url())
     annotator = admission.annotator_in(voter.session, campaign.pk)
@@ -103,7 +114,7 @@ def build() -> World:
     leases.answer(answered.key, annotator, Side.LEFT, 700)
     wait_until_idle()
     pair = leases.take(annotator)
-    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key)
+    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, tried)
 
 
 @cache

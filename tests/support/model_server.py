@@ -1,7 +1,8 @@
 """A real OpenAI-compatible server over a model that the tests write themselves.
 
 `write_model` writes a llama of about 150,000 random weights with a byte-level tokenizer; `model_server` serves it with
-llama.cpp's own server (the wheel `xllamacpp`) in a process of its own, on a free port.
+llama.cpp's own server (the wheel `xllamacpp`) in a process of its own, on a free port. With a projector
+(`vision_model.py`) it sees pictures.
 
 The last layer of the model is random too, but for two things: after the token that opens the assistant's turn, A, B and
 digits are likely; and everywhere, words, spaces and the end of the text are.
@@ -20,7 +21,8 @@ import httpx
 import numpy as np
 
 CONTEXT = 2048
-_WIDTH, _LAYERS, _HEADS, _HIDDEN = 64, 2, 2, 128
+WIDTH = 64
+_HEADS = 2
 _PAD, _START, _END = 0, 1, 2
 _CONTROL = ("<pad>", "<s>", "</s>", "<|system|>", "<|user|>", "<|assistant|>")
 _SPACE = "\u0120"
@@ -38,27 +40,34 @@ parameters.hostnames, parameters.port = ["127.0.0.1"], int(sys.argv[2])
 parameters.n_ctx, parameters.n_parallel = 8 * int(sys.argv[3]), 8
 parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
 parameters.warmup = False
+if sys.argv[4]:
+    parameters.mmproj.path, parameters.mmproj_use_gpu = sys.argv[4], False
 server = xllamacpp.Server(parameters)
 print(server.listening_address, flush=True)
 sys.stdin.read()  # ends when the tests end
 """
 
 
-def write_model(path: Path, seed: int = 20261121) -> Path:
-    """Write the model as a GGUF file and return its path."""
+def write_model(path: Path, seed: int = 20261121, width: int = WIDTH, layers: int = 2) -> Path:
+    """Write the model as a GGUF file and return its path.
+
+    Args:
+        width: of its embeddings; its hidden layers are twice as wide.
+        layers: how many. A wider and deeper one is only slower.
+    """
     rng = np.random.default_rng(seed)
     tokens, kinds, merges = _vocabulary()
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_name("tiny")
     writer.add_context_length(CONTEXT)
-    writer.add_embedding_length(_WIDTH)
-    writer.add_block_count(_LAYERS)
-    writer.add_feed_forward_length(_HIDDEN)
+    writer.add_embedding_length(width)
+    writer.add_block_count(layers)
+    writer.add_feed_forward_length(2 * width)
     writer.add_head_count(_HEADS)
     writer.add_head_count_kv(_HEADS)
     writer.add_vocab_size(len(tokens))
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(_WIDTH // _HEADS)
+    writer.add_rope_dimension_count(width // _HEADS)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
@@ -70,7 +79,7 @@ def write_model(path: Path, seed: int = 20261121) -> Path:
     writer.add_pad_token_id(_PAD)
     writer.add_add_bos_token(True)
     writer.add_chat_template(_TEMPLATE)
-    for name, tensor in _weights(rng, tokens).items():
+    for name, tensor in _weights(rng, tokens, width, layers).items():
         writer.add_tensor(name, tensor.astype(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -80,8 +89,11 @@ def write_model(path: Path, seed: int = 20261121) -> Path:
 
 
 @contextlib.contextmanager
-def model_server(model: Path, port: int) -> Iterator[str]:
+def model_server(model: Path, port: int, projector: Path | None = None) -> Iterator[str]:
     """Serve the model; yield the base URL, which ends in /v1, once it answers.
+
+    Args:
+        projector: what lets it see pictures.
 
     Raises:
         RuntimeError: it did not start; the message holds what it printed.
@@ -89,7 +101,7 @@ def model_server(model: Path, port: int) -> Iterator[str]:
     log = model.with_suffix(".log")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE, str(model), str(port), str(CONTEXT)],
+            [sys.executable, "-c", _SERVE, str(model), str(port), str(CONTEXT), str(projector or "")],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -134,12 +146,12 @@ def _byte_characters() -> list[str]:
     return [chr(byte) if byte in printable else chr(next(hidden)) for byte in range(256)]
 
 
-def _weights(rng: np.random.Generator, tokens: list[str]) -> dict[str, np.ndarray]:
+def _weights(rng: np.random.Generator, tokens: list[str], width: int, layers: int) -> dict[str, np.ndarray]:
     def normal(*shape: int, scale: float = 0.12) -> np.ndarray:
         return scale * rng.standard_normal(shape)
 
-    embedding = normal(len(tokens), _WIDTH, scale=0.5)
-    output = normal(len(tokens), _WIDTH, scale=0.12)
+    embedding = normal(len(tokens), width, scale=0.5)
+    output = normal(len(tokens), width, scale=0.12)
     # The first coordinate is the same for every token, the second is large for one token only; what stands in the
     # output's first two columns lifts a token everywhere, or as the first of a reply.
     embedding[:, :2] = (2.0, 0.0)
@@ -151,13 +163,13 @@ def _weights(rng: np.random.Generator, tokens: list[str]) -> dict[str, np.ndarra
         output[tokens.index(token), 0] = lift
     for token, lift in first.items():
         output[tokens.index(token), 1] = lift
-    weights = {"token_embd.weight": embedding, "output_norm.weight": np.ones(_WIDTH), "output.weight": output}
-    for layer in range(_LAYERS):
+    weights = {"token_embd.weight": embedding, "output_norm.weight": np.ones(width), "output.weight": output}
+    for layer in range(layers):
         block = f"blk.{layer}"
         for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            weights[f"{block}.{name}.weight"] = normal(_WIDTH, _WIDTH)
-        weights[f"{block}.ffn_gate.weight"] = normal(_HIDDEN, _WIDTH)
-        weights[f"{block}.ffn_up.weight"] = normal(_HIDDEN, _WIDTH)
-        weights[f"{block}.ffn_down.weight"] = normal(_WIDTH, _HIDDEN)
-        weights[f"{block}.attn_norm.weight"] = weights[f"{block}.ffn_norm.weight"] = np.ones(_WIDTH)
+            weights[f"{block}.{name}.weight"] = normal(width, width)
+        weights[f"{block}.ffn_gate.weight"] = normal(2 * width, width)
+        weights[f"{block}.ffn_up.weight"] = normal(2 * width, width)
+        weights[f"{block}.ffn_down.weight"] = normal(width, 2 * width)
+        weights[f"{block}.attn_norm.weight"] = weights[f"{block}.ffn_norm.weight"] = np.ones(width)
     return weights

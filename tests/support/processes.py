@@ -149,6 +149,8 @@ class Processes:
     def __init__(self, folder: Path, variables: Mapping[str, str] | None = None, checkout: Checkout = HERE) -> None:
         self.checkout = checkout
         self.folder, self.data, self.variables = folder, folder / "data", dict(variables or {})
+        # A process of its own may ask model servers: `judges`.
+        self.worker_queues = "default,files,endpoints"
         self.ports = [port_from(first) for first in (29_000, 29_500)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
         # What has to end, however far the start got.
@@ -169,7 +171,7 @@ class Processes:
         }
         self.run("manage.py", "migrate", "--verbosity", "0")
         self.webs = [self.web(f"web-{place}", port) for place, port in enumerate(self.ports)]
-        self.worker = self.celery("worker", "--queues", "default,files,endpoints", "--concurrency", "2")
+        self.worker = self.celery("worker", "--queues", self.worker_queues, "--concurrency", "2")
         self.beat = self.celery("beat")
         for process in self.all:
             self.launch(process)
@@ -205,6 +207,11 @@ class Processes:
         command = ["-m", "uvicorn", "prefmh_web.asgi:application", "--port", str(port), "--lifespan", "off"]
         environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
         return self._process(name, [*command, "--ws-max-size", "65536"], environment, **options)
+
+    def judges(self, calls: int = 64) -> Process:
+        """Return a process that asks model servers, not started yet."""
+        environment = {**self.environment, "DATABASE_POOL_SIZE": "4"}
+        return self._process("judges", ["manage.py", "judges", "--calls", str(calls)], environment)
 
     def celery(self, kind: str, *options: str, name: str = "") -> Process:
         return self._process(name or kind, ["-m", "celery", "-A", "prefmh_web", kind, *options], self.environment)

@@ -33,9 +33,14 @@ class Script:
     # What is answered to a GET, by its path; without it, as vLLM does.
     pages: dict[str, Fault] = field(default_factory=dict)
     requests: list[dict] = field(default_factory=list)
+    # The same as they came over the wire.
+    bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     # Which requests faults are for; `is_vote` spares the test of the endpoint when a campaign starts.
     strikes: Callable[[dict], bool] = lambda body: True
+    # Those that are open: clients keep them, and one that goes on with an old server gets the answers of that one.
+    connections: set[socket.socket] = field(default_factory=set)
     # Set at the end: what a slow fault waits for.
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -49,8 +54,7 @@ def scripted_server(
     Yields:
         The script, whose URL ends in /v1.
     """
-    server = ThreadingHTTPServer(address, _Handler)
-    server.daemon_threads = True
+    server = _Server(address, _Handler)
     if tls:
         # The handshake is made by each connection's own thread, with its first read.
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
@@ -64,6 +68,15 @@ def scripted_server(
         server.shutdown()
         thread.join()
         server.server_close()
+        for connection in list(server.script.connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Of connections that come at once, the system would cut those beyond five.
+    request_queue_size = 1024
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -79,10 +92,12 @@ class _Handler(BaseHTTPRequestHandler):
         reply(self, {"version": "0.0"} if self.path == "/version" else {"error": "not found"}, self.path == "/version")
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        script = self.server.script
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        body, script = json.loads(content), self.server.script
+        script.bodies.append(content)
         script.requests.append(body)
         script.headers.append(dict(self.headers.items()))
+        script.paths.append(self.path)
         try:
             fault = script.faults.popleft() if script.strikes(body) else None
         except IndexError:
@@ -93,9 +108,11 @@ class _Handler(BaseHTTPRequestHandler):
             reply(self, script.answer(body))
 
     def handle(self) -> None:
+        self.server.script.connections.add(self.connection)
         # A client that gave up waiting, or that does not like the certificate, is part of the script.
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             super().handle()
+        self.server.script.connections.discard(self.connection)
 
     def log_message(self, *message: object) -> None:
         pass
@@ -271,7 +288,7 @@ def anything_else(body: dict) -> dict:
     words = [f"word{number}" for number in range(50)]
     if confined := body.get("structured_outputs"):
         words = confined["choice"]
-    said = str(np.random.default_rng(body["seed"]).choice(words))
+    said = str(np.random.default_rng(body.get("seed")).choice(words))
     top = [{"token": word, "logprob": -math.log(50)} for word in words[:20]] if body.get("logprobs") else None
     return chat_reply(said, logprobs=top and {"content": [{"token": said, "top_logprobs": top}]})
 

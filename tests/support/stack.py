@@ -15,7 +15,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.embedded import serving, tasks
+from prefmh_web.embedded import tasks, working
 from prefmh_web.embedded.server import Clock, server
 from tests.support import worker
 from tests.support.ports import port_from
@@ -47,7 +47,7 @@ def wait_until_idle(timeout: float = 30) -> None:
 def sweep_everything() -> None:
     """Sweep once, as the embedded clock does or as beat does."""
     if settings.EMBEDDED:
-        serving.sweep_everything()
+        working.sweep_everything()
     else:
         sweep.delay()
         sweep_leases.delay()

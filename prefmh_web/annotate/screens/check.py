@@ -9,7 +9,7 @@ from typing import Any
 
 from django.urls import reverse_lazy
 
-from prefmh_web.annotate.screens.options import options_of
+from prefmh_web.annotate.screens.options import context_shown, options_of
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.started import started_campaign, words_for
@@ -32,7 +32,7 @@ class Check:
         return "pair"
 
     def context(self, visit: Visit) -> dict[str, Any]:
-        """Return the check in place of a lease, its question, and the two objects.
+        """Return the check in place of a lease, its question, the two objects, and what stands above them.
 
         Raises:
             ValueError: it is not due.
@@ -40,19 +40,22 @@ class Check:
         check, kind = visit.check, started_campaign(visit.campaign).object_kind
         if check is None:
             raise ValueError("no check is due")
-        pair = checks.shown_pair(check, visit.campaign)
+        pair, words = checks.shown_pair(check, visit.campaign), words_for(visit.annotator, visit.campaign)
+        context = context_shown(pair.of_left, pair.of_right, words)
         options = options_of(
             kind,
             pair.left.content,
             pair.right.content,
             lambda side: reverse_lazy("annotate:picture", args=[check.key, side]),
+            context,
         )
         must_be_answered = check.kind == models.Check.Kind.INSTRUCTED
         shown = {
             "lease": check,
-            "question": words_for(visit.annotator, visit.campaign)(pair.question),
+            "question": words(pair.question),
             "kind": kind,
             "options": options,
+            "context": context.shared,
         }
         return shown | {"must_be_answered": must_be_answered}
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse_lazy
 
 from prefmh_web.annotate.reporting import report
-from prefmh_web.annotate.screens.options import options_of
+from prefmh_web.annotate.screens.options import context_shown, options_of
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
-from prefmh_web.campaigns.started import started_campaign, words_for
+from prefmh_web.campaigns.started import context_of, started_campaign, words_for
 from prefmh_web.participants import budget, checks
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Pair:
         return "pair"
 
     def context(self, visit: Visit) -> dict[str, Any]:
-        """Return the lease, its question, the kind of the objects, and the two of them, left and right.
+        """Return the lease, its question, the kind of the objects, the two of them, and what stands above them.
 
         Raises:
             ValueError: it is not due.
@@ -51,8 +52,11 @@ class Pair:
             raise ValueError("no question is leased to this person")
         words = words_for(visit.annotator, visit.campaign)
         kind, question = campaign.object_kind, words(campaign.judge(lease.judge_id).question)
-        options = options_of(kind, lease.left.content, lease.right.content, lambda side: _address(lease, side))
-        return {"lease": lease, "question": question, "kind": kind, "options": options}
+        of_left, of_right = (context_of(state, campaign.recipe) for state in (lease.left, lease.right))
+        context = context_shown(of_left, of_right, words)
+        address = partial(_address, lease)
+        options = options_of(kind, lease.left.content, lease.right.content, address, context)
+        return {"lease": lease, "question": question, "kind": kind, "options": options, "context": context.shared}
 
     def parse(self, fields: Mapping[str, object]) -> PairResponse:
         """Read a vote, a skip, or that an object is not shown.

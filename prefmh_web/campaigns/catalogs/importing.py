@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
@@ -115,8 +116,19 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
     with catalog.file.open("rb") as file:
         progress = _Progress(catalog)
         reading = kind.read(file, progress, pictures)  # type: ignore[arg-type]  # Django's files do as a BinaryIO does
+    _demand_columns(space, reading.extra_columns)
     neighbours = kind.neighbours(reading.items, space.neighbours) if space.neighbours else ((),) * len(reading.items)
     return reading, neighbours
+
+
+def _demand_columns(space: sampler.CatalogRecipe, columns: Sequence[str]) -> None:
+    for shown in space.context:
+        if shown.column not in columns:
+            found = ", ".join(f"“{name[:40]}”" for name in columns[:10]) or "no further columns"
+            raise sampler.CatalogError(
+                f"The setup shows the column “{shown.column}” with each pair; the file has {found}. Correct “Shown "
+                "with each pair” in the setup, or upload another file."
+            )
 
 
 def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
@@ -127,7 +139,8 @@ def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
     with transaction.atomic():
         # First the campaign, as whoever deletes or changes it does.
         Campaign.objects.select_for_update(no_key=True).filter(pk=catalog.campaign_id).first()
-        if _finish(catalog, Catalog.Status.READY, refusals=refusals, rows_read=len(states)):
+        columns = list(reading.extra_columns)
+        if _finish(catalog, Catalog.Status.READY, refusals=refusals, rows_read=len(states), columns=columns):
             State.objects.filter(campaign=catalog.campaign_id).delete()
             State.objects.bulk_create(states, batch_size=500)
     # None when the draft was deleted meanwhile: then no picture stays.
@@ -143,6 +156,7 @@ def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[i
         weight=item.weight,
         neighbours=list(neighbours),
         media_type=item.media_type,
+        columns=dict(item.extra),
     )
     if item.kept:
         ending = item.media_type.removeprefix("image/")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-# The first half of the advisory lock's key; nothing else here takes such locks.
+# The first half of the advisory lock's key; `engine/caps.py` has another.
 _LOCK_CLASS = 0x70_6D_68
 _here: set[int] = set()
 _here_lock = threading.Lock()

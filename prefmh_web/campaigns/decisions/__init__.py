@@ -2,6 +2,8 @@
 
 votes      a tally of who preferred which object
 ratings    whole numbers that models gave each object alone
+scores     numbers that scorers gave each object
+none       nothing: every proposal is accepted (acceptance.py)
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import sampler
-from prefmh_web.campaigns.decisions import ratings, votes
+from prefmh_web.campaigns.decisions import acceptance, ratings, scores, votes
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.started import started_campaign
 
@@ -22,7 +24,7 @@ class Decision(Protocol):
         ...
 
 
-DECISIONS: dict[str, Decision] = {"votes": votes, "ratings": ratings}
+DECISIONS: dict[str, Decision] = {"votes": votes, "ratings": ratings, "scores": scores, "none": acceptance}
 
 
 def decision_of(campaign: Campaign) -> Decision:

@@ -169,8 +169,15 @@ class OpenComparison:
         return any(self.has_room(judge) for judge in self.campaign.people)
 
     def room(self, judge_id: int, most: int) -> int:
-        """Return how many votes, up to `most`, may be asked of a judge at once such that none of them can be late."""
-        place = self.campaign.judge(judge_id).place
+        """Return how many votes, up to `most`, may be asked of a judge at once such that none of them can be late.
+
+        All of them where the recipe has them asked at once; then those that come after the verdict are wasted. Not
+        while a person has the pair: theirs would be.
+        """
+        judge = self.campaign.judge(judge_id)
+        if judge.all_at_once and not self._live.total():
+            return most
+        place = judge.place
         promised = list(self._promised)
         for found in range(most):
             if not self._askable(promised)[place]:

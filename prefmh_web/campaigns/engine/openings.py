@@ -5,7 +5,7 @@
     open_for         opens one for a person: at once where a file has the objects, else once a task has drawn its start
     look_ahead       wants some for people who are there, before they would wait: where a model takes seconds
     wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
-    fulfil           opens one whose start is drawn
+    open_drawn       opens those whose starts are drawn
     seekers          for whom of those that wait a chain may open now
 
 When a chain opens may depend on who is there and who waits, and on nothing else: its start, its steps and its uniforms
@@ -15,6 +15,7 @@ waits for nobody.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -23,9 +24,9 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
-from prefmh_web.campaigns.started import cheap, started_campaign
+from prefmh_web.campaigns.engine import rounds, transitions
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease
+from prefmh_web.campaigns.started import cheap, objects, started_campaign
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -59,7 +60,7 @@ def open_for(annotator: Annotator) -> None:
 
 
 def look_ahead(campaign: Campaign) -> None:
-    """Want so many chains that all who have just come would find a free pair, and one in four of the others."""
+    """Want so many chains that all who have just come would find a free pair, and one in four of all another."""
     with transaction.atomic():
         if not lock(campaign):
             return
@@ -81,26 +82,25 @@ def wanted() -> QuerySet[ChainOpening]:
 
 
 def forget_needless() -> None:
-    """Take back what was wanted for people who have a pair by now, or have lost access."""
+    """Take back what was wanted for people who have a pair by now, or have lost access; not what is being drawn."""
     live = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
-    wanted().filter(Q(annotator__removed_at__isnull=False) | Q(Exists(live), is_ahead=False)).delete()
+    needless = Q(annotator__removed_at__isnull=False) | Q(Exists(live), is_ahead=False)
+    wanted().filter(needless, place=None).delete()
 
 
-def fulfil(opening: ChainOpening, place: int, start: State) -> bool:
-    """Open a chain whose start is drawn, unless another process has done so.
-
-    Returns:
-        False if the chain of this number is there already: then the starts of the next ones are to be drawn.
-    """
+def open_drawn(campaign: Campaign) -> None:
+    """Open the chains whose starts are drawn, in the order of their numbers, up to the first that is not."""
     with transaction.atomic():
-        is_running = _locked_status(opening.campaign) == Campaign.Status.RUNNING
-        if not is_running or not ChainOpening.objects.filter(pk=opening.pk, chain__isnull=True).exists():
-            return True
-        if opening.campaign.chains.count() != place:
-            return False
-        start.save(force_insert=True)
-        _open(opening, place, start.pk)
-        return True
+        if _locked_status(campaign) != Campaign.Status.RUNNING:
+            return
+        place = campaign.chains.count()
+        for opening in wanted().filter(campaign=campaign, place__gte=place).order_by("place"):
+            if opening.place != place or not opening.start_code:
+                return
+            start = objects.made(campaign, place, 0, opening.start_code, opening.start_content)
+            start.save(force_insert=True)
+            _open(opening, place, start.pk)
+            place += 1
 
 
 def seekers(campaign: Campaign, annotator_ids: Sequence[int]) -> set[int]:
@@ -132,7 +132,8 @@ def _needed_soon(campaign: Campaign) -> int:
     live = Lease.objects.filter(annotator=OuterRef("pk"), ended_at__isnull=True)
     here = _here(campaign)
     new = here.filter(_HAS_NOT_VOTED, ~Exists(live)).count()
-    return new - (new - here.count()) // PEOPLE_FOR_ONE_AHEAD
+    # Those who are new will soon have voted, and a chain takes as long to open.
+    return new + math.ceil(here.count() / PEOPLE_FOR_ONE_AHEAD)
 
 
 def _free_soon(campaign: Campaign) -> int:
@@ -159,10 +160,11 @@ def _on_their_way() -> QuerySet[ChainOpening]:
 
 
 def _open(opening: ChainOpening, place: int, start_id: int) -> None:
-    recipe = started_campaign(opening.campaign).recipe
-    chain = Chain(campaign=opening.campaign, place=place, length=recipe.steps, votes_for=0)
+    chain = Chain(campaign=opening.campaign, place=place, length=rounds.length_of(opening.campaign), votes_for=0)
     chain.start_id = chain.head_id = start_id
     opening.opened_at = timezone.now()
     transitions.begin_chain(chain)
     opening.chain = chain
-    opening.save(update_fields=["chain", "opened_at"])
+    # They are the chain's and its start's own from now on.
+    opening.place, opening.start_code, opening.start_content = None, "", ""
+    opening.save(update_fields=["chain", "opened_at", "place", "start_code", "start_content"])

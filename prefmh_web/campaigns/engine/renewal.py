@@ -4,7 +4,9 @@ As with `endpoints.slots`, clocks must agree to within `CLAIM_S`, and no holder 
 """
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -35,22 +37,83 @@ def claim_end() -> datetime:
 @contextmanager
 def renewed(claim: Renewable) -> Iterator[None]:
     """Renew a claim from another thread, since work here holds its own."""
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(RENEW_EVERY_S):
-            try:
-                claim.renew()
-            except Error:
-                logger.warning("could not renew the claim on %s; trying again", claim, exc_info=True)
-            finally:
-                # Of this thread's own; it is seldom needed.
-                connection.close()
-
-    thread = threading.Thread(target=renew, name="claim", daemon=True)
-    thread.start()
+    held = _Held(claim)
+    _renewer.add(held)
     try:
         yield
     finally:
-        over.set()
-        thread.join()
+        _renewer.remove(held)
+
+
+class _Held:
+    """A claim that is being worked on. The lock is held while it is renewed, so that none is renewed after its end."""
+
+    def __init__(self, claim: Renewable) -> None:
+        self.claim, self.lock, self.is_over = claim, threading.Lock(), False
+        self.due = time.monotonic() + RENEW_EVERY_S
+
+    def renew(self) -> None:
+        with self.lock:
+            if self.is_over:
+                return
+            try:
+                self.claim.renew()
+            except Error:
+                logger.warning("could not renew the claim on %s; trying again", self.claim, exc_info=True)
+            self.due = time.monotonic() + RENEW_EVERY_S
+
+
+class _Renewer:
+    """Renews all claims of this process, on one thread that ends when there has been none for a while."""
+
+    def __init__(self) -> None:
+        self._held: set[_Held] = set()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._wakes_at = 0.0
+
+    def add(self, held: _Held) -> None:
+        with self._changed:
+            self._held.add(held)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="claims", daemon=True)
+                self._thread.start()
+            elif held.due < self._wakes_at:
+                self._changed.notify()
+
+    def remove(self, held: _Held) -> None:
+        with self._changed:
+            self._held.discard(held)
+        with held.lock:
+            held.is_over = True
+
+    def _run(self) -> None:
+        while (held := self._next()) is not None:
+            held.renew()
+            # Of this thread's own; it is seldom needed.
+            connection.close()
+
+    def _next(self) -> _Held | None:
+        """Wait until a claim is due, and return it; None if there has been none for a while, and this thread ends."""
+        with self._changed:
+            while True:
+                was_idle = not self._held
+                held = min(self._held, key=lambda held: held.due, default=None)
+                now = time.monotonic()
+                if held is not None and held.due <= now:
+                    return held
+                self._wakes_at = now + RENEW_EVERY_S if held is None else held.due
+                self._changed.wait(self._wakes_at - now)
+                if was_idle and not self._held and time.monotonic() >= self._wakes_at:
+                    self._thread = None
+                    return None
+
+
+def _begin() -> None:
+    global _renewer
+    _renewer = _Renewer()
+
+
+_renewer = _Renewer()
+# A child has none of its parent's threads.
+os.register_at_fork(after_in_child=_begin)

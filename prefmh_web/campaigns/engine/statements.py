@@ -6,6 +6,7 @@
     ONE_OPEN, NEXT_OPEN                how open comparisons stand: their counted votes, leases, and models' turns
     WANTED                             whether a campaign has room for anybody
     PERSON                             an annotator with their campaign, for what their page shows
+    VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
     END_LEASE, COUNT_VOTE, MARK_ASKABLE, DECIDE    what a vote changes, each by the key of its row
     LIST_OPEN                          makes comparisons that an older version has opened known to NEXT_OPEN
     ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
@@ -75,12 +76,14 @@ class Statement:
         return f"{self.sql}{where}{returning}{locks}"
 
 
-# Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each.
-_UNSEEN = ("code", "neighbours")
+# Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each. Few campaigns show
+# columns of their list: then they are read when they are asked for.
+_UNSEEN = ("code", "neighbours", "columns")
 OF_COMPARISON = Columns(Comparison, "c")
 OF_CHAIN = Columns(Chain, "h")
 # What is fixed of a campaign is read once in each process: `started_campaign`.
-OF_CAMPAIGN = Columns(Campaign, "m", without=("recipe", "instructions", "tuning", "surrogates"))
+_OF_NO_VOTE = ("recipe", "instructions", "tuning", "surrogates", "cost_cap", "request_cap", "paused_because")
+OF_CAMPAIGN = Columns(Campaign, "m", without=_OF_NO_VOTE)
 OF_CURRENT, OF_PROPOSAL = Columns(State, "x", without=_UNSEEN), Columns(State, "y", without=_UNSEEN)
 OF_LEASE = Columns(Lease, "l")
 OF_ANNOTATOR = Columns(Annotator, "a")
@@ -202,6 +205,9 @@ WANTED = Statement(
     ) FROM campaigns_campaign m WHERE m.id = %s
     """
 )
+
+# Found by the index of the comparison.
+VOTES_OF_MODELS = Statement("SELECT v.key FROM campaigns_vote v WHERE v.comparison_id = %s AND v.annotator_id IS NULL")
 
 # A vote may follow an expiry, of this very moment perhaps.
 END_LEASE = Statement(

@@ -8,6 +8,7 @@
     end_lease           ends a lease without a vote
     note_room           notes whether some person may be asked about a comparison
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
+    decide_by_scores    decides a locked step whose objects have the numbers that its rule goes by
 
 Who waits for whom: a writer locks the comparison or the chain, then leases, then the annotator, then, at a campaign's
 very end, the campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here
@@ -26,14 +27,14 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.decisions import decision_of, ratings, votes
-from prefmh_web.campaigns.engine import open_comparisons, statements
+from prefmh_web.campaigns.decisions import decision_of, ratings, scores, votes
+from prefmh_web.campaigns.engine import open_comparisons, rounds, statements
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.rows import insert
+from prefmh_web.campaigns.engine.rows import adapted, insert
 from prefmh_web.campaigns.engine.statements import Condition
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
-from prefmh_web.campaigns.started import cheap
+from prefmh_web.campaigns.started import cheap, started_campaign
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
@@ -79,6 +80,7 @@ def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: i
         proposal_id=proposal_id,
         log_r0=drawn.log_r0,
         uniform=drawn.uniform,
+        is_askable=started_campaign(chain.campaign).recipe.rule.asks_judges,
     )
 
 
@@ -139,10 +141,10 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
     """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
     are.
     """
-    stored = set(Vote.objects.filter(key__in=[ballot.key for ballot in ballots]).values_list("key", flat=True))
+    stored = {key for [key] in statements.VOTES_OF_MODELS.rows(comparison.pk)}
     opened = _standing(comparison)
     for ballot in ballots:
-        if ballot.key not in stored:
+        if adapted(ballot.key) not in stored:
             changes = Changes()
             _store(comparison, opened, ballot, True, changes)
             _make(comparison, changes)
@@ -219,6 +221,14 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     dispatch.ratings_stored(comparison)
 
 
+def decide_by_scores(comparison: Comparison) -> None:
+    """Decide the step of a locked comparison if the scores of its objects settle it."""
+    if comparison.verdict is None:
+        changes = Changes()
+        _settle(comparison, scores.verdict(comparison), _NO_VOTES, changes)
+        _make(comparison, changes)
+
+
 def _settle(comparison: Comparison, verdict: sampler.Verdict, tally: sampler.Tally, changes: Changes) -> None:
     """Add to what is to be changed that a verdict, if it is one, decides a locked comparison and moves its chain."""
     if verdict is sampler.Verdict.UNDECIDED:
@@ -273,11 +283,17 @@ def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> Non
 
 
 def finish_if_done(campaign: Campaign) -> None:
-    """Finish a campaign all of whose chains have decided their last step, or were ended before."""
+    """Let a campaign whose chains have all decided their last step, or were ended before, go on with a round of further
+    steps; finish it where there is none.
+    """
     with transaction.atomic():
         # Locked first: of two last steps decided at once, the second then sees the first.
-        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        if locked.status == Campaign.Status.FINISHED:
+            return
         if campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True).exists():
+            return
+        if rounds.open_next(campaign):
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):

@@ -1,14 +1,35 @@
 """A campaign's life: drafts, starting, pausing and resuming, and who has access.
 
 drafts         saving a setup
+local_start    loading and freezing the models of the site itself that judge
 model_start    testing and freezing the models that a campaign asks
 status         start, pause, resume, discard: the one door through which a campaign's status changes
 warm_up        the choice of how far a campaign walks, at the end of its warm-up
 access         members, links and annotators
+caps           caps on what models may take: the one door through which those of a started campaign change
+scorers        the scorers that a campaign starts with, and asking one again
 unparking      what a researcher decides about a parked step
 """
 
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle.status import discard, note_trouble, pause, request_start, resume, start
+from prefmh_web.campaigns.lifecycle.status import (
+    discard,
+    note_trouble,
+    pause,
+    pause_at_cap,
+    request_start,
+    resume,
+    start,
+)
 
-__all__ = ["Deleted", "NotPossible", "discard", "note_trouble", "pause", "request_start", "resume", "start"]
+__all__ = [
+    "Deleted",
+    "NotPossible",
+    "discard",
+    "note_trouble",
+    "pause",
+    "pause_at_cap",
+    "request_start",
+    "resume",
+    "start",
+]

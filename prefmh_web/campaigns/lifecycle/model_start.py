@@ -11,25 +11,28 @@ All but `freeze` take requests, so they run before the transaction that starts t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import local_start
 from prefmh_web.campaigns.model_judges import freezing, frozen_judges
-from prefmh_web.campaigns.model_judges.kinds import kind_of
 from prefmh_web.campaigns.models import Campaign, Judge, State
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
+from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.examination import examine, examine_writer, patiently
 from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.negotiation import alters_the_law
 from prefmh_web.endpoints.writers import is_run_here
 from prefmh_web.transport import nudges
 from sampler import judges as model_judges
@@ -37,16 +40,19 @@ from sampler import judges as model_judges
 
 @dataclass(frozen=True)
 class Models:
-    """The endpoints of a campaign's judges, by name, and what the replies of each said they were from."""
+    """The endpoints of a campaign's judges, by name, and what the replies of each said they were from; `here` are the
+    models that the site runs itself.
+    """
 
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     identities: dict[str, tuple[Identity, ...]] = field(default_factory=dict)
+    here: local_start.Here = field(default_factory=dict)
 
 
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
     sources = [judge.source for judge in campaign.readable_recipe.judges]
-    return backend_of(campaign).is_slow or any(isinstance(source, sampler.ModelSource) for source in sources)
+    return backend_of(campaign).is_slow or any(isinstance(source, sampler.MODEL_SOURCES) for source in sources)
 
 
 def begin(campaign: Campaign) -> None:
@@ -63,9 +69,12 @@ def examined(campaign: Campaign) -> Models:
     Raises:
         NotPossible: there is no such endpoint, it does not answer, or its votes could not have the law of a judge's.
     """
-    models = Models()
     _check_writer(campaign)
-    for place, judge, source in _asked(campaign):
+    asked = _asked(campaign)
+    if local_start.places(campaign):
+        _tell(campaign, "loading the models that judge")
+    models = Models(here=local_start.examined(campaign))
+    for place, judge, source in asked:
         name = source.endpoint
         if name not in models.endpoints:
             models.endpoints[name], models.identities[name] = _examined(campaign, name)
@@ -103,18 +112,21 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
         NotPossible: it does not, or the server does not take it.
     """
     asked = list(_asked(campaign))
-    if not asked:
+    if not asked and not models.here:
         return
     largest = _largest(campaign, starts)
+    local_start.check_questions(campaign, models.here, largest)
     for place, judge, source in asked:
         endpoint = models.endpoints[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
-        read = _read(campaign, place, endpoint, [objects.exhibit(state, endpoint) for state in largest])
+        prompt = freezing.prompt_as_of_now(campaign, campaign.parsed_recipe, place)
+        shown = [objects.exhibit(state, endpoint, prompt, source.vision) for state in largest]
+        read = _read(campaign, place, endpoint, shown)
         _check_fits(judge, endpoint, read, _which(campaign))
         space = campaign.parsed_recipe.space
         if isinstance(space, sampler.ServedTextsRecipe) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
-            words = _read(campaign, place, endpoint, [model_judges.Exhibit(text="x")] * len(largest))
+            words = _read(campaign, place, endpoint, [_of_one_letter(prompt)] * len(largest))
             _check_fits(
                 judge,
                 endpoint,
@@ -125,6 +137,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
 
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
+    local_start.freeze(campaign, models.here)
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
         name = frozen_judges.model_source(campaign.parsed_recipe, judge.place).endpoint
         endpoint = models.endpoints[name]
@@ -195,23 +208,79 @@ def _check_judge(
     if source.votes == "log-probabilities":
         if endpoint.can_log_probabilities is False:
             refusal = "it returns no log-probabilities. Let its votes be sampled, or choose another endpoint"
+    elif source.temperature != 1 and not Dialect(endpoint.dialect).server.sets_temperature:
+        refusal = "its model thinks before it answers, and takes no temperature but 1. Set the temperature to 1"
+    elif source.temperature > Dialect(endpoint.dialect).server.hottest:
+        hottest = Dialect(endpoint.dialect).server.hottest
+        refusal = f"it takes no temperature above {hottest:g}. Lower the temperature to {hottest:g} or less"
     elif endpoint.can_vary is False:
         refusal = "it gives the same reply whatever the seed, so its votes would be copies of each other"
-    elif endpoint.samples_plainly is False:
+    elif altered := alters_the_law(endpoint):
+        refusal = altered
+    elif endpoint.samples_plainly is False and not (endpoint.law_is_untold and source.law_unverified):
         refusal = endpoint.sampling_words
+    if source.all_at_once and campaign.parsed_recipe.rule.evidence == "ratings":
+        refusal = refusal or "ratings are always asked for together. Untick “Ask for all votes at once”"
+    refusal = refusal or _why_not_completed(campaign, source, endpoint)
     if campaign.object_kind.is_picture and endpoint.can_images is False:
         refusal = refusal or "it does not see pictures"
+    refusal = refusal or _why_not_shown(source.vision, endpoint) or _why_not_thinking(source, endpoint)
     if refusal:
         raise NotPossible(
             f"The endpoint “{endpoint.name}” cannot answer question {place + 1}, “{judge.question}”: {refusal}."
         )
 
 
+def _why_not_thinking(source: sampler.ModelSource, endpoint: Endpoint) -> str:
+    """Return why a model cannot think before it answers as its endpoint says; empty if it can, or is not to."""
+    dialect, most = Dialect(endpoint.dialect), endpoint.thinking_tokens
+    if most is None:
+        return ""
+    if not dialect.server.can_think:
+        return f"a server of the kind {dialect.label} has no field for thinking. Empty “Thinking tokens at most”"
+    if most < dialect.server.least_thinking:
+        least = dialect.server.least_thinking
+        return f"its model thinks {least:,} tokens at the least. Raise “Thinking tokens at most” to {least:,}"
+    if source.votes == "log-probabilities":
+        return "its model thinks before it answers, so no log-probability is that of a label. Let its votes be sampled"
+    if source.temperature != 1 and not dialect.server.thinks_at_any_temperature:
+        return "its model takes no temperature but 1 while it thinks. Set the temperature to 1"
+    return ""
+
+
+def _why_not_shown(vision: sampler.Vision | None, endpoint: Endpoint) -> str:
+    """Return why a model cannot be shown pictures as its recipe says; empty if it can."""
+    if vision is None:
+        return ""
+    if vision.molecules in ("picture", "both") and not endpoint.can_images:
+        return "its test saw no sign that it sees pictures. Show molecules as SMILES, or choose another endpoint"
+    dialect = Dialect(endpoint.dialect)
+    if vision.detail is not None and not dialect.server.has_detail:
+        return f"a server of the kind {dialect.label} has no field for the detail of pictures. Leave it out"
+    return ""
+
+
+def _why_not_completed(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> str:
+    """Return why a model cannot go on from a prompt as it is; empty if it can, or is asked in a chat."""
+    if source.prompt is None or not source.prompt.completion:
+        return ""
+    try:
+        server = freezing.server_of(endpoint, source)
+    except EndpointError as error:
+        return f"{error.reason}. Untick “Complete the prompt”, or serve the model with vLLM, llama.cpp, SGLang or TGI"
+    if source.votes == "log-probabilities" and not server.has_log_probabilities:
+        return "it returns no log-probabilities for a text that it completes. Let its votes be sampled"
+    return "a model that completes a text sees no pictures" if campaign.object_kind.is_picture else ""
+
+
 def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> list[State]:
     """Return the objects that make the longest prompt, as far as there are any yet: one where each is rated alone."""
     wanted = _objects_in_a_prompt(campaign)
     if not campaign.parsed_recipe.generates:
-        sizes = ((len(content.encode()), pk) for pk, content in campaign.states.values_list("pk", "content").iterator())
+        shown = [each.column for each in campaign.parsed_recipe.context]
+        # Without columns to show, none are read.
+        found = campaign.states.values_list("pk", "content", *(["columns"] if shown else [])).iterator()
+        sizes = ((_size(content, *columns, shown=shown), pk) for pk, content, *columns in found)
         largest = [pk for _, pk in heapq.nlargest(wanted, sizes)]
         rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
     else:
@@ -221,20 +290,32 @@ def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> lis
     return (rows * wanted)[:wanted]
 
 
+def _size(content: str, columns: Mapping[str, str] | None = None, *, shown: Sequence[str]) -> int:
+    """Return how many bytes of an object and its columns stand in a prompt."""
+    return sum(len(text.encode()) for text in (content, *((columns or {}).get(name, "") for name in shown)))
+
+
 def _objects_in_a_prompt(campaign: Campaign) -> int:
-    place, _, _ = _asked(campaign)[0]
-    return kind_of(campaign.parsed_recipe, place).objects
+    # A rule that rates has models behind endpoints only, and of these at least one.
+    return 1 if campaign.parsed_recipe.rule.evidence == "ratings" else 2
 
 
 def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
     recipe = campaign.parsed_recipe
     messages = freezing.prompt_as_of_now(campaign, recipe, place).messages(*exhibits)
-    called = patiently(endpoint, [_counting(messages)])
+    with spending.counted(campaign.pk, place):
+        called = patiently(endpoint, [_counting(messages)])
     if called.failure is not None:
         question = f"question {place + 1}, “{recipe.judges[place].question}”, with {_which(campaign)}"
         raise NotPossible(f"The endpoint “{endpoint.name}” does not take {question}: {called.failure.reason}.")
     return called.results[0]
+
+
+def _of_one_letter(prompt: model_judges.AnyPrompt) -> model_judges.Exhibit:
+    """Return an object that is as short as can be, with a number for all that the prompt names of it."""
+    measures = tuple(model_judges.ContextLine(name, "0.000") for name in model_judges.named_in(prompt))
+    return model_judges.Exhibit(text="x", measures=measures)
 
 
 def _counting(messages: model_judges.Messages) -> Callable[[Client], int]:

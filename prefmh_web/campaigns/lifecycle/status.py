@@ -17,9 +17,10 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import model_start
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge, Seat
+from prefmh_web.campaigns.lifecycle import caps, model_start, scorers
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge, Seat, TryoutPair
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.endpoints.errors import EndpointError
@@ -62,8 +63,8 @@ def start(campaign: Campaign) -> None:
     """Freeze the recipe, create judges and chains, and queue the first proposals.
 
     Raises:
-        NotPossible: not a draft, the catalog is not read, or the recipe does not fit it; or somebody deleted the
-            campaign, or what it needs, while it was being started.
+        NotPossible: not a draft, the catalog is not read, or the recipe does not fit it; its models have come to a cap;
+            or somebody deleted the campaign, or what it needs, while it was being started.
     """
     _reload(campaign)
     if not campaign.is_draft:
@@ -73,11 +74,13 @@ def start(campaign: Campaign) -> None:
     recipe = campaign.recipe
     for demand in _demands:
         demand(campaign)
+    scorers.chosen(campaign)
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
     model_start.check_prompts(campaign, plan)
     starts = _drawn_starts(campaign, plan)
     model_start.check_questions(campaign, models, starts)
+    caps.demand_room(campaign)
     try:
         _begin(campaign, recipe, revision, starts, models)
     except IntegrityError as error:
@@ -108,6 +111,7 @@ def _begin(
         campaign.save(update_fields=["recipe", "warm_up"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
+        scorers.freeze(campaign)
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
@@ -123,6 +127,8 @@ def discard(campaign: Campaign) -> None:
     campaign_id = campaign.pk
     with transaction.atomic():
         draft = lock_draft(campaign_id)
+        # What tries have taken stays; the objects that they showed do not.
+        TryoutPair.objects.filter(tryout__campaign=draft).delete()
         uploads = list(Catalog.objects.filter(campaign=draft).values_list("file", flat=True))
         draft.delete()
     for upload in uploads:
@@ -155,15 +161,25 @@ def pause(campaign: Campaign) -> None:
         _change(campaign, Campaign.Status.RUNNING, Campaign.Status.PAUSED)
 
 
+def pause_at_cap(campaign: Campaign) -> None:
+    """Pause a campaign whose models have come to a cap; nothing if somebody has paused it or raised the cap."""
+    marked = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.RUNNING).exclude(paused_because="")
+    if marked.update(status=Campaign.Status.PAUSED):
+        logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
+        nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+
+
 def resume(campaign: Campaign) -> None:
     """Go on where `pause` stopped: open steps keep their uniform and their votes.
 
     Raises:
-        NotPossible: the campaign is not paused.
+        NotPossible: the campaign is not paused, or its models have come to a cap.
     """
     _check_readable(campaign)
+    if campaign.status == Campaign.Status.PAUSED:
+        caps.demand_room(campaign)
     with transaction.atomic():
-        _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING)
+        _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING, paused_because="")
         for chain in campaign.chains.select_related("campaign"):
             dispatch.propose(chain)
         if started_campaign(campaign).uses_models:
@@ -186,7 +202,9 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
             raise _not_read(campaign)
         return revision, plan_of(campaign)
     except sampler.RecipeError as error:
-        raise NotPossible(f"The setup does not fit the file: {error}.") from error
+        is_of_rule = any(problem.path.startswith("rule") for problem in error.problems)
+        how = "cannot be run" if is_of_rule else "does not fit the file"
+        raise NotPossible(f"The setup {how}: {error}.") from error
     except EndpointError as error:
         raise NotPossible(f"The model cannot write these texts: {error.reason}.") from error
     except ValueError as error:
@@ -223,7 +241,8 @@ def _reload(campaign: Campaign) -> None:
 def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.Position[Any]]:
     """Return where every chain starts. Outside the transaction: a model may have to write it, or its picture."""
     try:
-        starts = sampler.begin_many(plan, campaign.parsed_recipe.chains)
+        with spending.counted(campaign.pk, spending.PROPOSALS):
+            starts = sampler.begin_many(plan, range(campaign.parsed_recipe.chains))
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     try:
@@ -267,14 +286,17 @@ def _create_judges(campaign: Campaign) -> None:
             budget=judge.budget,
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
-            is_asked_first=source is not None and source.first,
+            local_model=judge.source.model if isinstance(judge.source, sampler.LocalSource) else "",
+            is_asked_first=isinstance(judge.source, sampler.MODEL_SOURCES) and judge.source.first,
             seat=judge.source.seat if isinstance(judge.source, sampler.SeatSource) else None,
         )
 
 
 def _create_links(campaign: Campaign) -> None:
-    """Make the link for everybody; of a panel, a row and a link for each seat."""
+    """Make the link for everybody; of a panel, a row and a link for each seat. None where nobody is asked."""
     seats = range(1, campaign.parsed_recipe.seats + 1)
+    if not campaign.parsed_recipe.rule.asks_judges:
+        return
     if not seats:
         Invitation.objects.get_or_create(campaign=campaign)
         return

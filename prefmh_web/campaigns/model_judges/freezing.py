@@ -24,13 +24,16 @@ from prefmh_web.campaigns.model_judges.frozen_judges import (
 )
 from prefmh_web.campaigns.model_judges.kinds import kind_of
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.endpoints import dialects
+from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.client import LABEL_TOKENS
+from prefmh_web.endpoints.dialects import Dialect, Question, Server
+from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.judge_calls import MOST_ASKS, confines
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
 
 AT_THE_START = "when the campaign started"
+UNVERIFIED = "law of the sampler not verified"
 LATER = "at the first turn after an upgrade; how it was asked before is not known"
 
 
@@ -44,6 +47,7 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint, how: str) -> d
     """
     recipe = campaign.parsed_recipe
     source = model_source(recipe, place)
+    prompt = prompt_as_of_now(campaign, recipe, place)
     profile = {name: getattr(endpoint, name) for name in PROFILE}
     if endpoint.samples_plainly is not None:
         profile["sampling"] = endpoint.sampling_words
@@ -53,24 +57,37 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint, how: str) -> d
         "endpoint": endpoint.name,
         **{name: str(getattr(endpoint, name)) for name in WHERE},
         "profile": profile,
-        "request": _request(recipe, place, endpoint),
-        "first_token_request": _first_token_request(endpoint) if source.votes == "log-probabilities" else None,
+        "request": (request := _request(recipe, place, endpoint)),
+        **_beside(endpoint, source, request),
+        **({"negotiated": endpoint.profile} if endpoint.profile else {}),
+        **({"law": UNVERIFIED} if source.votes == "sampled" and endpoint.law_is_untold else {}),
+        "first_token_request": _first_token_request(endpoint, source) if source.votes == "log-probabilities" else None,
         "most_asks": MOST_ASKS,
-        "prompt": prompt_as_of_now(campaign, recipe, place).stored(),
+        **({} if endpoint.thinking_tokens is None else {"thinking_tokens": endpoint.thinking_tokens}),
+        **({"vision": source.vision.model_dump(mode="json")} if source.vision else {}),
+        "prompt": prompt.stored(),
+        # Our own words follow from the prompt, and their records stay as they were.
+        **({"prompt_version": model_judges.prompt_version(prompt)} if source.prompt else {}),
     }
 
 
-def drift(campaign: Campaign, judge: Judge) -> str:
-    """Return why a frozen judge cannot be asked as it was frozen; empty if it can."""
-    now, frozen = endpoint_now(judge), frozen_of(judge)
+def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
+    """Return why a frozen judge of a started campaign cannot be asked as it was frozen; empty if it can.
+
+    Args:
+        now: the row of its endpoint as it is now.
+    """
+    frozen = frozen_of(judge)
     for name, words in (("base_url", "address"), ("model", "model")):
         if getattr(now, name) != frozen[name]:
             return (
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {frozen[name]}. Put that back, then ask again"
             )
-    recipe, asked = campaign.parsed_recipe, asked_endpoint(judge)
-    if _request(recipe, judge.place, asked) != frozen["request"]:
+    recipe, asked = started_campaign(campaign).recipe, asked_endpoint(judge, now)
+    request = _request(recipe, judge.place, asked)
+    path = _beside(asked, model_source(recipe, judge.place), request).get("path")
+    if request != frozen["request"] or path != frozen.get("path"):
         return (
             "this version of the program would send other sampling parameters than those that the campaign was "
             "started with. Go on with the version that started it"
@@ -87,26 +104,51 @@ def ensure_frozen(campaign: Campaign, judge: Judge) -> None:
         judge.refresh_from_db(fields=("frozen",))
 
 
-def prompt_as_of_now(campaign: Campaign, recipe: sampler.Recipe, place: int) -> model_judges.Prompt:
-    """Return the words in which this version of the program asks one of a recipe's judges."""
-    question = recipe.judges[place].question
-    return kind_of(recipe, place).prompt(campaign.object_kind.name, question, recipe.rule)
+def prompt_as_of_now(campaign: Campaign, recipe: sampler.Recipe, place: int) -> model_judges.AnyPrompt:
+    """Return the words in which one of a recipe's judges is asked: its own, or those of this version of the program."""
+    question, kind = recipe.judges[place].question, kind_of(recipe, place)
+    source = recipe.judges[place].source
+    if isinstance(source, sampler.ModelSource) and source.prompt:
+        return kind.own_prompt(source.prompt, question, recipe.rule)
+    prompt = kind.prompt(campaign.object_kind.name, question, recipe.rule, has_context=bool(recipe.context))
+    vision = source.vision if isinstance(source, sampler.ModelSource) else None
+    return prompt if vision is None else vision.worded(prompt)
+
+
+def server_of(endpoint: Endpoint, source: sampler.ModelSource) -> Server:
+    """Return how the server of an endpoint is asked by one judge: in a chat, or to complete its prompt.
+
+    Raises:
+        Unable: it takes chats only.
+    """
+    server = Dialect(endpoint.dialect).server
+    if source.prompt is None or not source.prompt.completion:
+        return server
+    if (found := server.completing()) is None:
+        raise Unable(f"a server of the kind {Dialect(endpoint.dialect).label} takes chats only, and completes no text")
+    return found
 
 
 def _request(recipe: sampler.Recipe, place: int, endpoint: Endpoint) -> dict[str, Any]:
     """Return the body of a request for one reply, without its messages and its seed."""
-    fields = dialects.sampling(endpoint.dialect, model_source(recipe, place).temperature, 0)
-    if confines(endpoint):
-        fields |= dialects.confined(endpoint.dialect, kind_of(recipe, place).choices(recipe.rule))
-    return _without_what_varies(
-        dialects.chat(endpoint.dialect, endpoint.model, [], max_tokens=LABEL_TOKENS, fields=fields)
+    choices = kind_of(recipe, place).choices(recipe.rule) if confines(endpoint) else ()
+    source = model_source(recipe, place)
+    question = Question(
+        endpoint.model,
+        max_tokens=LABEL_TOKENS,
+        temperature=source.temperature,
+        choices=choices,
+        thinking=endpoint.thinking_tokens,
     )
+    return server_of(endpoint, source).settled(question)
 
 
-def _first_token_request(endpoint: Endpoint) -> dict[str, Any]:
-    fields = dialects.sampling(endpoint.dialect, 1.0, 0) | dialects.log_probabilities()
-    return _without_what_varies(dialects.chat(endpoint.dialect, endpoint.model, [], max_tokens=1, fields=fields))
+def _beside(endpoint: Endpoint, source: sampler.ModelSource, request: dict[str, Any]) -> dict[str, Any]:
+    """Return what the bodies of some servers do not hold at their top: where a request goes, and its temperature."""
+    path = server_of(endpoint, source).path(endpoint.model).text
+    told = {} if path == Server().path("").text else {"path": path}
+    return told if "temperature" in request else told | {"temperature": source.temperature}
 
 
-def _without_what_varies(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name not in ("messages", "seed")}
+def _first_token_request(endpoint: Endpoint, source: sampler.ModelSource) -> dict[str, Any]:
+    return server_of(endpoint, source).settled(Question(endpoint.model, log_probabilities=True))

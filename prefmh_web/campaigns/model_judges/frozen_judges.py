@@ -9,6 +9,7 @@ stop, go_on     ask a judge no more, until somebody has seen to it
 from __future__ import annotations
 
 from collections.abc import Collection
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns.engine import turn_statements
+from prefmh_web.campaigns.engine.rows import read_all
 from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.identity import Identity
@@ -28,14 +31,19 @@ WHERE = ("base_url", "model", "dialect")
 PROFILE = ("can_vary", "can_confine", "can_log_probabilities", "can_images", "samples_plainly", "context_tokens")
 
 
-def asked_endpoint(judge: Judge) -> Endpoint:
-    """Return the endpoint of a frozen judge as it was frozen. Not to be saved."""
-    endpoint, frozen = endpoint_now(judge), frozen_of(judge)
+def asked_endpoint(judge: Judge, now: Endpoint) -> Endpoint:
+    """Return the endpoint of a frozen judge as it was frozen. Not to be saved.
+
+    Args:
+        now: its row as it is now.
+    """
+    endpoint, frozen = copy(now), frozen_of(judge)
     for name in WHERE:
         setattr(endpoint, name, frozen[name])
     for name in PROFILE:
         setattr(endpoint, name, frozen["profile"].get(name))
     endpoint.sampling_words = frozen["profile"].get("sampling", "")
+    endpoint.thinking_tokens = frozen.get("thinking_tokens")
     return endpoint
 
 
@@ -48,6 +56,17 @@ def endpoint_now(judge: Judge) -> Endpoint:
     if judge.endpoint_id is None:
         raise TypeError(f"judge {judge.pk} is not a model")
     return Endpoint.objects.get(pk=judge.endpoint_id)
+
+
+def to_be_asked(campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, bool] | None:
+    """Return a model of a campaign, its endpoint as its row is now, and whether the campaign has a cap on what models
+    take; None if it is not to be asked.
+    """
+    row = turn_statements.JUDGE.row(judge_id, campaign.pk)
+    if row is None:
+        return None
+    judge, endpoint, has_cap = read_all((turn_statements.OF_JUDGE, turn_statements.OF_ENDPOINT), row)
+    return judge, endpoint, bool(has_cap)
 
 
 def frozen_of(judge: Judge) -> dict[str, Any]:
@@ -79,9 +98,27 @@ def source_of(campaign: Campaign, judge: Judge) -> sampler.ModelSource:
     return model_source(started_campaign(campaign).recipe, judge.place)
 
 
-def prompt_of(judge: Judge) -> model_judges.Prompt:
+def vision_of(campaign: Campaign, judge: Judge) -> sampler.Vision | None:
+    """Return how a model of a started campaign is shown pictures; None where they stay as they are."""
+    source = started_campaign(campaign).recipe.judges[judge.place].source
+    return source.vision if isinstance(source, sampler.ModelSource) else None
+
+
+def temperature_of(campaign: Campaign, judge: Judge) -> float:
+    """Return the temperature of a model's votes in a started campaign, wherever the model runs.
+
+    Raises:
+        TypeError: it is not a model.
+    """
+    source = started_campaign(campaign).recipe.judges[judge.place].source
+    if not isinstance(source, sampler.MODEL_SOURCES):
+        raise TypeError(f"judge {judge.place} is not a model")
+    return source.temperature
+
+
+def prompt_of(judge: Judge) -> model_judges.AnyPrompt:
     """Return the words in which a frozen judge is asked."""
-    return model_judges.Prompt.of(frozen_of(judge)["prompt"])
+    return model_judges.stored_prompt(frozen_of(judge)["prompt"])
 
 
 def using(endpoint: Endpoint, name: str) -> list[Campaign]:
@@ -96,10 +133,10 @@ def using(endpoint: Endpoint, name: str) -> list[Campaign]:
     return list(Campaign.objects.filter(asks | writes, status__in=started).distinct())
 
 
-def accepted(judge: Judge) -> frozenset[Identity]:
-    """Return whose replies count; empty while no reply has come, and the first decides."""
-    found = judge.identities.filter(accepted_at__isnull=False)
-    return frozenset(Identity(*names) for names in found.values_list("model", "system_fingerprint"))
+def accepted_rows(judge: Judge) -> dict[Identity, ReplyIdentity]:
+    """Return whose replies count, with their rows; empty while no reply has come, and the first decides."""
+    found = [turn_statements.OF_IDENTITY.read(row) for row in turn_statements.IDENTITIES.rows(judge.pk)]
+    return {Identity(row.model, row.system_fingerprint): row for row in found}
 
 
 def accept_at_start(judge: Judge, seen: Collection[Identity]) -> None:

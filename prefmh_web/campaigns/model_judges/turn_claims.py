@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
+from prefmh_web.campaigns.engine import turn_statements
+from prefmh_web.campaigns.engine.caps import Reserved
 from prefmh_web.campaigns.engine.renewal import claim_end, renewed
 from prefmh_web.campaigns.models import Comparison, Judge, State, Turn
 
@@ -24,13 +27,13 @@ class TurnClaim:
         return f"turn {self._turn}"
 
     @classmethod
-    def take(cls, comparison: Comparison, judge: Judge, asked: int, state: State | None) -> "TurnClaim":
+    def take(cls, comparison: Comparison, judge: Judge, state: State | None, reserved: Reserved) -> "TurnClaim":
         """Take a turn on a `locked` comparison: so many votes are on their way, or ratings of this object."""
-        until = claim_end()
-        turn, _ = Turn.objects.update_or_create(
-            comparison=comparison, judge=judge, defaults={"asked": asked, "state": state, "until": until, "reason": ""}
-        )
-        return cls(turn.pk, until)
+        until, state_id = claim_end(), None if state is None else state.pk
+        claimed = reserved.count, state_id, until, "", timezone.now(), reserved.requests, reserved.cost
+        # The comparison is locked, so nobody else takes it now.
+        [[turn]] = turn_statements.TAKE.rows(comparison.pk, judge.pk, *claimed)
+        return cls(turn, until)
 
     def renew(self) -> None:
         """Keep it for another while."""
@@ -43,7 +46,7 @@ class TurnClaim:
         if outcome:
             self._mine().update(asked=0, state=None, **outcome)
         else:
-            self._mine().delete()
+            turn_statements.GIVE_UP.change(self._turn, self._until)
 
     def _mine(self) -> QuerySet[Turn]:
         return Turn.objects.filter(pk=self._turn, until=self._until, asked__gt=0)

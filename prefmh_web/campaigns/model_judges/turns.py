@@ -14,22 +14,29 @@ started (`freezing.py`); one that cannot be asked so any more is stopped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine import caps, spending, turn_statements
 from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.model_judges import freezing, frozen_judges
-from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, kind_of
+from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, Rows, kind_of
+from prefmh_web.campaigns.model_judges.storing import stored_in_the_end
 from prefmh_web.campaigns.model_judges.turn_claims import TurnClaim, kept
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, Turn
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
 from prefmh_web.campaigns.started import cheap, started_campaign
+from prefmh_web.endpoints import accounting
+from prefmh_web.endpoints.calls import unless_full
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.identity import Admitted, Identity
+from prefmh_web.endpoints.limits import alike
+from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import nudges
 
 
@@ -40,23 +47,30 @@ class _Taken:
     asking: Asking
     kind: JudgeKind
     claim: TurnClaim
+    endpoint: Endpoint
 
 
-def take_turn(comparison_id: int, judge_id: int) -> None:
-    """Ask a model for what it still has to say on a comparison. Run twice at once, the second does nothing."""
+def take_turn(comparison_id: int, judge_id: int) -> int:
+    """Ask a model for what it still has to say on a comparison. Run twice at once, the second does nothing.
+
+    Returns:
+        For how many votes, or ratings, it was asked.
+    """
     taken = _claim(comparison_id, judge_id)
     if taken is None:
-        return
+        return 0
     campaign, judge = taken.asking.comparison.chain.campaign, taken.asking.judge
     freezing.ensure_frozen(campaign, judge)
-    if reason := freezing.drift(campaign, judge):
+    if reason := freezing.drift(campaign, judge, taken.endpoint):
         taken.claim.end()
         _stop(campaign, judge, reason)
-        return
-    admitted = Admitted(frozen_judges.accepted(judge))
-    with kept(taken.claim):
-        answers = taken.kind.ask(taken.asking, frozen_judges.asked_endpoint(judge), admitted)
-    _store(taken, answers, admitted)
+        return 0
+    known = frozen_judges.accepted_rows(judge)
+    admitted = Admitted(known)
+    with kept(taken.claim), accounting.tallied() as tally, alike(judge.pk), unless_full():
+        answers = taken.kind.ask(taken.asking, frozen_judges.asked_endpoint(judge, taken.endpoint), admitted)
+    stored_in_the_end(partial(_store, taken, answers, admitted, known, tally))
+    return len(taken.asking.slots)
 
 
 def waiting() -> Iterator[tuple[int, int]]:
@@ -97,11 +111,10 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
     """Return what to ask, with a turn that says so; None if there is nothing to ask now."""
     with locked(comparison_id) as comparison:
         campaign = comparison.chain.campaign
-        judge = Judge.objects.filter(campaign=campaign, pk=judge_id, endpoint__isnull=False, stopped_because="").first()
-        mine = Turn.objects.filter(comparison=comparison, judge=judge_id).first()
-        is_taken = mine is not None and (mine.is_parked or (mine.until is not None and mine.until > timezone.now()))
-        if judge is None or not comparison.takes_votes or not campaign.is_running or is_taken:
+        asked = frozen_judges.to_be_asked(campaign, judge_id)
+        if asked is None or not comparison.takes_votes or not campaign.is_running or _is_taken(comparison, judge_id):
             return None
+        judge, endpoint, has_cap = asked
         kind = kind_of(started_campaign(campaign).recipe, judge.place)
         asking = kind.wanted(comparison, judge)
         if asking is None:
@@ -110,23 +123,45 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
         if not asking.slots:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
-        claim = TurnClaim.take(comparison, judge, len(asking.slots), asking.state)
+        most_requests = partial(kind.most_requests, endpoint=endpoint)
+        reserved = caps.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
+        if reserved is None:
+            # At the cap, or what is under way may come to it: the sweep looks again.
+            return None
+        asking = replace(asking, slots=asking.slots[: reserved.count])
+        claim = TurnClaim.take(comparison, judge, asking.state, reserved)
         nudges.nudge(nudges.watchers(campaign.pk))
-    return _Taken(asking, kind, claim)
+    return _Taken(asking, kind, claim, endpoint)
 
 
-def _store(taken: _Taken, answers: Answers, admitted: Admitted) -> None:
+def _is_taken(comparison: Comparison, judge_id: int) -> bool:
+    """Say whether somebody is asking already, or is to wait."""
+    row = turn_statements.TURN.row(comparison.pk, judge_id)
+    if row is None:
+        return False
+    mine = turn_statements.OF_TURN.read(row)
+    return mine.is_parked or (mine.until is not None and mine.until > timezone.now())
+
+
+def _store(taken: _Taken, answers: Answers, admitted: Admitted, known: Rows, tally: accounting.Tally) -> None:
     # Before anything is locked: these answers may open the chain's next comparison.
     cheap.prepare(taken.asking.comparison.chain.campaign)
     with locked(taken.asking.comparison.pk) as comparison:
-        rows = _rows_of(taken.asking.judge, answers.identities)
+        rows = _rows_of(taken.asking.judge, answers.identities, known)
         taken.kind.store(taken.asking, comparison, answers, rows)
         _end_turn(taken, comparison, answers.failure, admitted)
+        # Last: whoever stores another outcome of this judge waits for this row until the end of the transaction.
+        spending.record(comparison.chain.campaign_id, taken.asking.judge.place, tally)
 
 
-def _rows_of(judge: Judge, identities: Sequence[Identity | None]) -> dict[Identity, ReplyIdentity]:
-    """Return the rows of those identities whose replies count."""
-    rows = {identity: frozen_judges.row_of(judge, identity) for identity in dict.fromkeys(identities) if identity}
+def _rows_of(judge: Judge, identities: Sequence[Identity | None], known: Rows) -> Rows:
+    """Return the rows of those identities whose replies count.
+
+    Args:
+        known: those that counted when the turn began, and so count now.
+    """
+    found = {identity for identity in identities if identity}
+    rows = {identity: known.get(identity) or frozen_judges.row_of(judge, identity) for identity in found}
     return {identity: row for identity, row in rows.items() if row.accepted_at is not None}
 
 

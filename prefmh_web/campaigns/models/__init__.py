@@ -2,10 +2,13 @@
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
 `engine/leases.py` for leases, `engine/openings.py` for chains that open later, `engine/parking.py` for steps that are
-parked, `lifecycle/unparking.py` for what becomes of them, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for
-seats, `lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
-resuming, `catalogs/importing.py` for files and their objects; annotators are written by the voters' pages. What must
-never happen stands as a constraint here.
+parked, `engine/rounds.py` for chains that become longer, `proposals/scoring.py` for scores, `lifecycle/unparking.py`
+for what becomes of them, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for seats, `lifecycle/status.py` for
+starting (which makes judges, chains, and the objects that these start at), pausing and resuming, `engine/spending.py`
+for what models take, `lifecycle/caps.py` for caps on that, `lifecycle/tryouts.py` for tries of judges,
+`model_judges/reasons.py` for reasons of votes, `model_judges/repeated.py` for what models say of people's repeats,
+`catalogs/importing.py` for files and their objects;
+annotators are written by the voters' pages. What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
@@ -16,32 +19,47 @@ from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.parking import Parking
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
+from prefmh_web.campaigns.models.reasons import VoteReason
+from prefmh_web.campaigns.models.repeats import RepeatQuestion
+from prefmh_web.campaigns.models.rounds import FurtherRound
+from prefmh_web.campaigns.models.scores import CampaignScorer, Score
 from prefmh_web.campaigns.models.seats import Seat
+from prefmh_web.campaigns.models.spending import CapChange, ModelUsage
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
+from prefmh_web.campaigns.models.tryouts import Tryout, TryoutPair
 
 __all__ = [
     "OF_THE_START",
     "Annotator",
     "Campaign",
+    "CampaignScorer",
+    "CapChange",
     "Catalog",
     "Chain",
     "ChainOpening",
     "Comparison",
+    "FurtherRound",
     "Invitation",
     "Judge",
     "Lease",
     "Membership",
+    "ModelUsage",
     "Parking",
     "PrefetchedProposal",
     "Problem",
     "Rating",
+    "RepeatQuestion",
     "ReplyIdentity",
+    "Score",
     "Seat",
     "Side",
     "State",
     "Translation",
+    "Tryout",
+    "TryoutPair",
     "Turn",
     "Vote",
+    "VoteReason",
     "backend_of_space",
     "new_invitation_token",
 ]

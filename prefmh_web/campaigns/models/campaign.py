@@ -57,6 +57,14 @@ class Campaign(models.Model):
     language = models.CharField(max_length=12, default="en", db_default="en")
     # Further ones among which voters choose, separated by spaces; the researcher's texts in them are `Translation`.
     more_languages = models.CharField(max_length=200, blank=True, default="", db_default="")
+    # What asking models may cost, in the currency of the endpoints' prices, and how many requests it may take; null for
+    # no cap. `lifecycle/caps.py` changes those of a started campaign.
+    cost_cap = models.DecimalField(max_digits=12, decimal_places=2, null=True, validators=[MinValueValidator(0)])
+    request_cap = models.PositiveBigIntegerField(null=True)
+    # Why it is paused, or about to be, where that was no decision of a researcher's.
+    paused_because = models.CharField(max_length=500, blank=True, default="", db_default="")
+    # Of the models that give each object a number, separated by spaces: which ones a start will take.
+    scorer_names = models.CharField(max_length=1000, blank=True, default="", db_default="")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
     # Why a draft could not be started where its model runs.
     start_trouble = models.CharField(max_length=500, blank=True)
@@ -167,7 +175,9 @@ class Campaign(models.Model):
 
 
 class Judge(models.Model):
-    """One question of a campaign, with its budget N and who answers: people, or the model behind an endpoint."""
+    """One question of a campaign, with its budget N and who answers: people, a model behind an endpoint, or
+    one that the site runs itself.
+    """
 
     class Order(models.TextChoices):
         RANDOM = "random"
@@ -181,6 +191,8 @@ class Judge(models.Model):
     budget = models.PositiveIntegerField()
     order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
+    # The name of a model that the site runs itself; empty for every other judge.
+    local_model = models.CharField(max_length=120, blank=True, default="")
     # Of a panel: whose judge it is, by the number of their seat.
     seat = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
@@ -199,11 +211,13 @@ class Judge(models.Model):
 
     @property
     def is_model(self) -> bool:
-        return self.endpoint_id is not None
+        return self.endpoint_id is not None or bool(self.local_model)
 
     @property
     def answered_by(self) -> str:
-        """The name of its endpoint when the campaign started; nothing where people answer."""
+        """The name of its endpoint when the campaign started, or of its local model; nothing where people answer."""
+        if self.local_model:
+            return self.local_model
         if self.frozen:
             return str(self.frozen["endpoint"])
         return "" if self.endpoint is None else self.endpoint.name

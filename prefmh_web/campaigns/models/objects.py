@@ -28,6 +28,8 @@ class Catalog(models.Model):
     error = models.TextField(blank=True)
     # [[where, reason], ...]; beyond what is kept, [words, words, how many more]
     refusals = models.JSONField(default=list)
+    # The names of the further columns that were kept, in the order of the file.
+    columns = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
 
     def __str__(self) -> str:
         return self.filename
@@ -44,6 +46,8 @@ class State(models.Model):
     # Of a catalog's objects only.
     weight = models.FloatField(null=True, validators=[MinValueValidator(0)])
     neighbours = models.JSONField(default=list)
+    # Of a catalog's objects: what the file has in its further columns, by their names.
+    columns = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     # Of images, unless they are quickly made from their code.
     picture = models.FileField(upload_to="pictures/", blank=True)
     media_type = models.CharField(max_length=40, blank=True)

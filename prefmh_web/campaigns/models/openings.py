@@ -21,6 +21,11 @@ class ChainOpening(models.Model):
     # For somebody who had no need of it yet: see `openings.look_ahead`.
     is_ahead = models.BooleanField(default=False, db_default=False)
     wanted_at = models.DateTimeField(auto_now_add=True)
+    # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
+    place = models.PositiveIntegerField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    start_code = models.TextField(blank=True, default="", db_default="")
+    start_content = models.TextField(blank=True, default="", db_default="")
     chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="opening")
     opened_at = models.DateTimeField(null=True)
 
@@ -28,6 +33,9 @@ class ChainOpening(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("annotator",), condition=Q(chain__isnull=True), name="opening_one_wanted_per_annotator"
+            ),
+            models.UniqueConstraint(
+                fields=("campaign", "place"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"
             ),
             models.CheckConstraint(
                 name="opening_whole",

@@ -20,6 +20,9 @@ class Turn(models.Model):
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="turns")
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="turns")
     asked = models.PositiveIntegerField(default=0)
+    # What it may come to while it is under way, where there is a cap on that: reserved for it.
+    reserved_requests = models.PositiveBigIntegerField(default=0, db_default=0)
+    reserved_cost = models.FloatField(default=0, db_default=0)
     state = models.ForeignKey(State, models.CASCADE, null=True, related_name="+")
     until = models.DateTimeField(null=True)
     reason = models.CharField(max_length=300, blank=True)

@@ -17,6 +17,7 @@ from prefmh_web.campaigns.models import (
     Parking,
     Rating,
     ReplyIdentity,
+    Score,
     State,
     Turn,
     Vote,
@@ -26,6 +27,7 @@ from prefmh_web.campaigns.monitoring.seats import Wait, waits_in
 from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
+from prefmh_web.campaigns.started.numbers import scores_of
 
 RECENT_STEPS = 10
 WAITING_SHOWN = 20
@@ -50,6 +52,14 @@ class JudgeRatings:
     """One judge's mean ratings of the two objects of one comparison."""
 
     judge: Judge
+    current: float
+    proposal: float
+
+
+@dataclass(frozen=True)
+class ScorerNumbers:
+    """One scorer's numbers for the two objects of one comparison."""
+
     current: float
     proposal: float
 
@@ -82,10 +92,10 @@ class ChainProgress:
 
 @dataclass(frozen=True)
 class RecentStep:
-    """One decided step with its votes, or with the ratings of its objects."""
+    """One decided step with its votes, or with the ratings or scores of its objects."""
 
     comparison: Comparison
-    tallies: list[JudgeTally] | list[JudgeRatings]
+    tallies: list[JudgeTally] | list[JudgeRatings] | list[ScorerNumbers]
 
     @property
     def accepted(self) -> bool:
@@ -129,7 +139,7 @@ class Progress:
     chains: list[ChainProgress]
     recent: list[RecentStep]
     answers_per_minute: float
-    """Votes, or ratings where the rule rates."""
+    """Votes, or ratings or scores where these decide."""
     answers: int
     """The same in all: votes that counted, or count on the steps that are open."""
     people_online: int
@@ -198,11 +208,8 @@ def progress_of(campaign: Campaign) -> Progress:
     judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at or now)
     minutes = max((now - since).total_seconds() / 60, 0.25)
-    ratings = Rating.objects.filter(judge__campaign=campaign)
-    votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    rates = _rates(campaign)
-    lately = ratings.filter(rated_at__gte=since) if rates else votes.filter(cast_at__gte=since)
     chains = _chains(campaign)
+    answers, lately = _answers(campaign, chains, since)
     # Of people of older versions, votes are not counted until they vote again.
     people = campaign.annotators.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
@@ -212,8 +219,8 @@ def progress_of(campaign: Campaign) -> Progress:
         judges=judges,
         chains=chains,
         recent=_recent(campaign, judges),
-        answers_per_minute=lately.count() / minutes,
-        answers=ratings.count() if rates else sum(each.chain.votes + each.votes_on_open for each in chains),
+        answers_per_minute=lately / minutes,
+        answers=answers,
         people_online=people["online"],
         people_joined=people["joined"],
         models=_models(campaign, judges),
@@ -222,6 +229,19 @@ def progress_of(campaign: Campaign) -> Progress:
         unanswered=unanswered_in(judges, [each.chain for each in chains], people["voted"]),
         held_up=_held_up(campaign),
     )
+
+
+def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetime) -> tuple[int, int]:
+    """Return how many votes, ratings or scores have decided steps or may, and how many of them came since a moment."""
+    if _rates(campaign):
+        ratings = Rating.objects.filter(judge__campaign=campaign)
+        return ratings.count(), ratings.filter(rated_at__gte=since).count()
+    if names := campaign.parsed_recipe.rule.scorers:
+        scores = Score.objects.filter(scorer__campaign=campaign, scorer__name__in=names, value__isnull=False)
+        return scores.count(), scores.filter(scored_at__gte=since).count()
+    votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
+    cast = sum(each.chain.votes + each.votes_on_open for each in chains)
+    return cast, votes.filter(cast_at__gte=since).count()
 
 
 def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
@@ -263,8 +283,8 @@ def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
 
 
-def _tells_p(source: sampler.PeopleSource | sampler.SeatSource | sampler.ModelSource) -> bool:
-    return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
+def _tells_p(source: object) -> bool:
+    return isinstance(source, sampler.MODEL_SOURCES) and source.votes == "log-probabilities"
 
 
 def _rates(campaign: Campaign) -> bool:
@@ -310,6 +330,8 @@ def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
     )
     if _rates(campaign):
         return [RecentStep(comparison, _ratings(comparison, judges)) for comparison in comparisons]
+    if names := campaign.parsed_recipe.rule.scorers:
+        return [RecentStep(comparison, _numbers(campaign, comparison, names)) for comparison in comparisons]
     cast: defaultdict[int, Counter[int]] = defaultdict(Counter)
     votes_for: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for vote in Vote.objects.filter(comparison__in=comparisons, number__isnull=False):
@@ -330,3 +352,9 @@ def _ratings(comparison: Comparison, judges: list[Judge]) -> list[JudgeRatings]:
         for state in (comparison.current, comparison.proposal)
     ]
     return [JudgeRatings(judge, *(by_judge[judge.pk] for by_judge in means)) for judge in judges]
+
+
+def _numbers(campaign: Campaign, comparison: Comparison, names: Sequence[str]) -> list[ScorerNumbers]:
+    pair = comparison.current_id, comparison.proposal_id
+    current, proposal = map(scores_of(campaign, pair).__getitem__, pair)
+    return [ScorerNumbers(current[name], proposal[name]) for name in names]

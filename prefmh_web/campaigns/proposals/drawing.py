@@ -23,12 +23,13 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine import caps, spending, transitions
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import claims
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.campaigns.started.plans import space_of, state_of
+from prefmh_web.endpoints.calls import ahead_of_time
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.transport import nudges
 
@@ -80,7 +81,8 @@ def prefetch(campaign_id: int) -> None:
 
 
 def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -> bool:
-    """Draw them; return whether there is something new."""
+    """Draw them, as far as a cap lets them be drawn; return whether there is something new."""
+    missing = missing[: caps.texts_that_fit(campaign, len(missing), is_ahead=True)]
     if not missing:
         return False
     # After they were looked for: it may have been chosen just then how far they walk.
@@ -91,7 +93,8 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
         for comparison, state in missing
     ]
     try:
-        drawn = _drawn(campaign, positions)
+        with ahead_of_time():
+            drawn = _drawn(campaign, positions)
     except EndpointError:
         # Nobody waits for it yet: when somebody does, `write` tries, and says why if it cannot.
         return False
@@ -183,6 +186,7 @@ def _open_next(campaign: Campaign, keys: Sequence[int]) -> None:
         chain.campaign = campaign
     try:
         left = [chain for chain in chains if not _open_prefetched(chain)]
+        left = left[: caps.texts_that_fit(campaign, len(left))]
         drawn = _drawn(campaign, [position_of(chain) for chain in left])
         for chain, comparison in zip(left, drawn, strict=True):
             _open(chain, comparison)
@@ -211,8 +215,9 @@ def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Se
     """
     if not positions:
         return ()
-    drawn = sampler.ask_many(plan_of(campaign), positions)
-    backend_of(campaign).prepare(campaign, [asked.proposal for asked in drawn])
+    with spending.counted(campaign.pk, spending.PROPOSALS):
+        drawn = sampler.ask_many(plan_of(campaign), positions)
+        backend_of(campaign).prepare(campaign, [asked.proposal for asked in drawn])
     return drawn
 
 

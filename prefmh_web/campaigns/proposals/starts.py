@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import sampler
-from prefmh_web.campaigns.engine import openings
+from prefmh_web.campaigns.engine import caps, openings, reserved_starts, spending
 from prefmh_web.campaigns.models import Campaign, ChainOpening
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of
@@ -19,28 +19,34 @@ def open_wanted(campaign_id: int) -> None:
     """Open the chains of a campaign that are still wanted: as many at once as one call of its model serves."""
     openings.forget_needless()
     campaign = Campaign.objects.get(pk=campaign_id)
-    wanted = openings.wanted().filter(campaign=campaign).select_related("campaign")
-    while found := list(wanted[: backend_of(campaign).batch_size]):
-        try:
-            _open(campaign, found)
-        except EndpointError as failure:
-            # Wanted still: the sweep tries again.
-            logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign_id, failure)
-            return
+    # Drawn by a worker that died before it could open them.
+    openings.open_drawn(campaign)
+    is_more_wanted = True
+    while is_more_wanted:
+        with reserved_starts.reserved(campaign, backend_of(campaign).batch_size) as mine:
+            is_more_wanted = bool(mine) and _drawn(campaign, mine)
+        openings.open_drawn(campaign)
 
 
-def _open(campaign: Campaign, wanted: Sequence[ChainOpening]) -> None:
-    """Draw the starts of the next chains, outside any transaction, and open those whose numbers are still free.
-
-    Raises:
-        EndpointError: the model does not make them.
-    """
-    drawn = sampler.begin_many(plan_of(campaign), len(wanted), campaign.chains.count())
-    backend_of(campaign).prepare(campaign, [position.state for position in drawn])
-    for opening, position in zip(wanted, drawn, strict=True):
-        start = objects.starting(campaign, position.chain, position.state)
-        if not openings.fulfil(opening, position.chain, start):
-            return
+def _drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) -> bool:
+    """Draw the starts of chains, outside any transaction, and store them; False if the model does not make them."""
+    fit = caps.texts_that_fit(campaign, len(wanted))
+    # The lowest numbers first: no later chain opens before them.
+    wanted = {place: wanted[place] for place in sorted(wanted)[:fit]}
+    if not wanted:
+        return False
+    try:
+        with spending.counted(campaign.pk, spending.PROPOSALS):
+            drawn = sampler.begin_many(plan_of(campaign), tuple(wanted))
+            backend_of(campaign).prepare(campaign, [position.state for position in drawn])
+            rows = [objects.starting(campaign, position.chain, position.state) for position in drawn]
+        for position, row in zip(drawn, rows, strict=True):
+            reserved_starts.store(wanted[position.chain], row)
+    except EndpointError as failure:
+        # Wanted still: the sweep tries again.
+        logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)
+        return False
+    return True
 
 
 def look_ahead() -> None:

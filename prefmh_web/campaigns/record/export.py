@@ -1,7 +1,9 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
-Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked, and
-one of the seats of a panel.
+Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked, one
+of the seats of a panel, one of rounds of further steps, one of the further columns of an uploaded list, one of what
+models thought, where that is kept, one of what they say of people's repeats, where they are asked, and one of what they
+took, where that had a cap. Where there are scorers, scorers.json says which, and scores.csv has their numbers.
 
 They are streamed row by row, one by one or as one ZIP.
 
@@ -18,8 +20,8 @@ from zipfile import ZIP_DEFLATED
 
 from zipstream import ZipStream
 
-from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import parked, rows
+from prefmh_web.campaigns.models import Campaign, Catalog, Judge
+from prefmh_web.campaigns.record import calls, parked, reasons, repeats, rows, scores
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -40,6 +42,12 @@ TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[tabl
 """By the file's name, in the order of the ZIP."""
 _CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: rows.chains}
 _PARKED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.PARKED.file: parked.rows}
+_COLUMNS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.COLUMNS.file: rows.columns}
+_CALLS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CALLS.file: calls.rows}
+_REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file: reasons.rows}
+_REPEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REPEATS.file: repeats.rows}
+_SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: scores.rows}
+_ROUNDS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.ROUNDS.file: rows.rounds}
 _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
 
 
@@ -88,7 +96,7 @@ def judges(campaign: Campaign) -> str:
 
 
 def _judge(judge: Judge) -> dict[str, object]:
-    source = "model" if judge.is_model else "people"
+    source = "local" if judge.local_model else "model" if judge.is_model else "people"
     about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
     if judge.seat is not None:
         about |= {"source": "seat", "seat": judge.seat}
@@ -125,7 +133,13 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     """Return the tables of a started campaign's record, by the file's name."""
     recipe = campaign.parsed_recipe
     found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
-    return found | (_PARKED if parked.are_in(campaign) else {})
+    found |= _ROUNDS if recipe.rounds is not None else {}
+    has_columns = Catalog.objects.filter(campaign=campaign).exclude(columns=[]).exists()
+    found |= (_COLUMNS if has_columns else {}) | (_SCORES if scores.are_in(campaign) else {})
+    found |= _REASONS if reasons.are_in(campaign) else {}
+    found |= _REPEATS if repeats.are_in(campaign) else {}
+    found |= _PARKED if parked.are_in(campaign) else {}
+    return found | (_CALLS if calls.are_in(campaign) else {})
 
 
 def as_csv(found: Iterator[Row]) -> Iterator[str]:
@@ -148,6 +162,8 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
         if chosen is not None:
             stream.add(as_json(chosen), name)
+    if scores.are_in(campaign):
+        stream.add(scores.scorers(campaign), schema.SCORERS)
     for documents in _more_documents:
         for name, held in documents(campaign):
             stream.add(as_json(held), name)

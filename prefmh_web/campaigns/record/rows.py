@@ -32,6 +32,15 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
             yield schema.STATES.row(state=place, weight=weight, neighbours=neighbours, content=content, code=code)
 
 
+def columns(snapshot: Snapshot) -> Iterator[Row]:
+    """What the uploaded list has in its further columns, for each object."""
+    yield schema.COLUMNS.header
+    names = snapshot.campaign.catalog.columns
+    for place, held in snapshot.campaign.states.values_list("place", "columns").iterator(_STATES_AT_ONCE):
+        for name in names:
+            yield schema.COLUMNS.row(state=place, column=name, value=held.get(name, ""))
+
+
 def votes(snapshot: Snapshot) -> Iterator[Row]:
     """Every vote in the order it was counted; one that came too late has no number.
 
@@ -131,6 +140,22 @@ def chains(snapshot: Snapshot) -> Iterator[Row]:
             reason = schema.AT_START if annotator is None else for_a_person
             opened_at = opened_at or campaign.started_at
             yield schema.CHAINS.row(chain=place, opened_at=opened_at, reason=reason, annotator=annotator)
+
+
+def rounds(snapshot: Snapshot) -> Iterator[Row]:
+    """When each round of further steps opened, and what paid for it."""
+    yield schema.ROUNDS.header
+    for each in snapshot.rounds:
+        yield schema.ROUNDS.row(
+            round=each.number,
+            steps=each.steps,
+            opened_at=each.opened_at,
+            chains=each.chains,
+            walking=each.walking,
+            votes=each.votes,
+            answers_left=each.answers_left,
+            answers_needed=each.answers_needed,
+        )
 
 
 def _questions(campaign: Campaign) -> Case:

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Max
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, FurtherRound, Rating, Vote
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Snapshot:
     """What the warm-up has chosen, if it had by then."""
     surrogates: dict[str, Any] | None
     """And the scores that it has fitted."""
+    rounds: tuple[FurtherRound, ...]
+    """The rounds of further steps that were open."""
 
     @cached_property
     def chosen(self) -> sampler.Chosen | None:
@@ -61,6 +63,7 @@ class Snapshot:
         recipe = campaign.parsed_recipe
         first = [step for place, step in steps.items() if place < recipe.chains]
         is_made = tuning and ("ended_at" in tuning or min(first, default=0) >= campaign.warm_up)
+        ended = frozenset((place, step) for place, step, _, parked in opened if parked == Comparison.Parked.ENDED)
         last_opened = dict(steps)
         for place, step, *_ in opened:
             last_opened[place] = max(step, last_opened[place])
@@ -70,11 +73,12 @@ class Snapshot:
             steps=steps,
             open_votes={(place, step): cast or 0 for place, step, cast, _ in opened},
             last_opened=last_opened,
-            ended=frozenset((place, step) for place, step, _, parked in opened if parked == Comparison.Parked.ENDED),
+            ended=ended,
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,
             surrogates=surrogates if is_made else None,
+            rounds=_rounds_after(campaign, steps, {place for place, _ in ended}),
         )
 
     def has_state(self, place: int) -> bool:
@@ -98,3 +102,19 @@ class Snapshot:
             return True
         counted_by_then = self.open_votes.get((chain, step))
         return counted_by_then is not None and (number is None or number <= counted_by_then)
+
+
+def _rounds_after(campaign: Campaign, steps: dict[int, int], ended: set[int]) -> tuple[FurtherRound, ...]:
+    """Return the rounds that were open when the chains had decided so many steps: one opens once all have walked."""
+    rounds = campaign.parsed_recipe.rounds
+    if rounds is None:
+        return ()
+    return tuple(
+        each
+        for each in campaign.rounds.all()
+        if all(
+            step >= rounds.length_after(each.number - 1)
+            for place, step in steps.items()
+            if place < each.chains and place not in ended
+        )
+    )

@@ -19,6 +19,7 @@ from prefmh_web.campaigns.decisions import ratings as rated
 from prefmh_web.campaigns.models import Comparison, State, Vote
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.started.numbers import scores_of
 from sampler import schema
 
 _ROWS_AT_ONCE = 2000
@@ -59,9 +60,7 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
     Where the rule rates, that is the mean rating of either object by each judge; the ratings are in `ratings`.
     """
     recipe = snapshot.recipe
-    table = schema.STEPS_WITH_PARTS if recipe.has_parts else schema.STEPS
-    if recipe.has_tilts:
-        table = schema.STEPS_WITH_TILTS
+    table = schema.steps_table(recipe.has_parts, recipe.has_tilts, bool(recipe.rule.scorers))
     yield table.header
     judges = dict(snapshot.campaign.judges.values_list("pk", "budget"))
     budgets, places = schema.wholes(judges.values()), {judge: place for place, judge in enumerate(judges)}
@@ -70,12 +69,14 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
         open_ones = _open_tallies(snapshot, places, [step for step, _ in some])
         means = _means(snapshot, [step for step, _ in some])
         parts = _parts(snapshot, [step for step, _ in some])
+        numbers = _scores(snapshot, [step for step, _ in some])
         for step, tally in some:
             decided = step.pk not in open_ones
             cast, votes_for = tally if decided else open_ones[step.pk]
             current, proposal = means.get(step.pk, _NO_MEANS)
             yield table.ordered(
                 **parts[step.pk],
+                **numbers.get(step.pk, {}),
                 chain=step.chain,
                 step=step.step,
                 current=step.current,
@@ -173,10 +174,29 @@ def _means(snapshot: Snapshot, some: list[_Step]) -> dict[int, _Cells]:
     """Return the mean ratings by judge that decided some steps, by the comparison's key; nothing where none did."""
     if snapshot.recipe.rule.evidence != "ratings":
         return {}
-    decided = [
-        step for step in some if snapshot.is_decided(step.chain, step.step) and step.current_id != step.proposal_id
-    ]
+    decided = _decided_moves(snapshot, some)
     keys = {key for step in decided for key in (step.current_id, step.proposal_id)}
     objects = State.objects.filter(pk__in=keys).only("pk").prefetch_related("ratings")
     means = {state.pk: schema.numbers(rated.mean_ratings(snapshot.campaign, state) or ()) for state in objects}
     return {step.pk: (means[step.current_id], means[step.proposal_id]) for step in decided}
+
+
+def _scores(snapshot: Snapshot, some: list[_Step]) -> dict[int, dict[str, str]]:
+    """Return the cells of the numbers that decided some steps, by the comparison's key; empty where none did; nothing
+    at all where no scores decide.
+    """
+    rule = snapshot.recipe.rule
+    if not isinstance(rule, sampler.ScoredRecipe):
+        return {}
+    decided = _decided_moves(snapshot, some)
+    given = scores_of(snapshot.campaign, {key for step in decided for key in (step.current_id, step.proposal_id)})
+    cells_of = {key: schema.numbers(sampler.numbers_of(rule, each) or ()) for key, each in given.items()}
+    nothing = dict.fromkeys(schema.SCORES_OF_STEP, "")
+    numbers = {step.pk: (cells_of[step.current_id], cells_of[step.proposal_id]) for step in decided}
+    return {step.pk: nothing for step in some} | {
+        pk: dict(zip(schema.SCORES_OF_STEP, each, strict=True)) for pk, each in numbers.items()
+    }
+
+
+def _decided_moves(snapshot: Snapshot, some: list[_Step]) -> list[_Step]:
+    return [step for step in some if snapshot.is_decided(step.chain, step.step) and step.current_id != step.proposal_id]

@@ -21,9 +21,13 @@ class StartedJudge:
     budget: int
     order: str
     is_model: bool
+    local_model: str
+    """The name of a model that the site runs itself; empty for every other judge."""
     is_asked_first: bool
     seat: int | None = None
     """Of a panel: whose judge it is."""
+    all_at_once: bool = False
+    """Whether a model is asked for all its votes on a pair at once."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,16 @@ def _read(campaign_id: int, started_at: datetime) -> StartedCampaign:
             budget=row.budget,
             order=row.order,
             is_model=row.is_model,
+            local_model=row.local_model,
             is_asked_first=row.is_asked_first,
             seat=row.seat,
+            all_at_once=_is_asked_at_once(read, row.place),
         )
         for row in rows
     )
     return StartedCampaign(campaign_id, read, judges)
+
+
+def _is_asked_at_once(read: sampler.Recipe | sampler.RecipeError, place: int) -> bool:
+    source = None if isinstance(read, sampler.RecipeError) else read.judges[place].source
+    return isinstance(source, sampler.ModelSource) and source.all_at_once

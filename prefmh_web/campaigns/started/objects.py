@@ -6,17 +6,18 @@ opens the step. It is encoded before that transaction: that may take long, and l
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, State
+from prefmh_web.campaigns.started.campaign import started_campaign
 from prefmh_web.campaigns.started.plans import decoder_of, space_of
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.objects import StoredObject, media
+from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import Exhibit
+from sampler.judges import AnyPrompt, ContextLine, Exhibit, named_in
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,63 @@ class _Decoded:
 def stored(row: State) -> StoredObject:
     """Return a row as the presenters of objects take it."""
     picture, pixels = row.picture.name or "", None
-    if row.campaign.object_kind.is_picture and not picture:
+    if _kind_of(row.campaign).is_picture and not picture:
         pixels = _Decoded(row.campaign_id, row.code, decoder_of(row.campaign))
     # Of a catalog's objects, which have a weight, the pictures are the researcher's own.
     return StoredObject(row.content, picture, row.media_type, bool(picture) and row.weight is None, pixels)
 
 
-def exhibit(row: State, endpoint: Endpoint) -> Exhibit:
-    """Return an object as the model behind an endpoint gets it."""
-    return row.campaign.object_kind.exhibit(stored(row), sees_pictures=bool(endpoint.can_images))
+def exhibit(
+    row: State, endpoint: Endpoint, prompt: AnyPrompt | None = None, vision: sampler.Vision | None = None
+) -> Exhibit:
+    """Return an object as the model behind an endpoint gets it, with the columns of its list that are shown.
+
+    Args:
+        prompt: what it is shown in, for what is measured of the object where that names it.
+        vision: how the judge is shown pictures; as they are if None.
+
+    Raises:
+        OSError: the file of its picture cannot be read.
+        ValueError: what is in the file is no picture.
+    """
+    columns = [(shown.column, shown.label) for shown in _recipe_of(row.campaign).context]
+    return exhibit_of(_kind_of(row.campaign), row, endpoint, columns, prompt, vision)
+
+
+def exhibit_of(
+    kind: ObjectKind,
+    row: State,
+    endpoint: Endpoint,
+    columns: Sequence[tuple[str, str]],
+    prompt: AnyPrompt | None = None,
+    vision: sampler.Vision | None = None,
+) -> Exhibit:
+    """Do as `exhibit` does for other columns than those of the campaign's setup: as columns and labels."""
+    object_, labels = stored(row), {label for _, label in columns}
+    named = [name for name in (() if prompt is None else named_in(prompt)) if name not in labels]
+    measured = kind.measures(object_) if named else {}
+    shown = kind.exhibit(object_, sees_pictures=bool(endpoint.can_images))
+    return replace(
+        sampler.shown_as(shown, vision),
+        context=tuple(ContextLine(label, row.columns.get(column, "")) for column, label in columns),
+        measures=tuple(ContextLine(name, _written(measured[name])) for name in named if name in measured),
+    )
+
+
+def _written(measure: float | str | None) -> str:
+    if measure is None:
+        return "none"
+    # As in the paper's experiment on translation, where judges see an estimate of the quality.
+    return f"{measure:.3f}" if isinstance(measure, float) else str(measure)
+
+
+def _kind_of(campaign: Campaign) -> ObjectKind:
+    # From memory where it can be: reading a recipe takes longer than all else here.
+    return started_campaign(campaign).object_kind if campaign.started_at else campaign.object_kind
+
+
+def _recipe_of(campaign: Campaign) -> sampler.Recipe:
+    return started_campaign(campaign).recipe if campaign.started_at else campaign.parsed_recipe
 
 
 def starting(campaign: Campaign, chain: int, state: Hashable) -> State:
@@ -56,17 +105,21 @@ def proposed(chain: Chain, drawn: sampler.Comparison[Any]) -> State:
 
 
 def _row(campaign: Campaign, chain: int, step: int, state: Any) -> State:
-    recipe = campaign.parsed_recipe
-    if not recipe.generates:
+    if not campaign.parsed_recipe.generates:
         return State.objects.get(campaign=campaign, place=state)
     space = space_of(campaign)
-    code = space.encode(state)
+    return made(campaign, chain, step, space.encode(state), space.content(state))
+
+
+def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> State:
+    """Return the row of a state that a step of a chain makes, or its start, not saved yet."""
+    recipe = campaign.parsed_recipe
     # Rendered before the step is opened: see `proposals/backends/rendered_images.py`.
     is_rendered = isinstance(recipe.space, sampler.ServedImagesRecipe)
     return State(
         campaign=campaign,
         place=sampler.state_number(chain, step, recipe.chains_at_most),
-        content=space.content(state),
+        content=content,
         code=code,
         picture=media.rendered_name(campaign.pk, code) if is_rendered else "",
         media_type="image/png" if is_rendered else "",

@@ -6,7 +6,9 @@ from django import forms
 from django.conf import settings
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms
 from prefmh_web.settings.languages import SOURCE
 
@@ -23,10 +25,13 @@ STORED = (
     "lease_seconds",
     "park_after_skips",
     "park_after_reports",
+    "cost_cap",
+    "request_cap",
+    "scorer_names",
 )
 
 
-class CampaignForm(forms.Form):
+class CampaignForm(CapFields):
     """Everything about a campaign but its objects and its questions."""
 
     name = forms.CharField(max_length=120, help_text="Voters do not see it.")
@@ -59,6 +64,13 @@ class CampaignForm(forms.Form):
         "text in every language on the page “Languages”. People who read other words may judge differently: together "
         "they are a mixed crowd.",
     )
+    scorer_names = forms.MultipleChoiceField(
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Scorers",
+        help_text="Each gives every object that a chain proposes a number, which the record keeps and the report "
+        "follows. They decide nothing, unless the rule goes by scores.",
+    )
     chains = forms.IntegerField(
         min_value=1,
         max_value=1000,
@@ -76,6 +88,15 @@ class CampaignForm(forms.Form):
         "number of chains. Where models judge, the number is fixed.",
     )
     steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
+    further_steps = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        label="Further steps, in rounds of",
+        help_text="The steps per chain are sure. Votes that early stopping saves go into so many more of all chains, "
+        "as often as the budget covers them. It takes a budget (page “Participants”) and people as judges. Leave empty "
+        "for none.",
+    )
     burn_in = forms.IntegerField(
         min_value=0,
         required=False,
@@ -116,6 +137,7 @@ class CampaignForm(forms.Form):
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
         super().__init__(*args, **kwargs)
+        offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
 
     def clean_burn_in(self) -> int:
@@ -131,6 +153,9 @@ class CampaignForm(forms.Form):
         first, chosen = self.cleaned_data.get("language"), self.cleaned_data["more_languages"]
         return " ".join(code for code in chosen if code != first)
 
+    def clean_scorer_names(self) -> str:
+        return " ".join(self.cleaned_data["scorer_names"])
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -139,5 +164,10 @@ class CampaignForm(forms.Form):
 def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.readable_recipe
     fields = {name: getattr(campaign, name) for name in STORED}
-    fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps", "burn_in", "seed")}
-    return fields | {"space": recipe.space.kind, "more_languages": campaign.more_languages.split()}
+    fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps")}
+    fields |= {name: getattr(recipe, name) for name in ("further_steps", "burn_in", "seed")}
+    return (
+        fields
+        | {"space": recipe.space.kind, "more_languages": campaign.more_languages.split()}
+        | {"scorer_names": campaign.scorer_names.split()}
+    )

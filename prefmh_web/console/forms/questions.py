@@ -8,8 +8,12 @@ from django.core.exceptions import ValidationError
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.prompts import PromptFields, prompt_fields_of
+from prefmh_web.console.forms.vision import VisionFields, vision_fields_of
 
 PEOPLE = ""
+# Before the name of a model that the site runs itself.
+HERE = "on this site: "
 ORDERS = {
     "random": "Random for each vote",
     "balanced": "Each order for half of the votes (models only)",
@@ -27,11 +31,12 @@ WAYS = {
 }
 
 
-class QuestionForm(forms.Form):
+class QuestionForm(PromptFields, VisionFields):
     """One question and its budget N; the rest of its fields belong to a model that answers it.
 
     Args:
         endpoints: the names of the endpoints that may.
+        local_models: the names of the models that the site runs itself and that may.
     """
 
     question = forms.CharField(
@@ -53,16 +58,58 @@ class QuestionForm(forms.Form):
     first = forms.BooleanField(
         required=False, label="Ask before people", help_text="People see only the pairs that the model does not decide."
     )
+    all_at_once = forms.BooleanField(
+        required=False,
+        label="Ask for all votes at once",
+        help_text="As fast as possible: a step takes about the time of one request, and votes that come after the "
+        "outcome is settled are wasted. Otherwise only as many are asked for as can be needed, in several rounds. "
+        "The outcome is the same.",
+    )
+    law_unverified = forms.BooleanField(
+        required=False,
+        label="Accept a model whose sampling cannot be verified",
+        help_text="Needed for one reply per vote from most hosted models and all that reason: they may truncate. The "
+        "campaign's page and record then say “law of the sampler not verified”.",
+    )
 
-    def __init__(self, *args, endpoints: tuple[str, ...] = (), **kwargs):
+    reasons = forms.BooleanField(
+        required=False,
+        label="Keep the model’s reasons",
+        help_text="What a model thinks before it replies, where its server says it: the first 2,000 characters beside "
+        "each vote, on the campaign’s page and in reasons.csv. There are none with log-probabilities.",
+    )
+
+    repeats = forms.IntegerField(
+        min_value=0,
+        max_value=10_000,
+        required=False,
+        label="Ask about people’s repeats, pairs at most",
+        help_text="Pairs that people are shown once more and the model has no vote on, each in both orders. The "
+        "answers are no votes. Empty: it is not asked.",
+    )
+
+    raw = forms.BooleanField(
+        required=False,
+        label="Leave out the chat template",
+        help_text="For base models that run on this site. The prompt goes to the model as it is.",
+    )
+
+    def __init__(self, *args, endpoints: tuple[str, ...] = (), local_models: tuple[str, ...] = (), **kwargs):
         super().__init__(*args, **kwargs)
-        self.has_endpoints = bool(endpoints)
-        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints)])
+        self.has_endpoints, self.has_local_models = bool(endpoints or local_models), bool(local_models)
+        # An endpoint may have any name, and keeps it.
+        self._here = {value: name for name in local_models if (value := HERE + name) not in endpoints}
+        local = ((value, f"{name} (runs on this site)") for value, name in self._here.items())
+        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints), *local])
 
     def clean(self):
         super().clean()
         data = self.cleaned_data
         order, budget = data.get("order") or "random", data.get("budget") or 2
+        if data.get("source") in self._here and self.vision():
+            self.add_error(
+                "source", ValidationError("Models that run on this site see no pictures. Empty those fields.")
+            )
         if order == "balanced" and data.get("source") == PEOPLE:
             self.add_error("order", ValidationError("This order is for models only. Choose another one for people."))
         if order != "random" and budget % 2:
@@ -72,22 +119,31 @@ class QuestionForm(forms.Form):
     def judges(self) -> list[dict]:
         """Return the recipe's judges of this question: one, or two of half its budget, one for each order."""
         data = self.cleaned_data
-        judge = {"question": data["question"], "budget": data["budget"], "source": self._source()}
+        judge = {"question": data["question"], "budget": data["budget"], "source": self.who_answers()}
         if data["order"] != "both":
             return [judge | {"order": data["order"] or "random"}]
         half = judge | {"budget": data["budget"] // 2}
         return [half | {"order": order} for order in _HALVES]
 
-    def _source(self) -> dict:
+    def who_answers(self) -> dict:
+        """Return who answers, as the recipe has it."""
         data = self.cleaned_data
         if data["source"] == PEOPLE:
             return {"kind": "people"}
+        if model := self._here.get(data["source"]):
+            temperature = 1.0 if data["temperature"] is None else data["temperature"]
+            source = {"kind": "local", "model": model, "temperature": temperature, "first": data["first"]}
+            return source | ({"raw": True} if data["raw"] else {})
         return {
             "kind": "model",
             "endpoint": data["source"],
             "temperature": 1.0 if data["temperature"] is None else data["temperature"],
             "votes": data["votes"] or "sampled",
             "first": data["first"],
+            **({name: True for name in ("law_unverified", "reasons", "all_at_once") if data[name]}),
+            **({"repeats": data["repeats"]} if data["repeats"] else {}),
+            **self.own_words(),
+            **self.vision(),
         }
 
 
@@ -114,10 +170,20 @@ def questions_of(campaign: Campaign) -> list[dict]:
 
 def _question_of(judge: sampler.JudgeRecipe) -> dict:
     row = {"question": judge.question, "budget": judge.budget, "order": judge.order}
-    if not isinstance(source := judge.source, sampler.ModelSource):
+    if isinstance(source := judge.source, sampler.LocalSource):
+        here = {"temperature": source.temperature, "first": source.first, "raw": source.raw}
+        return row | here | {"source": HERE + source.model}
+    if not isinstance(source, sampler.ModelSource):
         return row | {"source": PEOPLE}
     answers = {"temperature": source.temperature, "votes": source.votes, "first": source.first}
-    return row | answers | {"source": source.endpoint}
+    answers |= {
+        "law_unverified": source.law_unverified,
+        "reasons": source.reasons,
+        "all_at_once": source.all_at_once,
+        **prompt_fields_of(source),
+    }
+    answers |= {"repeats": source.repeats} if source.repeats else {}
+    return row | answers | vision_fields_of(source.vision) | {"source": source.endpoint}
 
 
 def _is_asked_once(judge: sampler.JudgeRecipe) -> bool:

@@ -72,7 +72,8 @@ class RecruitmentForm(forms.Form):
         required=False,
         label="Budget, in answers",
         help_text="So many answers can be given at most: votes, late ones, checks and repeats. Skipped pairs are free. "
-        "The campaign starts only if all its steps and the declared shares of trials fit. Leave empty for no limit.",
+        "The campaign starts only if all its steps and the declared shares of trials fit. Votes that early stopping "
+        "saves stay unspent, or go into further steps if the setup has them. Leave empty for no limit.",
     )
     place_pay = forms.DecimalField(
         min_value=0,

@@ -1,5 +1,7 @@
 """All forms of a campaign's setup together: they are checked at once, and make one recipe."""
 
+import re
+
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
@@ -8,9 +10,15 @@ from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
+from prefmh_web.console.forms.scorers import misfit
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.console.forms.spaces.walks import with_steps
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
+
+# Where a recipe has the words in which a model is asked.
+_PROMPT = re.compile(r"judges\.(\d+)\.source\.prompt\.(\w+)")
 
 
 class SetupForms:
@@ -22,7 +30,7 @@ class SetupForms:
     """
 
     def __init__(self, request: SignedInRequest, campaign: Campaign | None = None):
-        owner = campaign.owner if campaign else request.user
+        self.owner = owner = campaign.owner if campaign else request.user
         posted, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
         self.campaign = CampaignForm(posted, campaign=campaign)
         chosen = self.campaign["space"].value()
@@ -32,12 +40,17 @@ class SetupForms:
             for kind, form in offered_forms(campaign).items()
         ]
         self.rule = RuleForm(posted, campaign=campaign)
-        self.panel = PanelForm(posted, campaign=campaign)
+        # Where nobody is asked, what stands in the fields of the questions is not meant.
+        asked = posted if self.rule.asks_judges else None
+        self.panel = PanelForm(asked, campaign=campaign)
         self.questions = QuestionFormSet(
-            posted,
+            asked,
             prefix="questions",
             initial=questions_of(campaign) if campaign else None,
-            form_kwargs={"endpoints": tuple(Endpoint.objects.filter(owner=owner).values_list("name", flat=True))},
+            form_kwargs={
+                "endpoints": tuple(Endpoint.objects.filter(owner=owner).values_list("name", flat=True)),
+                "local_models": model_names(),
+            },
         )
 
     @property
@@ -58,6 +71,22 @@ class SetupForms:
         fields += [form[name] for form in self.questions.forms for name in ("budget", "order")]
         return crowds_shown({field.html_name: field.value() for field in fields})
 
+    def judge_at(self, prefix: str, campaign: Campaign) -> int | None:
+        """Return the place in a saved draft's recipe of the model that answers one of the questions.
+
+        Args:
+            prefix: of the question's form; of no form, there is no place.
+        """
+        form = next((each for each in self.questions.forms if each.prefix == prefix), None)
+        if form is None or not form.cleaned_data:
+            return None
+        asked = form.judges()[0]
+        for place, judge in enumerate(campaign.readable_recipe.judges):
+            is_it = (judge.question, judge.order) == (asked["question"], asked["order"])
+            if is_it and isinstance(judge.source, sampler.ModelSource):
+                return place
+        return None
+
     def checked(self) -> dict | None:
         """Return a campaign's fields; None after adding every reason to the forms where something is refused."""
         if not self.campaign.is_valid():
@@ -65,22 +94,70 @@ class SetupForms:
             _ = [form.errors for form in self.spaces if form.is_bound], self.rule.errors, self.questions.is_valid()
             _ = self.panel.errors
             return None
-        are_valid = [self.space.is_valid(), self.rule.is_valid(), self.panel.is_valid(), self.questions.is_valid()]
-        if not (all(are_valid) and self.panel.fits(self.questions)):
+        are_valid = [self.space.is_valid(), self.rule.is_valid(), self._are_judges_valid()]
+        if not all(are_valid) or (
+            self.rule.asks_judges and not (self.panel.fits(self.questions) and self._completions_fit())
+        ):
             return None
         recipe = self._recipe()
+        if recipe and not self._scorers_fit(recipe):
+            return None
         fields = {name: self.campaign.cleaned_data[name] for name in STORED}
-        return recipe and {"recipe": recipe, "seats": self.panel.seats, **fields}
+        seats = self.panel.seats if self.rule.asks_judges else []
+        return recipe and {"recipe": recipe, "seats": seats, **fields}
+
+    def _are_judges_valid(self) -> bool:
+        are_valid = [self.panel.is_valid(), self.questions.is_valid()] if self.rule.asks_judges else []
+        return all(are_valid)
+
+    def _scorers_fit(self, recipe: dict) -> bool:
+        parsed = sampler.parse_recipe(recipe)
+        problem = misfit(self.campaign.cleaned_data["scorer_names"], parsed.space.objects)
+        if problem:
+            self.campaign.add_error("scorer_names", problem)
+        if reason := misfit(" ".join(parsed.rule.scorers), parsed.space.objects):
+            self.rule.add_error("kind", reason)
+        return not (problem or reason)
+
+    def _completions_fit(self) -> bool:
+        """Say whether each server that is to complete a prompt can, as far as is known before Start tests it."""
+        servers = {each.name: Dialect(each.dialect) for each in Endpoint.objects.filter(owner=self.owner)}
+        for form in self.questions.forms:
+            data = form.cleaned_data
+            dialect = servers.get(data.get("source", "")) if data.get("prompt_completion") else None
+            if dialect is not None and dialect.server.completing() is None:
+                message = (
+                    f"“{data['source']}” is of the kind {dialect.label}, which takes chats only. Untick this, or "
+                    "choose a model behind vLLM, llama.cpp, SGLang or TGI; if it is one of these, test the endpoint."
+                )
+                form.add_error("prompt_completion", message)
+        return self.questions.total_error_count() == 0
+
+    def _show_prompt_problem(self, problem: sampler.RecipeProblem, judges: list[dict]) -> bool:
+        """Show a problem with a prompt at the question whose it is; False if it is another problem."""
+        found = _PROMPT.fullmatch(problem.path)
+        if found is None:
+            return False
+        judge, field = judges[int(found[1])], found[2]
+        for form in self.questions.forms:
+            if form.cleaned_data and form.cleaned_data["question"] == judge["question"]:
+                own = form.own_words().get("prompt")
+                if own == judge["source"].get("prompt") and problem.message not in form.errors.get(
+                    f"prompt_{field}", ()
+                ):
+                    form.show_problem(field, problem.message)
+        return True
 
     def _most_chains(self, judges: list[dict]) -> int | None:
         """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""
         most, chains = (self.campaign.cleaned_data[name] for name in ("most_chains", "chains"))
-        does_fit = most is None or (chains < most and all(judge["source"]["kind"] == "people" for judge in judges))
+        asks_people = bool(judges) and all(judge["source"]["kind"] == "people" for judge in judges)
+        does_fit = most is None or (chains < most and asks_people)
         return None if most == USUAL_MOST_CHAINS and not does_fit else most
 
     def _recipe(self) -> dict | None:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
-        judges = self.panel.seated(judges_in(self.questions))
+        judges = self.panel.seated(judges_in(self.questions)) if self.rule.asks_judges else []
         described = {
             "version": 2,
             "space": self.space.space(),
@@ -89,12 +166,14 @@ class SetupForms:
             "rule": self.rule.rule(),
             **size,
             "most_chains": self._most_chains(judges),
-            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in")},
+            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in", "further_steps")},
         }
         try:
             return sampler.parse_recipe(described).model_dump(mode="json")
         except sampler.RecipeError as error:
             for problem in error.problems:
+                if self._show_prompt_problem(problem, judges):
+                    continue
                 if not (self.space.show_problem(problem) or self.rule.show_problem(problem)):
                     field = problem.path if problem.path in self.campaign.fields else None
                     self.campaign.add_error(field, problem.message if field else str(problem))

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
@@ -19,8 +20,11 @@ from prefmh_web.campaigns.models import Campaign, Membership, State
 from prefmh_web.campaigns.monitoring.problems import problems_in
 from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
+from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms import SetupForms
+from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
@@ -63,8 +67,8 @@ def create(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST" and (fields := forms.checked()) is not None:
         file = forms.space.upload
         campaign = drafts.create(owner=request.user, file=file, filename=file.name if file else "", **fields)
-        return redirect(campaign)
-    return render(request, "console/setup.html", {"forms": forms})
+        return _after_saving(request, campaign, forms)
+    return render(request, "console/setup.html", _setup(forms))
 
 
 @login_required
@@ -88,8 +92,20 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
             drafts.change(campaign, file=forms.space.upload, **fields)
         except lifecycle.NotPossible as reason:
             return told(request, campaign, reason)
-        return redirect(campaign)
-    return render(request, "console/setup.html", {"forms": forms, "campaign": campaign})
+        return _after_saving(request, campaign, forms)
+    return render(request, "console/setup.html", _setup(forms, campaign))
+
+
+def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForms) -> HttpResponse:
+    """Go to the page where a judge is tried, if that was pressed; else to the campaign's."""
+    place = forms.judge_at(request.POST.get("try", ""), campaign)
+    return redirect(campaign) if place is None else redirect("console:try", campaign.pk, place)
+
+
+def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, object]:
+    """Return what the page of a setup shows."""
+    at = reverse("console:preview", args=[campaign.pk]) if campaign else reverse("console:preview-new")
+    return {"forms": forms, "campaign": campaign, "preview_url": at, "presets": presets_as_json()}
 
 
 @login_required
@@ -125,8 +141,12 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
         people["link"] = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
     if right >= Right.OWN:
         people["members"] = list(campaign.memberships.select_related("user").order_by("user__username"))
+        if campaign.is_under_way and asks_models(campaign):
+            people["caps"] = CapFields(
+                initial={name: getattr(campaign, name) for name in CapFields.base_fields}, auto_id="caps_%s"
+            )
         people["roles"] = Membership.Role.choices
-        if terms_of(campaign).may_be_paid_for:
+        if terms_of(campaign).may_be_paid_for or (not campaign.unreadable and campaign.readable_recipe.rounds):
             people["spending"] = spending_of(campaign, recruitment_of(campaign))
     return people
 

@@ -12,7 +12,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export, measures
+from prefmh_web.campaigns.record import export, measures, scores
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console.views.campaigns import campaign_for
 from sampler import schema
@@ -33,6 +33,8 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = HttpResponse(export.recipe(campaign), content_type="application/json")
     elif filename == schema.JUDGES:
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
+    elif filename == schema.SCORERS and await sync_to_async(scores.are_in)(campaign):
+        response = HttpResponse(await sync_to_async(scores.scorers)(campaign), content_type="application/json")
     elif filename in _CHOSEN and (chosen := getattr(campaign, _CHOSEN[filename])):
         response = HttpResponse(export.as_json(chosen), content_type="application/json")
     elif filename in await sync_to_async(export.tables_of)(campaign):

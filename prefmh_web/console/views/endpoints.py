@@ -5,7 +5,7 @@ from typing import ClassVar
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db import DatabaseError, IntegrityError
+from django.db import IntegrityError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -13,35 +13,55 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns.model_judges.frozen_judges import using
 from prefmh_web.console.views.campaigns import posts_by_user
+from prefmh_web.endpoints import testing
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.probe import Report, probe
 
-_WHERE = ("base_url", "model", "api_key_variable")
+_WHERE = ("base_url", "model", "api_key_variable", "kind", "thinking_tokens")
 # What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
-_IDENTITY = ("name", "base_url", "model")
+_IDENTITY = ("name", "base_url", "model", "kind", "thinking_tokens")
 
 
 class EndpointForm(forms.ModelForm):
     """Where a model is and what it may cost."""
 
+    kind = forms.ChoiceField(
+        choices=(("", "Find out in the test"), *Dialect.choices),
+        required=False,
+        label="Kind of server",
+        help_text="Choose one where a proxy hides it.",
+    )
+
+    field_order = ("name", "base_url", "kind", "model")
+
     class Meta:
         model = Endpoint
         fields = (
-            "name", "base_url", "model", "api_key_variable", "concurrency", "timeout_s", "input_price", "output_price",
+            "name", "base_url", "model", "api_key_variable", "concurrency", "requests_a_minute", "tokens_a_minute",
+            "timeout_s", "input_price", "output_price", "thinking_tokens",
         )  # fmt: skip
         labels: ClassVar = {
             "base_url": "Base URL",
             "api_key_variable": "Name of the environment variable with the key",
             "timeout_s": "Timeout of a request, in seconds",
-            "concurrency": "Parallel requests",
+            "concurrency": "Parallel requests at most",
+            "requests_a_minute": "Requests a minute at most",
+            "tokens_a_minute": "Tokens a minute at most",
             "input_price": "Price per million input tokens",
             "output_price": "Price per million output tokens",
+            "thinking_tokens": "Thinking tokens at most",
         }
         help_texts: ClassVar = {
-            "concurrency": "",
+            "concurrency": "How many serve the server best is found by trying.",
+            "requests_a_minute": "As your provider states it. Empty: no limit.",
+            "tokens_a_minute": "Read and written together, as your provider states it. Empty: no limit.",
+            "thinking_tokens": "For a model that is to think first. Empty: it is kept from thinking where it can be.",
             "api_key_variable": "The name, not the key itself. Leave empty to send no key.",
         }
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.initial["kind"] = self.instance.dialect if self.instance.dialect_is_declared else ""
 
     def clean(self):
         """Refuse to make another judge of one that a campaign is asking."""
@@ -53,6 +73,12 @@ class EndpointForm(forms.ModelForm):
             for name in changed:
                 self.add_error(name, message + "another endpoint, or wait until the campaign is finished.")
         return cleaned
+
+    def save(self, commit=True):
+        kind = self.cleaned_data["kind"]
+        self.instance.dialect_is_declared = bool(kind)
+        self.instance.dialect = kind or self.instance.dialect
+        return super().save(commit)
 
     def clean_name(self):
         name = self.cleaned_data["name"]
@@ -69,7 +95,7 @@ def endpoints(request: SignedInRequest) -> HttpResponse:
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
     mine = list(Endpoint.objects.filter(owner=request.user))
-    return render(request, "console/endpoints.html", {"endpoints": [(each, _figures(each)) for each in mine]})
+    return render(request, "console/endpoints.html", {"endpoints": [_card(each) for each in mine]})
 
 
 @login_required
@@ -84,6 +110,7 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
     if request.method == "POST" and form.is_valid():
         if endpoint.pk and set(_WHERE) & set(form.changed_data):
             endpoint.forget_test()
+            testing.stop(endpoint, "The endpoint was changed.")
         form.save()
         return redirect("console:endpoints")
     return render(request, "console/endpoint.html", {"form": form, "endpoint": endpoint})
@@ -93,20 +120,30 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
 @require_POST
 @posts_by_user
 def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
-    """Try an endpoint and say what it can do."""
+    """Begin a test of an endpoint; its card shows how far it is, and what it saw."""
     endpoint = _mine(request, endpoint_id)
     try:
-        report = probe(endpoint)
-    except (DatabaseError, Endpoint.DoesNotExist):
-        if Endpoint.objects.filter(pk=endpoint_id).exists():
-            raise
-        messages.info(request, f"{endpoint.name} was removed while it was tested.")
-        return redirect("console:endpoints")
-    if report.failure:
-        messages.error(request, f"Test of {endpoint.name} failed: {report.failure.reason}")
-    else:
-        messages.success(request, f"{endpoint.name} works. Average time of a request: {report.seconds:.2f} s.")
-    _say_what_was_seen(request, report)
+        testing.begin(endpoint)
+    except testing.UnderWay as reason:
+        messages.error(request, str(reason))
+    except Endpoint.DoesNotExist:
+        messages.info(request, f"{endpoint.name} was removed in this moment.")
+    return redirect("console:endpoints")
+
+
+@login_required
+@require_safe
+def progress(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
+    """Show an endpoint's card as it is now."""
+    return render(request, "console/_endpoint.html", _card(_mine(request, endpoint_id)))
+
+
+@login_required
+@require_POST
+@posts_by_user
+def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
+    """Stop a test."""
+    testing.stop(_mine(request, endpoint_id))
     return redirect("console:endpoints")
 
 
@@ -128,15 +165,8 @@ def _mine(request: SignedInRequest, endpoint_id: int) -> Endpoint:
     return get_object_or_404(Endpoint, pk=endpoint_id, owner=request.user)
 
 
-def _say_what_was_seen(request: SignedInRequest, report: Report) -> None:
-    """Tell how the kind of server was found out, and why a check did not pass."""
-    if report.attempts:
-        seen = "; ".join(f"{attempt.path}: {attempt.words}" for attempt in report.attempts)
-        kind = f"taken for {Dialect(report.dialect).label}" if report.failure is None else "not settled"
-        messages.info(request, f"Kind of server: {kind}. What it answered: {seen}.")
-    for finding in report.findings:
-        if not finding.passed:
-            messages.info(request, f"No ✓ for {finding.check}: {finding.words}.")
+def _card(endpoint: Endpoint) -> dict[str, object]:
+    return {"endpoint": endpoint, "figures": _figures(endpoint), "test": endpoint.tests.last()}
 
 
 def _figures(endpoint: Endpoint) -> dict[str, float | None]:

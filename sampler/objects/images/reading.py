@@ -1,4 +1,4 @@
-"""Images: a ZIP of picture files, with a `weights.csv` (columns file, weight) inside if wanted.
+"""Images: a ZIP of picture files, with a `weights.csv` (columns file, weight, and others) inside if wanted.
 
 Every picture is decoded and encoded again, in sRGB, so nothing but pixels reaches a voter's browser.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -25,7 +25,7 @@ from sampler.objects.items import (
     parse_weight,
 )
 from sampler.objects.nearness import nearest_by_distance
-from sampler.objects.tables import CatalogError, table_rows
+from sampler.objects.tables import CatalogError, TableRow, table_rows
 
 MAX_PIXELS = 25_000_000
 MAX_SIDE = 1024
@@ -85,16 +85,16 @@ def _read_archive(archive: Archive, progress: Progress, collector: Collector) ->
     if len(pictures) > MAX_ITEMS:
         raise CatalogError(f"The archive has more than {MAX_ITEMS:,} files. Split it.")
     names = {entry.filename for entry in pictures}
-    weights = _read_weights(archive, tables[0], names, collector) if tables else None
+    rows = _read_weights(archive, tables[0], names, collector) if tables else None
     for done, entry in enumerate(pictures, start=1):
         try:
             _demand_name(entry)
-            weight = _weight(weights, entry.filename)
+            weight, extra = _said_of(rows, entry.filename)
             picture, media_type = _encode(archive.extract(entry))
         except ValueError as problem:
             collector.refuse(entry.orig_filename[:MAX_NAME_CHARACTERS], str(problem))
         else:
-            collector.add(Item(entry.filename, entry.filename, weight, collector.keep(picture), media_type))
+            collector.add(Item(entry.filename, entry.filename, weight, collector.keep(picture), media_type, extra))
         progress(done, len(pictures))
     return collector.reading()
 
@@ -111,16 +111,19 @@ def _demand_name(entry: zipfile.ZipInfo) -> None:
         raise ValueError(f"the file's name has more than {MAX_NAME_CHARACTERS:,} characters; shorten it")
 
 
-def _weight(weights: dict[str, str] | None, name: str) -> float:
-    if weights is None:
-        return parse_weight(None)
-    if name not in weights:
+def _said_of(rows: Mapping[str, TableRow] | None, name: str) -> tuple[float, Mapping[str, str]]:
+    """Return the weight and the extra cells of a picture."""
+    if rows is None:
+        return parse_weight(None), {}
+    if name not in rows:
         raise ValueError(f"{_WEIGHTS} does not name it")
-    return parse_weight(weights[name])
+    return parse_weight(rows[name].weight), rows[name].extra
 
 
-def _read_weights(archive: Archive, table: zipfile.ZipInfo, pictures: set[str], collector: Collector) -> dict[str, str]:
-    """Return the weight cells by full name in the archive; refuse a row that names none of the pictures."""
+def _read_weights(
+    archive: Archive, table: zipfile.ZipInfo, pictures: set[str], collector: Collector
+) -> dict[str, TableRow]:
+    """Return the rows by full name in the archive; refuse a row that names none of the pictures."""
 
     def refuse(row: str, reason: str) -> None:
         collector.refuse(f"{table.filename[:100]}, {row}", reason)
@@ -130,14 +133,14 @@ def _read_weights(archive: Archive, table: zipfile.ZipInfo, pictures: set[str], 
     except ValueError as problem:
         raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
     folder = table.filename.removesuffix(_WEIGHTS)
-    weights = {}
-    for row, name, weight in table_rows(io.BytesIO(data), "file", refuse):
-        full_name = folder + name if folder + name in pictures else name
+    rows = {}
+    for row in table_rows(io.BytesIO(data), "file", refuse):
+        full_name = folder + row.cell if folder + row.cell in pictures else row.cell
         if full_name in pictures:
-            weights[full_name] = weight or ""
+            rows[full_name] = row
         else:
-            refuse(f"row {row}", f"the archive has no picture {quoted(name)}")
-    return weights
+            refuse(f"row {row.number}", f"the archive has no picture {quoted(row.cell)}")
+    return rows
 
 
 def _encode(data: bytes) -> tuple[bytes, str]:

@@ -70,6 +70,22 @@ class LanguageModel(Protocol):
 
 
 @runtime_checkable
+class ScoresSuffixes(Protocol):
+    """A language model that tells the probability of the end of a text, given its beginning."""
+
+    def score_suffix(self, prompt: str, tokens: Tokens, kept: int) -> float:
+        """Return sum_{t > kept} log p(x_t | prompt, x_1 .. x_{t-1}) of a whole sequence, in nats.
+
+        Args:
+            kept: how many of the first tokens are given.
+
+        Raises:
+            ValueError: the tokens are no whole sequence of this model, or it has no more than `kept` tokens.
+        """
+        ...
+
+
+@runtime_checkable
 class SaysMany(Protocol):
     """A language model for which what many sequences say costs less than one after another: a server, say."""
 

@@ -159,8 +159,9 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         campaign.refresh_from_db()
         if campaign.status == Campaign.Status.PAUSED:
             resume(campaign)
-        yield errors, voted, ended
+        # What went on with the campaign may decide a step that needs no vote, while its record is looked at.
         wait_until_idle()
+        yield errors, voted, ended
 
 
 def _works(doing: str, person: Annotator | None, lease: Lease, side: Side) -> list[Callable[[], object]]:

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from sampler import Catalog, Purpose, stream
+from sampler import Catalog, CatalogRecipe, Purpose, stream
 from tests.support.catalogs import LOPSIDED
 
 
@@ -76,3 +77,36 @@ def test_a_bad_graph_is_refused(neighbours, reason):
 )
 def test_parts_of_a_graph_are_counted(neighbours, parts):
     assert Catalog(np.ones(4), neighbours).components() == parts
+
+
+def test_a_recipe_that_shows_no_column_is_what_it_always_was():
+    """Golden: recipes of running campaigns and of exports keep their bytes."""
+    space = {"kind": "catalog", "objects": "texts", "neighbours": 3}
+    assert (
+        CatalogRecipe.model_validate(space).model_dump_json() == '{"kind":"catalog","objects":"texts","neighbours":3}'
+    )
+    assert CatalogRecipe.model_validate(space | {"context": []}).model_dump(mode="json") == space
+
+
+def test_a_recipe_says_which_columns_are_shown():
+    space = {"kind": "catalog", "objects": "texts", "context": [{"column": " Prompt ", "label": "Asked for"}]}
+    read = CatalogRecipe.model_validate(space)
+    assert read.model_dump(mode="json")["context"] == [{"column": "prompt", "label": "Asked for"}]
+    assert CatalogRecipe.model_validate(read.model_dump(mode="json")) == read
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        [{"column": "", "label": "a"}],
+        [{"column": "a", "label": ""}],
+        [{"column": "a", "label": "two\nlines"}],
+        [{"column": "a", "label": "x"}, {"column": "A", "label": "y"}],
+        [{"column": "a", "label": "x"}, {"column": "b", "label": "x"}],
+        [{"column": f"c{place}", "label": f"l{place}"} for place in range(11)],
+    ],
+    ids=["no column", "no label", "lines", "a column twice", "a label twice", "too many"],
+)
+def test_columns_that_cannot_be_shown_are_refused(context):
+    with pytest.raises(ValidationError, match="context"):
+        CatalogRecipe(objects="texts", context=context)

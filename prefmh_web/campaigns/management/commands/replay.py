@@ -28,6 +28,7 @@ class Command(BaseCommand):
         if len(found.differences) > _SHOWN:
             self.stdout.write(f"and {len(found.differences) - _SHOWN} more")
         evidence = f"{found.ratings} ratings" if found.ratings else f"{found.votes} votes"
+        evidence = f"{found.scores} scores" if found.scores else evidence
         summary = f"{found.verdicts} verdicts recomputed from {evidence}"
         if found.differences:
             raise CommandError(
@@ -37,17 +38,6 @@ class Command(BaseCommand):
 
     def _replay(self, export: str) -> sampler.Replay:
         try:
-            record = sampler.read_record(Path(export))
-            tables = record.states, record.steps, record.votes, record.samples, record.ratings
-            others = record.judges, record.tuning, record.surrogates, record.chains
-            return sampler.replay(
-                record.recipe,
-                *tables,
-                *others,
-                parked=record.parked,
-                seats=record.seats,
-                protocol=record.protocol,
-                checks=record.checks,
-            )
+            return sampler.replay_file(Path(export))
         except (sampler.RecordError, sampler.RecipeError) as error:
             raise CommandError(str(error), returncode=2) from error

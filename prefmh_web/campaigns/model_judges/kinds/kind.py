@@ -50,6 +50,10 @@ class JudgeKind(Protocol):
         """
         ...
 
+    def most_requests(self, answers: int, endpoint: Endpoint) -> int:
+        """Return how many requests so many answers take at most, every unreadable reply asked again included."""
+        ...
+
     def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
         """Ask the endpoint; nothing is stored yet."""
         ...
@@ -58,12 +62,21 @@ class JudgeKind(Protocol):
         """Store answers, on the locked comparison; those whose identity does not count are dropped."""
         ...
 
-    def prompt(self, kind: str, question: str, rule: sampler.RuleRecipe) -> model_judges.Prompt:
+    def prompt(
+        self, kind: str, question: str, rule: sampler.RuleRecipe, *, has_context: bool = False
+    ) -> model_judges.Prompt:
         """Return the words in which this version of the program asks.
 
         Args:
             kind: of the objects.
+            has_context: whether columns of a list are shown with them.
         """
+        ...
+
+    def own_prompt(
+        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleRecipe
+    ) -> model_judges.OwnPrompt:
+        """Return the researcher's words with the question in them."""
         ...
 
     def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:

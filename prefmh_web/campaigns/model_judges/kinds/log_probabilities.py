@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import sampler
 from prefmh_web.campaigns.model_judges.kinds.kind import Asking
-from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, presentations, step_of, unseeded
-from prefmh_web.campaigns.models import ReplyIdentity, Side, Vote
+from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, presentations, step_of, told_before, unseeded
+from prefmh_web.campaigns.models import ReplyIdentity
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import NotTold
@@ -24,13 +24,17 @@ from prefmh_web.endpoints.models import Endpoint
 class LogProbabilities(PairVotes):
     """One request for each order of the pair, and all votes drawn from it."""
 
+    def most_requests(self, answers: int, endpoint: Endpoint) -> int:
+        """Return how many requests so many votes take at most: where p is not told, they may be sampled."""
+        return min(answers, 2) + (judge_calls.MOST_ASKS * answers if _may_sample(endpoint) else 0)
+
     def votes(
         self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
     ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:
         """Ask for p in each order that is not known yet, and draw the votes."""
         numbers = sampler.draws_of(*step_of(asking))
         uniforms = [numbers[slot] for slot in asking.slots]
-        told, sampled = _before(asking)
+        told, sampled = told_before(asking)
         known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
         order = presentations(asking)
         if _may_sample(endpoint):
@@ -41,13 +45,6 @@ class LogProbabilities(PairVotes):
             votes = judge_calls.votes_by_log_probabilities(endpoint, pair, order, uniforms, known, admitted=admitted)
             votes = _explained(votes, endpoint)
         return votes, {first: vote.identity for first, vote in told.items()}
-
-
-def _before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
-    """Return, by whether the proposal stood first: a vote that tells p, and which orders have been sampled."""
-    mine = asking.comparison.votes.filter(judge=asking.judge).select_related("identity")
-    told = {vote.proposal_side == Side.LEFT: vote for vote in mine if vote.preference is not None}
-    return told, {vote.proposal_side == Side.LEFT for vote in mine if vote.preference is None}
 
 
 def _may_sample(endpoint: Endpoint) -> bool:

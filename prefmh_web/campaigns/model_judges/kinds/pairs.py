@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import sampler
-from prefmh_web.campaigns.engine import open_comparisons, transitions
+from prefmh_web.campaigns.engine import open_comparisons, transitions, turn_statements
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
-from prefmh_web.campaigns.model_judges import frozen_judges
+from prefmh_web.campaigns.model_judges import frozen_judges, reasons
 from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
-from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side
+from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side, State, Vote
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.campaigns.started.objects import exhibit
 from prefmh_web.endpoints import judge_calls
@@ -47,9 +47,13 @@ class PairVotes:
         """
         raise NotImplementedError
 
+    def most_requests(self, answers: int, endpoint: Endpoint) -> int:
+        """Return how many requests so many votes take at most."""
+        raise NotImplementedError
+
     def wanted(self, comparison: Comparison, judge: Judge) -> Asking:
         """Return the slots without a vote, as many as the comparison can use from this judge."""
-        stored = set(comparison.votes.filter(judge=judge).values_list("slot", flat=True))
+        stored = {slot for [slot] in turn_statements.SLOTS.rows(comparison.pk, judge.pk)}
         left = [slot for slot in range(judge.budget) if slot not in stored]
         opened = open_comparisons.on(comparison.pk, comparison.chain.campaign)
         room = opened.room(judge.pk, most=len(left)) if opened else 0
@@ -57,18 +61,29 @@ class PairVotes:
 
     def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
         """Ask for a vote in each slot, each in the order of presentation that was drawn for it."""
-        votes, known_from = self.votes(asking, _pair(asking, endpoint), endpoint, admitted)
+        votes, known_from = self.votes(asking, pair_of(asking, endpoint), endpoint, admitted)
         given = [PairVote(vote, None if vote.identity else known_from.get(vote.proposal_first)) for vote in votes.cast]
         return Answers(given, [vote.identity for vote in votes.cast], votes.failure)
 
     def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows) -> None:
         """Cast those votes whose identity counts."""
         counting = [each for each in answers.given if each.vote.identity is None or each.vote.identity in rows]
-        transitions.cast_votes(comparison, [_ballot(asking, each, rows) for each in counting])
+        ballots = [_ballot(asking, each, rows) for each in counting]
+        thoughts = {ballot.key: each.vote.reason for ballot, each in zip(ballots, counting, strict=True)}
+        with reasons.kept(asking.judge, thoughts):
+            transitions.cast_votes(comparison, ballots)
 
-    def prompt(self, kind: str, question: str, rule: sampler.RuleRecipe) -> model_judges.Prompt:
+    def prompt(
+        self, kind: str, question: str, rule: sampler.RuleRecipe, *, has_context: bool = False
+    ) -> model_judges.Prompt:
         """Return the words of a question about two objects."""
-        return model_judges.pairwise_prompt(kind, question)
+        return model_judges.pairwise_prompt(kind, question, has_context=has_context)
+
+    def own_prompt(
+        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleRecipe
+    ) -> model_judges.OwnPrompt:
+        """Return the researcher's words about two objects."""
+        return model_judges.OwnPrompt(template, " ".join(question.split()), self.objects)
 
     def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:
         """Return the labels of the two objects."""
@@ -89,6 +104,13 @@ def presentations(asking: Asking) -> Sequence[bool]:
     return [drawn[slot] for slot in asking.slots]
 
 
+def told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
+    """Return, by whether the proposal stood first: a vote that tells p, and which orders have been sampled."""
+    mine = asking.comparison.votes.filter(judge=asking.judge).select_related("identity")
+    told = {vote.proposal_side == Side.LEFT: vote for vote in mine if vote.preference is not None}
+    return told, {vote.proposal_side == Side.LEFT for vote in mine if vote.preference is None}
+
+
 def unseeded() -> np.random.Generator:
     """Return a generator for the seeds of requests. Nobody can ask a server for the same reply again, so these seeds
     only keep replies apart.
@@ -96,15 +118,21 @@ def unseeded() -> np.random.Generator:
     return np.random.default_rng()
 
 
-def _pair(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
-    campaign = asking.comparison.chain.campaign
+def pair_of(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
+    """Return the question that a judge is asked."""
+    campaign, comparison = asking.comparison.chain.campaign, asking.comparison
+    rows = State.objects.in_bulk((comparison.current_id, comparison.proposal_id))
+    for row in rows.values():
+        row.campaign = campaign
+    vision, prompt = frozen_judges.vision_of(campaign, asking.judge), frozen_judges.prompt_of(asking.judge)
     return judge_calls.Pair(
-        kind=campaign.object_kind.name,
+        kind=started_campaign(campaign).object_kind.name,
         criterion=asking.judge.question,
-        current=exhibit(asking.comparison.current, endpoint),
-        proposal=exhibit(asking.comparison.proposal, endpoint),
-        temperature=frozen_judges.source_of(campaign, asking.judge).temperature,
-        prompt=frozen_judges.prompt_of(asking.judge),
+        current=exhibit(rows[comparison.current_id], endpoint, prompt, vision),
+        proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, vision),
+        temperature=frozen_judges.temperature_of(campaign, asking.judge),
+        prompt=prompt,
+        keeps_reasons=reasons.are_kept(started_campaign(campaign).recipe, asking.judge.place),
     )
 
 

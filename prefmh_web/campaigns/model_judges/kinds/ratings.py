@@ -47,17 +47,21 @@ class Ratings:
         transitions.store_ratings(comparison, ())
         return Asking(comparison, judge, ())
 
+    def most_requests(self, answers: int, endpoint: Endpoint) -> int:
+        """Return how many requests so many ratings take at most."""
+        return judge_calls.MOST_ASKS * answers
+
     def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
         """Ask for ratings of the object; fewer than were asked for, perhaps: the others are asked for another time."""
         judge, state = asking.judge, _rated_in(asking)
-        campaign = asking.comparison.chain.campaign
+        campaign, prompt = asking.comparison.chain.campaign, frozen_judges.prompt_of(judge)
         rated = judge_calls.Rated(
             kind=campaign.object_kind.name,
             criterion=judge.question,
-            exhibit=exhibit(state, endpoint),
+            exhibit=exhibit(state, endpoint, prompt, frozen_judges.vision_of(campaign, judge)),
             scale=_rule(started_campaign(campaign).recipe.rule).scale,
             temperature=frozen_judges.source_of(campaign, judge).temperature,
-            prompt=frozen_judges.prompt_of(judge),
+            prompt=prompt,
         )
         # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
         asked = judge_calls.ratings(endpoint, rated, len(asking.slots), np.random.default_rng(), admitted)
@@ -79,9 +83,18 @@ class Ratings:
             for other in _others_at(_rated_in(asking), comparison):
                 dispatch.judge(other)
 
-    def prompt(self, kind: str, question: str, rule: sampler.RuleRecipe) -> model_judges.Prompt:
+    def prompt(
+        self, kind: str, question: str, rule: sampler.RuleRecipe, *, has_context: bool = False
+    ) -> model_judges.Prompt:
         """Return the words of a question about one object."""
-        return model_judges.rating_prompt(kind, question, _rule(rule).scale)
+        return model_judges.rating_prompt(kind, question, _rule(rule).scale, has_context=has_context)
+
+    def own_prompt(
+        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleRecipe
+    ) -> model_judges.OwnPrompt:
+        """Return the researcher's words about one object."""
+        scale = _rule(rule).scale
+        return model_judges.OwnPrompt(template, " ".join(question.split()), self.objects, (scale.lowest, scale.highest))
 
     def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:
         """Return the numbers of the scale."""

@@ -15,6 +15,10 @@ from prefmh_web.endpoints.models import Endpoint
 class Sampled(PairVotes):
     """One reply, one vote."""
 
+    def most_requests(self, answers: int, endpoint: Endpoint) -> int:
+        """Return how many requests so many votes take at most."""
+        return judge_calls.MOST_ASKS * answers
+
     def votes(
         self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
     ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:

@@ -1,12 +1,13 @@
 """A list of the researcher's own: texts, molecules or images from a file."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 import sampler
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.console.forms.spaces.space_form import (
     SpaceForm,
     fresh_share_of,
@@ -22,6 +23,8 @@ MOVES = {
     "independent": "A fresh draw from the whole list",
     "neighbours": "An object similar to the current one",
 }
+# Which column of a CSV file holds the objects.
+HOLDERS = {"texts": "text", "molecules": "smiles"}
 OBJECTS = {
     "texts": "Texts: a CSV with a column “text”",
     "molecules": "Molecules: a CSV with a column “smiles”",
@@ -36,6 +39,7 @@ class CatalogForm(WalkFields, SpaceForm):
     title = "Your own list: texts, molecules or images from a file"
     field_of: ClassVar = {
         "space.objects": "objects",
+        "space.context": "context",
         "space.neighbours": "neighbours",
         **WalkFields.walk_field_of,
         "kernel": "move",
@@ -51,6 +55,14 @@ class CatalogForm(WalkFields, SpaceForm):
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
         f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
         widget=forms.FileInput(attrs={"accept": ".csv,.zip"}),
+    )
+    context = forms.CharField(
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "prompt: What was asked for"}),
+        label="Shown with each pair",
+        help_text="Further columns of the file that people and models see: one in each line, after a colon what is "
+        "written beside it. Empty: none is shown.",
     )
     move = forms.ChoiceField(choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is proposed?")
     fresh_share = forms.FloatField(
@@ -73,6 +85,8 @@ class CatalogForm(WalkFields, SpaceForm):
         if self.before:
             self.fields["file"].required = False
             self.fields["file"].help_text = f"Leave empty to keep {self.before.catalog.filename}."
+            if kept := self.before.catalog.columns:
+                self.fields["context"].help_text += f" Columns of {self.before.catalog.filename}: {', '.join(kept)}."
 
     @property
     def upload(self):
@@ -84,10 +98,38 @@ class CatalogForm(WalkFields, SpaceForm):
             raise ValidationError(f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it.")
         return file
 
+    def clean_context(self) -> list[dict[str, str]]:
+        return context_in(self.cleaned_data["context"])
+
+    def clean(self):
+        super().clean()
+        columns = self._columns_of_file()
+        for number, shown in enumerate(self.cleaned_data.get("context", ()), start=1):
+            if columns is not None and shown["column"] not in columns:
+                found = ", ".join(f"“{name}”" for name in columns) or "no further columns"
+                self.add_error("context", f"Column {number}: the file has no “{shown['column']}”. It has {found}.")
+                return
+
+    def _columns_of_file(self) -> Sequence[str] | None:
+        """Return the further columns of the file; None where that is told only once it has been read."""
+        file, holder = self.cleaned_data.get("file"), HOLDERS.get(self.cleaned_data.get("objects", ""))
+        if file and holder:
+            try:
+                return sampler.extra_columns_of(file, holder)
+            except sampler.CatalogError:
+                # The reading says what is wrong with the file.
+                return None
+            finally:
+                file.seek(0)
+        catalog = self.before.catalog if self.before and not file else None
+        # A file that an older version has read may have columns that were not kept: the next reading tells.
+        return catalog.columns or None if catalog and catalog.status == Catalog.Status.READY else None
+
     def space(self) -> dict:
         data = self.cleaned_data
         neighbours = 0 if data["move"] == "independent" else data["neighbours"]
-        return {"kind": "catalog", "objects": data["objects"], "neighbours": neighbours}
+        context = {"context": data["context"]} if data["context"] else {}
+        return {"kind": "catalog", "objects": data["objects"], "neighbours": neighbours, **context}
 
     def kernel(self) -> dict:
         move, fresh = self.cleaned_data["move"], self.cleaned_data["fresh_share"]
@@ -101,6 +143,7 @@ class CatalogForm(WalkFields, SpaceForm):
     def initial_of(cls, recipe: sampler.Recipe) -> dict:
         space: Any = recipe.space
         fields = {"objects": space.objects, "move": move_of(recipe).kind, **walk_fields_of(recipe)}
+        fields["context"] = "\n".join(f"{shown.column}: {shown.label}" for shown in space.context)
         if space.neighbours:
             fields["neighbours"] = space.neighbours
         if move_of(recipe).kind == "mixture":
@@ -119,4 +162,20 @@ class CatalogForm(WalkFields, SpaceForm):
             ("Proposals", move),
             ("Neighbours per object", str(space.neighbours or "not used")),
             walk_line(recipe),
+            *_columns_line(campaign, recipe),
         ]
+
+
+def context_in(text: str) -> list[dict[str, str]]:
+    """Return the columns that are shown: of each line what stands before the first colon, with what stands after it,
+    or the same once more, as its label.
+    """
+    lines = [line.partition(":") for line in text.splitlines() if line.strip()]
+    parts = [(column.strip().lower(), label.strip()) for column, _, label in lines]
+    return [{"column": column, "label": label or column} for column, label in parts]
+
+
+def _columns_line(campaign: Campaign, recipe: sampler.Recipe) -> list[tuple[str, str]]:
+    shown = ", ".join(f"{each.column} as “{each.label}”" for each in recipe.context)
+    kept = ", ".join(campaign.catalog.columns)
+    return [("Further columns", f"{kept}; shown with each pair: {shown or 'none'}")] if kept or shown else []

@@ -1,0 +1,335 @@
+"""How far asking models may go: a campaign's caps and the site's, looked at before anything is asked.
+
+    reserve          how many votes may be asked for now, and what to set aside for them
+    texts_that_fit   how many texts may be written now
+    why_reached      why nothing more may be asked, whatever is under way; empty if something may
+    reserve_for_tryout    what a try of a draft's judge may come to, under the site's cap alone
+    reserve_beside   what a question beside the votes may come to, under all caps; none where they leave no room
+    stopped          campaigns that are to be paused, which `lifecycle/caps.py` sees to
+
+What a turn may come to at most is set aside before it is asked: each vote with all its repeats, each request as dear as
+the dearest that this judge has had. So requests never exceed a cap, however many workers ask, and cost exceeds it by no
+more than what the requests under way cost beyond that. Where only what is under way stands between, a turn waits.
+
+At the cap the campaign is marked with the reason, and nothing is asked from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, ModelUsage, RepeatQuestion, Tryout, Turn
+from prefmh_web.endpoints.models import Endpoint
+
+# The first half of the advisory lock's key; `catalogs/lock.py` has another.
+_LOCK_CLASS = 0x63_61_70
+_SITE = 0
+# One to write it, and one to turn its tokens into words.
+REQUESTS_A_TEXT = 2
+# Of sums of floats.
+_ALMOST = 1e-9
+
+
+@dataclass(frozen=True)
+class Need:
+    """What something may come to at most; the cost is None where it is not known."""
+
+    requests: int
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """So many votes, or texts, may be asked for; what they may come to is set aside."""
+
+    count: int
+    requests: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Cap:
+    """A cap with what has been used of it, and what is under way."""
+
+    cost: float | None
+    requests: int | None
+    used: Need
+    under_way: Need
+    is_site: bool
+
+    def has_room(self, need: Need) -> bool:
+        """Whether that fits beside what is under way."""
+        after = Need(self.under_way.requests + need.requests, _sum(self.under_way.cost, need.cost))
+        return not self.why_not(after)
+
+    def why_not(self, need: Need) -> str:
+        """Return why that exceeds the cap, whatever is under way; empty if it does not."""
+        if self.requests is not None and self.used.requests + need.requests > self.requests:
+            left = f"{self.used.requests} have been made, and the next answer may take up to {need.requests}"
+            return self._sentence(f"{self.requests} requests", "MODEL_BUDGET_REQUESTS", left)
+        if self.cost is None:
+            return ""
+        if need.cost is None:
+            return (
+                "There is a cap in money, and it is not known what the next request costs. Enter both prices of the "
+                "endpoint (0 where it costs nothing). If its server reports no tokens, cap the requests instead."
+            )
+        if (self.used.cost or 0.0) + need.cost > self.cost + _ALMOST:
+            left = f"{self.used.cost:.2f} are spent, and the next answer may cost up to {need.cost:.4f}"
+            return self._sentence(f"{self.cost:.2f}", "MODEL_BUDGET_COST", left)
+        return ""
+
+    def _sentence(self, cap: str, variable: str, left: str) -> str:
+        if self.is_site:
+            return (
+                f"The site’s cap of {cap} for models is reached: {left}. Whoever runs the site can raise {variable}; "
+                "press Resume after that."
+            )
+        return f"The cap of {cap} is reached: {left}. Raise the cap, then press Resume."
+
+
+def reserve(
+    campaign: Campaign,
+    place: int,
+    endpoint: Endpoint,
+    wanted: int,
+    most_requests: Callable[[int], int],
+    *,
+    has_cap: bool,
+) -> Reserved | None:
+    """Return how many votes may be asked for, in the transaction that stores them as asked; None for none now.
+
+    At the cap, the campaign is marked.
+
+    Args:
+        place: the judge's.
+        most_requests: how many requests so many votes take at most.
+        has_cap: whether the campaign has a cap.
+    """
+    if not has_cap and not _has_site_cap():
+        return Reserved(wanted)
+    caps = _locked_caps(campaign)
+    price = _dearest_request(campaign, place, endpoint)
+    for count in range(wanted, 0, -1):
+        need = _need(most_requests(count), price)
+        if all(cap.has_room(need) for cap in caps):
+            return Reserved(count, need.requests, need.cost or 0.0)
+    _stop_at(campaign, caps, _need(most_requests(1), price))
+    return None
+
+
+def texts_that_fit(campaign: Campaign, wanted: int, *, is_ahead: bool = False) -> int:
+    """Return how many of the texts whose writing this process has claimed may be written.
+
+    At the cap, the campaign is marked, unless they were to be written ahead of time: nobody waits for these.
+    """
+    endpoint = writer_of(campaign)
+    if endpoint is None or not is_capped(campaign):
+        return wanted
+    with transaction.atomic():
+        caps = _locked_caps(campaign)
+        price = _dearest_request(campaign, ModelUsage.PROPOSALS, endpoint)
+        # They are claimed, and so among what is under way.
+        for count in range(wanted, 0, -1):
+            others = _need(REQUESTS_A_TEXT * (wanted - count), price)
+            if all(cap.has_room(Need(-others.requests, _minus(others.cost))) for cap in caps):
+                return count
+        if not is_ahead:
+            _stop_at(campaign, caps, _need(REQUESTS_A_TEXT, price))
+    return 0
+
+
+def why_reached(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> str:
+    """Return why so many more requests of one judge, or of `PROPOSALS`, may not be made; empty if they may."""
+    need = _need(requests, _dearest_request(campaign, place, endpoint))
+    return next(filter(None, (cap.why_not(need) for cap in _caps(campaign))), "")
+
+
+def reserve_for_tryout(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> tuple[Need, str]:
+    """Return what so many requests of a try may come to, in the transaction that sets it aside.
+
+    Returns:
+        That, and why the site's cap leaves no room for it; empty if it does.
+    """
+    need = _need(requests, _dearest_request(campaign, place, endpoint))
+    for cap in _locked_caps(campaign) if _has_site_cap() else ():
+        after = Need(cap.under_way.requests + requests, _sum(cap.under_way.cost, need.cost))
+        if cap.is_site and (reason := cap.why_not(after)):
+            return need, reason
+    return need, ""
+
+
+def reserve_beside(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> Need | None:
+    """Return what so many requests that bring no vote may come to, in the transaction that sets it aside; None if a cap
+    leaves no room beside what is under way. No campaign is marked for it.
+    """
+    if not is_capped(campaign):
+        return Need(requests, 0.0)
+    need = _need(requests, _dearest_request(campaign, place, endpoint))
+    return need if all(cap.has_room(need) for cap in _locked_caps(campaign)) else None
+
+
+def writer_of(campaign: Campaign) -> Endpoint | None:
+    """Return the endpoint that writes a campaign's texts, if one does."""
+    space = campaign.readable_recipe.space
+    if not isinstance(space, sampler.ServedTextsRecipe) or campaign.backend != "served-texts":
+        return None
+    return Endpoint.objects.filter(owner=campaign.owner_id, name=space.model).first()
+
+
+def stopped() -> QuerySet[Campaign]:
+    """Return the running campaigns that have come to a cap."""
+    return Campaign.objects.filter(status=Campaign.Status.RUNNING).exclude(paused_because="")
+
+
+def is_capped(campaign: Campaign) -> bool:
+    """Say whether a cap holds for a campaign: its own, or the site's."""
+    if _has_site_cap():
+        return True
+    has_cap = Q(cost_cap__isnull=False) | Q(request_cap__isnull=False)
+    return Campaign.objects.filter(has_cap, pk=campaign.pk).exists()
+
+
+def _has_site_cap() -> bool:
+    return settings.MODEL_BUDGET_COST is not None or settings.MODEL_BUDGET_REQUESTS is not None
+
+
+def _locked_caps(campaign: Campaign) -> list[_Cap]:
+    """Return the caps that hold; until the transaction ends, nobody else sets anything aside under them."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, _SITE if _has_site_cap() else campaign.pk]
+            )
+    # On SQLite a transaction that writes is alone.
+    return _caps(campaign)
+
+
+def _caps(campaign: Campaign) -> list[_Cap]:
+    found = []
+    cost, requests = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
+    if cost is not None or requests is not None:
+        used, under_way = _used(campaign), _under_way(campaign)
+        found.append(_Cap(_float(cost), requests, used, under_way, is_site=False))
+    if _has_site_cap():
+        site = settings.MODEL_BUDGET_COST, settings.MODEL_BUDGET_REQUESTS
+        found.append(_Cap(*site, _used(None), _under_way(None), is_site=True))
+    return found
+
+
+def _used(campaign: Campaign | None) -> Need:
+    usage = ModelUsage.objects.all() if campaign is None else ModelUsage.objects.filter(campaign=campaign)
+    sums = usage.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
+    if campaign is not None:
+        return Need(sums["requests"], sums["cost"])
+    # Tries before the start are nobody's but the site's.
+    tries = Tryout.objects.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
+    return Need(sums["requests"] + tries["requests"], sums["cost"] + tries["cost"])
+
+
+def _under_way(campaign: Campaign | None) -> Need:
+    """Return what has been set aside for turns, for questions beside them and for texts, in one campaign or in all."""
+    turns = Turn.objects.filter(asked__gt=0, until__gt=timezone.now())
+    tries = Tryout.objects.filter(status=Tryout.Status.ASKING)
+    if campaign is not None:
+        turns, tries = turns.filter(comparison__chain__campaign=campaign), tries.none()
+    sums = turns.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
+    trying = tries.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
+    beside = RepeatQuestion.objects.filter(until__gt=timezone.now())
+    if campaign is not None:
+        beside = beside.filter(judge__campaign=campaign)
+    asides = beside.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
+    every = (sums, trying, asides)
+    total = Need(sum(each["requests"] for each in every), sum(each["cost"] for each in every))
+    for writing, texts in _texts_under_way(campaign).items():
+        endpoint = writer_of(writing)
+        if endpoint is not None:
+            need = _need(REQUESTS_A_TEXT * texts, _dearest_request(writing, ModelUsage.PROPOSALS, endpoint))
+            # One without a price is refused itself; it keeps nobody else from asking.
+            total = Need(total.requests + need.requests, _sum(total.cost, need.cost or 0.0))
+    return total
+
+
+def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
+    """Return how many texts are being written for each campaign: one for a chain that waits, two ahead of time."""
+    now = timezone.now()
+    waits, ahead = Q(waits_until__gt=now, waits_because=""), Q(prefetches_until__gt=now)
+    written = Q(campaign__recipe__space__kind="model-texts")
+    mine = Q() if campaign is None else Q(campaign=campaign)
+    texts: dict[int, int] = {}
+    claimed = Chain.objects.filter(waits | ahead, written, mine).order_by().values("campaign")
+    for row in claimed.annotate(waiting=Count("pk", filter=waits), drawn=Count("pk", filter=ahead)):
+        texts[row["campaign"]] = row["waiting"] + 2 * row["drawn"]
+    starts = ChainOpening.objects.filter(written, mine, claimed_until__gt=now, chain__isnull=True).order_by()
+    for drawn in starts.values("campaign").annotate(starts=Count("pk")):
+        texts[drawn["campaign"]] = texts.get(drawn["campaign"], 0) + drawn["starts"]
+    return {found: texts[found.pk] for found in Campaign.objects.filter(pk__in=texts)}
+
+
+def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> float | None:
+    """Return what the next request may cost: as many tokens as the largest so far, at the prices of now.
+
+    Before the first one, as many as the endpoint's requests have had on average, those of its test included. None where
+    the prices or the tokens are not known.
+    """
+    if endpoint.input_price is None or endpoint.output_price is None:
+        return None
+    if endpoint.input_price == endpoint.output_price == 0:
+        return 0.0
+    usage = ModelUsage.objects.filter(campaign=campaign, place=place).first()
+    if usage is None or not usage.answered:
+        totals = endpoint.totals()
+        answered = totals["answered"] or 1
+        tokens_in, tokens_out = totals["tokens_in"] / answered, totals["tokens_out"] / answered
+    else:
+        tokens_in, tokens_out = usage.most_tokens_in, usage.most_tokens_out
+    if tokens_in + tokens_out == 0:
+        return None
+    return (tokens_in * endpoint.input_price + tokens_out * endpoint.output_price) / 1e6
+
+
+def _stop_at(campaign: Campaign, caps: list[_Cap], need: Need) -> None:
+    """Mark what has come to a cap: the campaign, or all that ask models where the cap is the site's."""
+    for cap in caps:
+        if reason := cap.why_not(need):
+            # A judge that the site runs itself is no endpoint's: its campaign stops when its own turn comes to the cap.
+            marked = Campaign.objects.filter(pk=campaign.pk)
+            if cap.is_site and need.cost is not None:
+                marked |= _asking_models()
+            for each in marked.filter(status=Campaign.Status.RUNNING, paused_because="").order_by("pk"):
+                Campaign.objects.filter(pk=each.pk).update(paused_because=reason[:500])
+                dispatch.pause_at_cap(each)
+            return
+
+
+def _asking_models() -> QuerySet[Campaign]:
+    """Return the campaigns that ask models of endpoints, or have them write."""
+    judged = Judge.objects.filter(endpoint__isnull=False).values("campaign")
+    endpoints = Endpoint.objects.values_list("name", flat=True)
+    written = Q(recipe__space__kind="model-texts", recipe__space__model__in=list(endpoints))
+    return Campaign.objects.filter(Q(pk__in=judged) | written)
+
+
+def _need(requests: int, price: float | None) -> Need:
+    return Need(requests, None if price is None else requests * price)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def _minus(cost: float | None) -> float | None:
+    return None if cost is None else -cost
+
+
+def _float(cost: Decimal | None) -> float | None:
+    return None if cost is None else float(cost)

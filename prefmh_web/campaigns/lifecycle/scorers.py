@@ -1,0 +1,51 @@
+"""The scorers of a campaign: which ones it starts with, and what a researcher does about one that fails."""
+
+from __future__ import annotations
+
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Score
+from prefmh_web.scorers import Scorer, offered
+
+
+def chosen(campaign: Campaign) -> list[Scorer]:
+    """Return the scorers that a setup names: those whose numbers decide first, if such decide.
+
+    Raises:
+        NotPossible: this site does not offer one of them for these objects.
+    """
+    names = list(dict.fromkeys([*campaign.readable_recipe.rule.scorers, *campaign.scorer_names.split()]))
+    found = offered(campaign.object_kind.name) if names else {}
+    if missing := [name for name in names if name not in found]:
+        raise NotPossible(
+            f"The scorer “{missing[0]}” is not offered for {campaign.object_kind.nouns} here. Declare it in SCORERS, "
+            "or choose another in the setup."
+        )
+    return [found[name] for name in names]
+
+
+def freeze(campaign: Campaign) -> None:
+    """Keep what the scorers of a setup say of themselves now. In the transaction of the start.
+
+    Raises:
+        NotPossible: as `chosen` does.
+    """
+    rows = [
+        CampaignScorer(campaign=campaign, place=place, name=scorer.name, frozen=scorer.description())
+        for place, scorer in enumerate(chosen(campaign))
+    ]
+    if rows:
+        campaign.scorer_names = " ".join(row.name for row in rows)
+        campaign.save(update_fields=["scorer_names"])
+        CampaignScorer.objects.bulk_create(rows)
+        dispatch.score(campaign)
+
+
+def try_again(campaign: Campaign) -> int:
+    """Ask the scorers again that have stopped, and about the objects that have none of their numbers; return how many
+    objects these are.
+    """
+    without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
+    campaign.scorers.update(stopped_because="", is_complete=False)
+    dispatch.score(campaign)
+    return without

@@ -1,0 +1,282 @@
+"""Trying a judge of a draft on sample pairs: in the background, bounded, and apart from the campaign's record.
+
+    begin      a try with so many pairs; what it may come to is set aside under the site's caps
+    step       one pair asked, by a worker; the next one is a task of its own, so that no worker is held for long
+    go_on      after a failure: what has come stays, what is missing is asked
+    stop       no more is asked
+    prefer     which object the researcher prefers
+
+A try is of the judge as the setup had it then. It writes nothing but its own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine import caps
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle.status import lock_draft
+from prefmh_web.campaigns.model_judges import freezing, tried
+from prefmh_web.campaigns.models import Campaign, Catalog, State, Tryout, TryoutPair
+from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.started import objects, plan_of
+from prefmh_web.endpoints import accounting
+from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.models import Endpoint
+from sampler import judges as model_judges
+
+MOST_PAIRS, MOST_REPLIES = 20, 5
+# Two objects, and a proposal where two starts are the same.
+_TEXTS_A_PAIR = 3
+_SUMS = ("requests", "failed", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
+_STORED = ("content", "code", "media_type", "columns", "place")
+
+
+def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int) -> Tryout:
+    """Begin a try of one of a draft's judges.
+
+    Args:
+        place: the judge's.
+        pairs: at most `MOST_PAIRS`.
+        replies: for each order, or each object where one is rated; at most `MOST_REPLIES`.
+
+    Raises:
+        NotPossible: it is no draft, no model judges there, its objects are not there yet, a try is under way, or a cap
+            of the site leaves no room.
+    """
+    with transaction.atomic():
+        draft = lock_draft(campaign.pk)
+        way, endpoint = _way(draft, place)
+        if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
+            raise NotPossible("A try is under way. Wait for it, or stop it.")
+        if not draft.readable_recipe.generates and not _has_objects(draft):
+            raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
+        tryout = Tryout(
+            campaign=draft,
+            asked_by=by,
+            place=place,
+            judge=draft.parsed_recipe.judges[place].model_dump(mode="json"),
+            prompt_version=model_judges.prompt_version(way.prompt),
+            endpoint=endpoint,
+            wanted=min(max(pairs, 1), MOST_PAIRS),
+            replies=min(max(replies, 1), MOST_REPLIES),
+        )
+        _set_aside(tryout, draft, way, endpoint)
+        tryout.save()
+        dispatch.tryout(tryout)
+    return tryout
+
+
+def step(tryout_id: int) -> None:
+    """Ask about the next pair of a try, if nobody does; drawn before, if it is the first."""
+    now = timezone.now()
+    free = Tryout.objects.filter(Q(until__isnull=True) | Q(until__lte=now), pk=tryout_id, status=Tryout.Status.ASKING)
+    tryout = free.select_related("campaign__catalog", "endpoint").first()
+    if tryout is None:
+        return
+    campaign, endpoint = tryout.campaign, tryout.endpoint
+    if campaign is None or endpoint is None or not campaign.is_draft:
+        _end(tryout, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
+        return
+    # As long as the slowest pair may take, with room for waiting for the endpoint.
+    longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MOST_REPLIES))
+    if not free.update(until=now + longest):
+        return
+    with accounting.tallied() as tally:
+        reason = _asked(tryout, campaign, endpoint)
+    _store(tryout, tally, reason)
+
+
+def waiting() -> list[int]:
+    """Return the tries that nobody asks about: of a worker that died, or of a message that was lost."""
+    free = Q(until__isnull=True) | Q(until__lte=timezone.now())
+    return list(Tryout.objects.filter(free, status=Tryout.Status.ASKING).values_list("pk", flat=True))
+
+
+def go_on(tryout: Tryout) -> None:
+    """Ask for what is missing of a try that was stopped.
+
+    Raises:
+        NotPossible: as `begin` does; or the judge was changed meanwhile.
+    """
+    if tryout.campaign is None:
+        raise NotPossible("The campaign is deleted.")
+    with transaction.atomic():
+        draft = lock_draft(tryout.campaign.pk)
+        way, endpoint = _way(draft, tryout.place)
+        if draft.parsed_recipe.judges[tryout.place].model_dump(mode="json") != tryout.judge:
+            raise NotPossible("The judge was changed since this try. Begin another one.")
+        if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
+            raise NotPossible("A try is under way. Wait for it, or stop it.")
+        if Tryout.objects.filter(pk=tryout.pk, until__gt=timezone.now()).exists():
+            raise NotPossible("A request of this try is still on its way. Wait a moment, then press Go on again.")
+        _set_aside(tryout, draft, way, endpoint)
+        tryout.status, tryout.reason, tryout.until = Tryout.Status.ASKING, "", None
+        tryout.save(update_fields=("status", "reason", "until", "reserved_requests", "reserved_cost"))
+        dispatch.tryout(tryout)
+
+
+def stop(tryout: Tryout) -> None:
+    """Ask no more; what is on its way is stored when it comes."""
+    _end(tryout, "You stopped it.")
+
+
+def prefer(pair: TryoutPair, preferred: int) -> None:
+    """Keep which of the two objects of a pair the researcher prefers."""
+    TryoutPair.objects.filter(pk=pair.pk).update(preferred=preferred)
+
+
+def rows_of(campaign: Campaign, pair: TryoutPair) -> list[State]:
+    """Return the two objects of a pair as rows that are not to be saved."""
+    shown: list[dict[str, Any]] = pair.objects_shown
+    return [State(campaign=campaign, **each) for each in shown]
+
+
+def note_trouble(tryout_id: int) -> None:
+    """Say that a try failed for a reason of ours."""
+    tryout = Tryout.objects.filter(pk=tryout_id).first()
+    if tryout is not None:
+        _end(tryout, "It could not be asked; the server's log says why.")
+
+
+def _way(campaign: Campaign, place: int) -> tuple[tried.Way, Endpoint]:
+    if unreadable := campaign.unreadable:
+        raise NotPossible(f"The setup cannot be run: {unreadable}.")
+    try:
+        recipe = campaign.parsed_recipe
+    except sampler.RecipeError as error:
+        raise NotPossible(f"The setup cannot be run: {error}.") from error
+    source = recipe.judges[place].source if place < len(recipe.judges) else None
+    if not isinstance(source, sampler.ModelSource):
+        raise NotPossible("Only a question that a model answers can be tried.")
+    endpoint = Endpoint.objects.filter(owner=campaign.owner_id, name=source.endpoint).first()
+    if endpoint is None:
+        raise NotPossible(f"There is no endpoint “{source.endpoint}”. Register it, or choose another for the question.")
+    return tried.Way(recipe, place, source, freezing.prompt_as_of_now(campaign, recipe, place)), endpoint
+
+
+def _has_objects(campaign: Campaign) -> bool:
+    is_ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY).exists()
+    return is_ready and campaign.states.count() > 1
+
+
+def _set_aside(tryout: Tryout, campaign: Campaign, way: tried.Way, endpoint: Endpoint) -> None:
+    """Set aside what the rest of a try may come to, under the site's caps."""
+    asked = sum(len(pair.replies) for pair in tryout.pairs.all()) if tryout.pk else 0
+    requests = tryout.wanted * len(way.slots(tryout.replies)) - asked
+    if campaign.backend == "served-texts" and not (tryout.pk and tryout.pairs.exists()):
+        requests += tryout.wanted * _TEXTS_A_PAIR * caps.REQUESTS_A_TEXT
+    reserved, reason = caps.reserve_for_tryout(campaign, tryout.place, endpoint, requests)
+    if reason:
+        raise NotPossible(reason)
+    tryout.reserved_requests, tryout.reserved_cost = reserved.requests, reserved.cost or 0.0
+
+
+def _asked(tryout: Tryout, campaign: Campaign, endpoint: Endpoint) -> str:
+    """Ask about the next pair and store what came; return why the rest is missing, empty if it is not."""
+    try:
+        way, _ = _way(campaign, tryout.place)
+        if campaign.parsed_recipe.judges[tryout.place].model_dump(mode="json") != tryout.judge:
+            return "The judge was changed meanwhile. Begin another try."
+        if not tryout.pairs.exists():
+            _draw(tryout, campaign)
+        pair = next((each for each in tryout.pairs.all() if _missing(way, tryout, each)), None)
+        if pair is None:
+            return ""
+        exhibits = [objects.exhibit(row, endpoint, way.prompt) for row in rows_of(campaign, pair)]
+        came, failure = tried.ask(way, endpoint, exhibits, _missing(way, tryout, pair))
+    except NotPossible as reason:
+        return str(reason)
+    except EndpointError as error:
+        return f"The model does not answer: {error.reason}."
+    except (OSError, ValueError) as error:
+        return f"The objects of a pair cannot be shown to the model: {error}."
+    # The draft may be deleted by now.
+    TryoutPair.objects.filter(pk=pair.pk).update(replies=pair.replies | came)
+    return "" if failure is None else f"{endpoint.name}: {failure.reason}"
+
+
+def _missing(way: tried.Way, tryout: Tryout, pair: TryoutPair) -> list[str]:
+    return [slot for slot in way.slots(tryout.replies) if slot not in pair.replies]
+
+
+def _store(tryout: Tryout, tally: accounting.Tally, reason: str) -> None:
+    spent: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in _SUMS}
+    with transaction.atomic():
+        Tryout.objects.filter(pk=tryout.pk).update(until=None, **spent)
+        found = Tryout.objects.select_for_update().filter(pk=tryout.pk, status=Tryout.Status.ASKING).first()
+        if found is None:
+            # Stopped meanwhile.
+            return
+        left = max(found.reserved_requests - tally.requests, 0)
+        cost = found.reserved_cost * left / found.reserved_requests if found.reserved_requests else 0.0
+        Tryout.objects.filter(pk=tryout.pk).update(reserved_requests=left, reserved_cost=cost)
+        if reason or not _is_something_missing(found):
+            _end(found, reason)
+        else:
+            dispatch.tryout(found)
+
+
+def _is_something_missing(tryout: Tryout) -> bool:
+    """Say whether a pair of a try lacks replies; a setup that changed meanwhile is left to the next step to tell."""
+    tells_p = tryout.judge["source"]["votes"] == "log-probabilities"
+    replies = 2 * tryout.replies
+    if tryout.campaign is not None and tells_p and tryout.campaign.readable_recipe.rule.evidence == "votes":
+        replies = 2
+    return any(len(pair.replies) < replies for pair in tryout.pairs.all())
+
+
+def _end(tryout: Tryout, reason: str) -> None:
+    status = Tryout.Status.STOPPED if reason else Tryout.Status.DONE
+    asking = Tryout.objects.filter(pk=tryout.pk, status=Tryout.Status.ASKING)
+    asking.update(status=status, reason=reason[:500], reserved_requests=0, reserved_cost=0)
+
+
+def _draw(tryout: Tryout, campaign: Campaign) -> None:
+    """Store the sample pairs: two objects of the list each, or what two chains start at."""
+    if campaign.parsed_recipe.generates:
+        pairs = _pairs_of_starts(campaign, tryout.wanted)
+    else:
+        pairs = _pairs_of_list(campaign, tryout.wanted)
+    TryoutPair.objects.bulk_create(
+        TryoutPair(tryout=tryout, number=number, objects_shown=[_plain(row) for row in pair])
+        for number, pair in enumerate(pairs)
+    )
+
+
+def _plain(row: State) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _STORED} | {"picture": row.picture.name or ""}
+
+
+def _pairs_of_list(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
+    # A sample for people to look at, and no part of a record: any numbers will do.
+    rng = np.random.default_rng()
+    keys = list(campaign.states.values_list("pk", flat=True))
+    drawn = [rng.choice(len(keys), 2, replace=False) for _ in range(wanted)]
+    rows = campaign.states.in_bulk({keys[place] for pair in drawn for place in pair})
+    return [[rows[keys[place]] for place in pair] for pair in drawn]
+
+
+def _pairs_of_starts(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
+    """Return the starts of chains two by two; where both are the same, one with what its chain proposes first."""
+    plan = plan_of(campaign)
+    starts = sampler.begin_many(plan, range(2 * wanted))
+    states = [[starts[2 * pair].state, starts[2 * pair + 1].state] for pair in range(wanted)]
+    for pair, both in enumerate(states):
+        if both[0] == both[1]:
+            both[1] = sampler.ask(plan, starts[2 * pair]).proposal
+    backend_of(campaign).prepare(campaign, [state for pair in states for state in pair])
+    return [
+        [objects.starting(campaign, 2 * number + which, state) for which, state in enumerate(pair)]
+        for number, pair in enumerate(states)
+    ]

@@ -1,0 +1,43 @@
+"""Steps that scores decide: found once both of their objects have the numbers that the rule goes by.
+
+Numbers come to objects and not to steps, and one object may be in the steps of many chains. So whoever has stored
+numbers, or has nothing to ask any more, looks through the open steps of the campaign: at most one a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prefmh_web.campaigns.engine import reading, transitions
+from prefmh_web.campaigns.models import Campaign, Comparison
+from prefmh_web.campaigns.started import cheap, started_campaign
+from prefmh_web.campaigns.started.numbers import scores_of
+
+
+def decide(campaign: Campaign) -> None:
+    """Decide every open step of a campaign whose objects have all their numbers; nothing where votes decide."""
+    keys = list(ready(campaign))
+    if keys:
+        cheap.prepare(campaign)
+    for key in keys:
+        with reading.locked(key) as comparison:
+            transitions.decide_by_scores(comparison)
+
+
+def ready(campaign: Campaign) -> Iterator[int]:
+    """Yield the keys of a campaign's open steps whose objects have all their numbers."""
+    started = started_campaign(campaign)
+    scorers = started.recipe.rule.scorers if started.is_readable else ()
+    if not scorers:
+        return
+    open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)
+    pairs = list(open_ones.order_by("pk").values_list("pk", "current_id", "proposal_id"))
+    given = scores_of(campaign, {key for _, *pair in pairs for key in pair})
+    for key, *pair in pairs:
+        if all(len(given[state]) == len(scorers) for state in pair):
+            yield key
+
+
+def are_ready(campaign: Campaign) -> bool:
+    """Return whether a campaign has such steps."""
+    return next(ready(campaign), None) is not None

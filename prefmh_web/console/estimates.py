@@ -1,0 +1,175 @@
+"""What asking models for a whole campaign will take: requests, tokens and price, before it starts and while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sampler
+from prefmh_web.campaigns.model_judges.kinds.local import as_endpoint
+from prefmh_web.campaigns.models import Campaign, ModelUsage
+from prefmh_web.campaigns.monitoring.costs import money
+from prefmh_web.campaigns.started import objects
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.picture_tokens import PictureTokens, estimated
+
+# Of more votes, the mean takes seconds to compute.
+_LARGEST_BUDGET = 64
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a request has on average, and where that was seen."""
+
+    read: float
+    written: float
+    seen: str
+
+    def __str__(self) -> str:
+        return f"{self.read:.0f} in, {self.written:.0f} out ({self.seen})"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one judge will take, or the writing of texts.
+
+    Args:
+        question: empty where texts are written.
+        most: the requests if no step is decided early and every reply can be read.
+        expected: the mean where it is known, over all preferences from 0 to 1 alike, for base ratio 1.
+        wasted: how many of the expected ones bring a vote that no step needs, because all are asked for at once.
+        tokens: of a request; None while none has been made.
+        picture: what one picture of a prompt is by the documented rule of the server's kind; None where there is none.
+    """
+
+    question: str
+    endpoint: Endpoint
+    most: int
+    expected: float | None
+    tokens: Tokens | None
+    picture: PictureTokens | None = None
+    wasted: float | None = None
+    is_at_once: bool = False
+
+    @property
+    def wasted_requests(self) -> int | None:
+        return None if self.wasted is None else round(self.wasted)
+
+    @property
+    def expected_requests(self) -> int | None:
+        return None if self.expected is None else round(self.expected)
+
+    @property
+    def price(self) -> str:
+        """At most, and as expected; “price unknown” rather than a wrong figure."""
+        endpoint, tokens = self.endpoint, self.tokens
+        if endpoint.input_price is None or endpoint.output_price is None:
+            return "price unknown: the endpoint has none"
+        if endpoint.input_price == endpoint.output_price == 0:
+            return "nothing"
+        if tokens is None:
+            return "price unknown until a request has been made"
+        each = (tokens.read * endpoint.input_price + tokens.written * endpoint.output_price) / 1e6
+        about = "" if self.expected is None else f", {money(each * self.expected)} expected"
+        return f"at most {money(each * self.most)}{about}"
+
+
+def estimates_of(campaign: Campaign) -> list[Estimate]:
+    """Return what each model of a campaign will take; empty where none is asked."""
+    return [] if campaign.unreadable or not asks_models(campaign) else list(_estimates(campaign))
+
+
+def asks_models(campaign: Campaign) -> bool:
+    """Say whether a campaign asks models of endpoints, or has them write."""
+    return campaign.backend == "served-texts" or any(
+        isinstance(judge.source, sampler.MODEL_SOURCES) for judge in campaign.readable_recipe.judges
+    )
+
+
+def _estimates(campaign: Campaign) -> Iterator[Estimate]:
+    recipe = campaign.readable_recipe
+    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(owner=campaign.owner_id)}
+    if isinstance(recipe.space, sampler.ServedTextsRecipe) and recipe.space.model in endpoints:
+        writer = endpoints[recipe.space.model]
+        # Both texts that a step may lead to are written while it is open, and each takes two requests.
+        longest = recipe.steps if recipe.rounds is None else recipe.rounds.longest
+        texts = recipe.chains_at_most * 2 * longest
+        yield Estimate("", writer, 2 * texts, None, _tokens(campaign, ModelUsage.PROPOSALS, writer))
+    for place, judge in enumerate(recipe.judges):
+        if isinstance(judge.source, sampler.ModelSource) and judge.source.endpoint in endpoints:
+            endpoint = endpoints[judge.source.endpoint]
+            most = _most_requests(campaign, recipe, judge)
+            tokens, picture = _tokens(campaign, place, endpoint), _picture(campaign, judge.source, endpoint)
+            needed, is_at_once = _expected(recipe, judge), _is_at_once(recipe, judge)
+            expected = most if is_at_once and not _tells_p(judge) else needed
+            wasted = None if not is_at_once or needed is None else most - needed
+            yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once)
+        if isinstance(judge.source, sampler.LocalSource):
+            most = _most_requests(campaign, recipe, judge)
+            yield Estimate(judge.question, as_endpoint(judge.source.model), most, None, _measured(campaign, place))
+
+
+def _most_requests(campaign: Campaign, recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> int:
+    steps = recipe.chains_at_most * recipe.steps
+    if recipe.rule.evidence == "ratings":
+        # An object keeps its ratings: each proposal is rated, and each start.
+        rated = steps + recipe.chains_at_most
+        objects = rated if recipe.generates else min(rated, campaign.states.count())
+        return objects * judge.budget
+    if _tells_p(judge):
+        # One for each order in which the pair is shown.
+        return steps * (1 if judge.order.startswith("proposal") else min(2, judge.budget))
+    return steps * judge.budget
+
+
+def _expected(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> float | None:
+    """Return the mean number of requests with early stopping that can be needed, where the rule has that figure."""
+    is_alone = len(recipe.judges) == 1 and judge.budget <= _LARGEST_BUDGET
+    if not is_alone or recipe.rule.evidence == "ratings" or _tells_p(judge):
+        return None
+    votes = sampler.expected_votes(sampler.JudgeByJudge(), 0.0, None, (judge.budget,))
+    return votes * recipe.chains_at_most * recipe.steps
+
+
+def _is_at_once(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> bool:
+    is_chosen = isinstance(judge.source, sampler.ModelSource) and judge.source.all_at_once
+    return is_chosen and recipe.rule.evidence != "ratings"
+
+
+def _tells_p(judge: sampler.JudgeRecipe) -> bool:
+    return isinstance(judge.source, sampler.MODEL_SOURCES) and judge.source.votes == "log-probabilities"
+
+
+def _tokens(campaign: Campaign, place: int, endpoint: Endpoint) -> Tokens | None:
+    if measured := _measured(campaign, place):
+        return measured
+    totals = endpoint.totals()
+    if totals["answered"] and totals["tokens_in"] + totals["tokens_out"]:
+        answered = totals["answered"]
+        seen = "mean of the endpoint’s requests so far, its test included; Start measures this campaign’s"
+        return Tokens(totals["tokens_in"] / answered, totals["tokens_out"] / answered, seen)
+    return None
+
+
+def _picture(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> PictureTokens | None:
+    """Return what one of the pictures that a model is shown is about."""
+    sees = Endpoint(can_images=endpoint.can_images or campaign.object_kind.is_picture)
+    row = campaign.states.first()
+    if row is None or campaign.object_kind.name == "texts":
+        # Objects that are still to be made have no size yet.
+        return None
+    try:
+        shown = objects.exhibit(row, sees, vision=source.vision)
+        size = None if shown.picture is None else sampler.size_of(shown.picture)
+    except (OSError, ValueError):
+        # The page of a campaign shows, whatever has become of a file.
+        return None
+    detail = None if source.vision is None else source.vision.detail
+    return None if size is None else estimated(endpoint.dialect, *size, detail)
+
+
+def _measured(campaign: Campaign, place: int) -> Tokens | None:
+    usage = campaign.model_usage.filter(place=place).first()
+    if usage is None or not usage.answered or not usage.tokens_in + usage.tokens_out:
+        return None
+    return Tokens(usage.tokens_in / usage.answered, usage.tokens_out / usage.answered, "measured in this campaign")

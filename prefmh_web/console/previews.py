@@ -1,0 +1,257 @@
+"""What a model judge of a setup would be sent about a sample pair, while its researcher writes the setup."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import Image
+
+import sampler
+from prefmh_web.campaigns.model_judges import freezing
+from prefmh_web.campaigns.model_judges.kinds import KINDS
+from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.started import objects
+from prefmh_web.console.forms import SetupForms
+from prefmh_web.console.forms.questions import QuestionForm
+from prefmh_web.endpoints.client import LABEL_TOKENS
+from prefmh_web.endpoints.dialects import Question
+from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.exact_requests import exact_request
+from prefmh_web.endpoints.judge_calls import confines
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.objects import OBJECT_KINDS, ObjectKind
+from sampler import judges as model_judges
+
+# The seed of the sample; each request has its own.
+SAMPLE_SEED = 1
+_SAMPLES = {
+    "texts": ("The sea was grey, and nobody spoke.", "“Come in,” she said, “it is only rain.”"),
+    "molecules": ("CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"),
+}
+_PICTURE = re.compile(r"(base64,|\"data\":\s?\")([A-Za-z0-9+/]{80})[A-Za-z0-9+/=]+")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One request: in which order the objects stand, what the model reads, and the body.
+
+    Args:
+        messages: role and text of each.
+        body: as it is sent, but for pictures, which are cut.
+        size: bytes of the whole body.
+    """
+
+    order: str
+    messages: list[tuple[str, str]]
+    path: str
+    body: str
+    size: int
+
+    @property
+    def has_cut_picture(self) -> bool:
+        """Whether the body on the page leaves out most of a picture."""
+        return self.size > len(self.body.encode())
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What stands below a question's prompt.
+
+    Args:
+        problems: why there is nothing to show: each with the field that it is about.
+        known: what may stand between double braces.
+        version: of the words; empty where there are problems.
+        of: where the sample objects are from.
+    """
+
+    problems: list[tuple[str, str]]
+    known: list[str]
+    requests: list[Shown]
+    version: str = ""
+    of: str = ""
+    is_own: bool = False
+
+
+def preview_of(forms: SetupForms, index: int, campaign: Campaign | None) -> Preview | None:
+    """Return the preview of one question as it stands in the fields; None where no model answers it."""
+    if index >= len(forms.questions.forms):
+        return None
+    form: QuestionForm = forms.questions.forms[index]
+    forms.rule.is_valid(), forms.space.is_valid(), form.is_valid()
+    owner = campaign.owner if campaign else forms.owner
+    endpoint = Endpoint.objects.filter(owner=owner, name=form["source"].value() or "").first()
+    if endpoint is None:
+        return None
+    rates = forms.rule["kind"].value() == "pointwise"
+    kind, columns = _kind_in(forms), _columns_in(forms)
+    fitting = model_judges.Fitting(1 if rates else 2, [label for _, label in columns], _measures_of(forms, kind))
+    known = model_judges.known_places(fitting)
+    problems = [
+        (str(form.fields[name].label or name), str(error)) for name, found in form.errors.items() for error in found
+    ]
+    problems += [("Rule", str(error)) for found in forms.rule.errors.values() for error in found]
+    template = None if problems else form.template()
+    if template:
+        problems += [
+            (str(form.fields[f"prompt_{field}"].label), words)
+            for field, words in model_judges.template_problems(template, fitting)
+        ]
+    if problems:
+        return Preview(problems, known, [])
+    prompt = _prompt(forms, form, kind, template, has_context=bool(columns))
+    rows = _rows_of(campaign, kind)
+    exhibits = [objects.exhibit_of(kind, row, endpoint, columns, prompt) for row in rows]
+    exhibits = exhibits or _samples(kind, columns, prompt)
+    of = f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there"
+    try:
+        requests = [*_requests(form, endpoint, prompt, exhibits, rates=rates, choices=_choices(forms, rates))]
+    except (EndpointError, ValueError) as error:
+        return Preview([("Prompt", getattr(error, "reason", str(error)))], known, [])
+    return Preview([], known, requests, model_judges.prompt_version(prompt), of, template is not None)
+
+
+def _requests(
+    form: QuestionForm,
+    endpoint: Endpoint,
+    prompt: model_judges.AnyPrompt,
+    exhibits: Sequence[model_judges.Exhibit],
+    *,
+    rates: bool,
+    choices: tuple[str, ...],
+) -> list[Shown]:
+    first, second = exhibits
+    orders: tuple[tuple[str, tuple[model_judges.Exhibit, ...]], ...] = (("", (first,)),)
+    if not rates:
+        orders = ("One object first", (first, second)), ("The other first", (second, first))
+    source, found = form.who_answers(), []
+    for order, shown in orders:
+        question = question_about(source, endpoint, prompt.messages(*shown), rates, choices)
+        found.append(_shown(order, question, endpoint))
+    return found
+
+
+def question_about(
+    source: dict[str, Any], endpoint: Endpoint, messages: model_judges.Messages, rates: bool, choices: tuple[str, ...]
+) -> Question:
+    """Return what a judge of this source asks; see `endpoints/judge_calls.py`, which asks it."""
+    if source["votes"] == "log-probabilities" and not rates:
+        return Question(endpoint.model, messages, log_probabilities=True)
+    return Question(
+        endpoint.model,
+        messages,
+        LABEL_TOKENS,
+        source["temperature"],
+        SAMPLE_SEED,
+        choices if confines(endpoint) else (),
+    )
+
+
+def _shown(order: str, question: Question, endpoint: Endpoint) -> Shown:
+    request = exact_request(endpoint, question)
+    cut = _PICTURE.sub(r"\1\2…", request.text)
+    return Shown(order, [_read(each) for each in question.messages], request.path, cut, len(request.body))
+
+
+def _read(message: dict[str, Any]) -> tuple[str, str]:
+    """Return a message as the model reads it, with a word for each picture."""
+    content = message["content"]
+    if isinstance(content, str):
+        return message["role"], content
+    return message["role"], "".join(part["text"] if part["type"] == "text" else "[picture]" for part in content)
+
+
+def _prompt(
+    forms: SetupForms,
+    form: QuestionForm,
+    kind: ObjectKind,
+    template: model_judges.PromptTemplate | None,
+    *,
+    has_context: bool,
+) -> model_judges.AnyPrompt:
+    rule = _rule(forms)
+    way = KINDS["ratings" if rule.evidence == "ratings" else form.who_answers()["votes"]]
+    question = form.cleaned_data["question"]
+    if template:
+        return way.own_prompt(template, question, rule)
+    return way.prompt(kind.name, question, rule, has_context=has_context)
+
+
+def _choices(forms: SetupForms, rates: bool) -> tuple[str, ...]:
+    return KINDS["ratings" if rates else "sampled"].choices(_rule(forms))
+
+
+def _rule(forms: SetupForms) -> sampler.RuleRecipe:
+    rule = forms.rule.rule()
+    return sampler.PointwiseRecipe.model_validate(rule) if rule["kind"] == "pointwise" else sampler.NVoteRecipe()
+
+
+def _kind_in(forms: SetupForms) -> ObjectKind:
+    chosen = {"kind": forms.space.kind}
+    if forms.space.kind == "catalog":
+        chosen["objects"] = forms.space["objects"].value() or "texts"
+    return OBJECT_KINDS[sampler.objects_of(chosen)]
+
+
+def _columns_in(forms: SetupForms) -> list[tuple[str, str]]:
+    found = getattr(forms.space, "cleaned_data", {}).get("context") or []
+    return [(shown["column"], shown["label"]) for shown in found]
+
+
+def _measures_of(forms: SetupForms, kind: ObjectKind) -> tuple[str, ...]:
+    # Of uploaded pictures, and of those that a model makes, the record does not hold what is measured.
+    is_held = kind.name != "images" or forms.space.kind == "images"
+    return tuple(sampler.properties_of_kind(kind.name)) if is_held else ()
+
+
+def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
+    """Return two objects of the draft; none where it has none yet, or others than those that were chosen."""
+    if campaign is None or campaign.object_kind.name != kind.name:
+        return []
+    rows = list(campaign.states.select_related("campaign").order_by("place")[:2])
+    return rows if len(rows) == 2 else []
+
+
+def _samples(
+    kind: ObjectKind, columns: Sequence[tuple[str, str]], prompt: model_judges.AnyPrompt
+) -> list[model_judges.Exhibit]:
+    context = tuple(model_judges.ContextLine(label, f"(what stands in “{column}”)") for column, label in columns)
+    named = set(model_judges.named_in(prompt)) - {label for _, label in columns}
+    measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
+    if kind.is_picture:
+        return [model_judges.Exhibit(picture=_square(shade), context=context, measures=measures) for shade in (60, 200)]
+    return [model_judges.Exhibit(text=text, context=context, measures=measures) for text in _SAMPLES[kind.name]]
+
+
+def _square(shade: int) -> model_judges.Picture:
+    file = io.BytesIO()
+    Image.new("RGB", (16, 16), (shade, shade, shade)).save(file, "PNG")
+    return model_judges.Picture("image/png", file.getvalue())
+
+
+def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
+    """Return of each model of a readable setup its place, its question, and the version of its prompt."""
+    recipe = campaign.readable_recipe
+    return [
+        (place, judge.question, model_judges.prompt_version(freezing.prompt_as_of_now(campaign, recipe, place)))
+        for place, judge in enumerate(recipe.judges)
+        if isinstance(judge.source, sampler.ModelSource)
+    ]
+
+
+def presets_as_json() -> str:
+    """Return what a choice of each preset fills in, by its name, as JSON for the page's script."""
+    found = {
+        name: {
+            "question": each.question,
+            "system": each.template.system,
+            "user": each.template.user,
+            "completion": each.template.completion,
+        }
+        for name, each in model_judges.PRESETS.items()
+    }
+    return json.dumps(found, ensure_ascii=False)

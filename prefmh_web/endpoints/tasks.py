@@ -1,0 +1,15 @@
+"""Entry points of the workers."""
+
+from celery import shared_task
+
+from prefmh_web.endpoints import testing
+
+
+@shared_task
+def run_test(test_id: int) -> None:
+    """Test an endpoint."""
+    try:
+        testing.run(test_id)
+    except Exception:  # whatever it is, whoever waits for the test is told; it is raised all the same
+        testing.note_trouble(test_id)
+        raise

@@ -1,0 +1,79 @@
+"""calls.csv: what asking models took in a run, beside what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.db.models import F, Sum
+from django.db.models.functions import Greatest
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, ModelUsage
+from prefmh_web.experiments.campaigns import usage_of
+from prefmh_web.experiments.evaluation import Asking, Evaluation
+from prefmh_web.experiments.folder import Row
+
+_SUMS = ("requests", "unreadable", "tokens", "seconds", "cost", "unpriced")
+
+
+def run_rows(
+    options: sampler.ExperimentOptions, campaigns: Mapping[str, list[Campaign]], endpoints: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield a row for the writer and one for the judges of each method.
+
+    Args:
+        campaigns: by method.
+    """
+    planned = sampler.planned_sums(options)
+    for method, mine in campaigns.items():
+        usage = [row for campaign in mine for row in usage_of(campaign)]
+        for role, plan in (("writer", "proposals"), ("judge", "judge_requests")):
+            rows = [row for row in usage if row.is_of_proposals == (role == "writer")]
+            if role in endpoints and (rows or planned[plan].get(method)):
+                yield _row("run", method, role, endpoints[role], planned[plan].get(method, 0), _summed(rows))
+
+
+def evaluation_rows(evaluation: Evaluation) -> Iterator[Row]:
+    """Yield a row for each method that the evaluator was asked about."""
+    planned = sampler.planned_sums(evaluation.options)["evaluation_requests"]
+    yield from answer_rows(evaluation, evaluation.options.methods, planned)
+
+
+def answer_rows(evaluation: Asking, methods: Iterable[str], planned: Mapping[str, int]) -> Iterator[Row]:
+    """Yield a row for each method of what its answers took."""
+    lost = Greatest(F("asked") - 1, 0)
+    for method in methods:
+        mine = evaluation.answers.filter(method=method)
+        sums = mine.aggregate(**{name: Sum(name) for name in _SUMS}, repeated=Sum(lost))
+        found = {name: value or 0 for name, value in sums.items()}
+        yield _row("evaluate", method, "evaluator", evaluation.evaluator.name, planned.get(method, 0), found)
+
+
+def _summed(rows: list[ModelUsage]) -> dict[str, Any]:
+    return {
+        "requests": sum(row.requests for row in rows),
+        "unreadable": sum(row.unreadable for row in rows),
+        "tokens": sum(row.tokens_in + row.tokens_out for row in rows),
+        "seconds": sum(row.seconds for row in rows),
+        "cost": sum(row.cost for row in rows),
+        "unpriced": sum(row.unpriced for row in rows),
+        # A turn that was lost with its process is asked for again, and nothing tells how far it was.
+        "repeated": None,
+    }
+
+
+def _row(stage: str, method: str, role: str, endpoint: str, planned: int, found: Mapping[str, Any]) -> Row:
+    return sampler.outputs.CALLS.row(
+        stage=stage,
+        method=method,
+        role=role,
+        endpoint=endpoint,
+        planned=planned,
+        requests=found["requests"],
+        repeated=found["repeated"],
+        unparsable=found["unreadable"],
+        tokens=found["tokens"],
+        seconds=found["seconds"],
+        cost=None if found["unpriced"] else found["cost"],
+    )

@@ -1,0 +1,150 @@
+"""The campaigns of a run: found again or made, started, waited for, and exported.
+
+A campaign is found by its owner, the hash of settings.json, its method, direction and seed. So the same command, run
+again, goes on where it was killed; what chains have done is in the database.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef
+
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import caps, drafts
+from prefmh_web.campaigns.models import Campaign, ModelUsage, Turn
+from prefmh_web.campaigns.record import export
+from prefmh_web.experiments.models import ExperimentCampaign
+from prefmh_web.experiments.recipes import Part
+
+_LOOK_EVERY_S = 0.5
+
+
+class Blocked(Exception):  # noqa: N818 - reads as the sentence it starts
+    """A campaign does not go on by itself; the message says why and what to do."""
+
+
+class LimitReached(Exception):  # noqa: N818 - reads as the sentence it starts
+    """So many requests as were allowed have been made."""
+
+
+def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Campaign:
+    """Return the campaign of a part, made if there is none; two commands at once make one."""
+    experiment = part.options.experiment
+    key = {"owner": owner, "settings": settings, "method": part.method.name, "direction": part.direction}
+    with transaction.atomic():
+        # Whoever makes one holds its owner's row.
+        User.objects.select_for_update().get(pk=owner.pk)
+        found = ExperimentCampaign.objects.filter(**key, seed=part.seed).select_related("campaign").first()
+        if found is not None:
+            return found.campaign
+        name = f"{part.options.of_experiment.title}: {part.name}"[:120]
+        campaign = drafts.create(owner=owner, name=name, recipe=recipe)
+        ExperimentCampaign.objects.create(**key, seed=part.seed, experiment=experiment, campaign=campaign)
+    return campaign
+
+
+def run(campaign: Campaign, owner: User, most_requests: int | None, show: Callable[[], None]) -> None:
+    """Start a campaign or go on with it, and return when its last step is decided.
+
+    Args:
+        most_requests: of its writer and its judges, those of earlier runs included; None for no limit.
+        show: called every now and then.
+
+    Raises:
+        Blocked: it waits for somebody.
+        LimitReached: it has made as many requests as it may.
+    """
+    campaign.refresh_from_db()
+    if most_requests is not None and most_requests <= requests_of(campaign) and campaign.status != _FINISHED:
+        raise LimitReached
+    _allow(campaign, owner, most_requests)
+    if campaign.is_draft:
+        lifecycle.request_start(campaign)
+    elif campaign.status == Campaign.Status.PAUSED:
+        _resume(campaign, most_requests)
+    while campaign.status != _FINISHED:
+        time.sleep(_LOOK_EVERY_S)
+        campaign.refresh_from_db()
+        show()
+        _check(campaign, most_requests)
+
+
+def requests_of(campaign: Campaign) -> int:
+    """Return how many requests the writer and the judges of a campaign have been sent."""
+    return sum(campaign.model_usage.values_list("requests", flat=True))
+
+
+def save_record(campaign: Campaign, path: Path) -> None:
+    """Write a campaign's export, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("wb") as file:
+        file.writelines(export.archive(campaign))
+    unfinished.replace(path)
+
+
+_FINISHED = Campaign.Status.FINISHED
+
+
+def _allow(campaign: Campaign, owner: User, most_requests: int | None) -> None:
+    if campaign.request_cap == most_requests or campaign.status == _FINISHED:
+        return
+    if campaign.is_draft:
+        Campaign.objects.filter(pk=campaign.pk).update(request_cap=most_requests)
+    else:
+        caps.change(campaign, owner, cost_cap=campaign.cost_cap, request_cap=most_requests)
+    campaign.refresh_from_db()
+
+
+def _resume(campaign: Campaign, most_requests: int | None) -> None:
+    try:
+        lifecycle.resume(campaign)
+    except lifecycle.NotPossible as reason:
+        if most_requests is not None and _is_at_a_cap(campaign):
+            raise LimitReached from reason
+        raise Blocked(f"{campaign.name} cannot go on: {reason}") from reason
+
+
+def _check(campaign: Campaign, most_requests: int | None) -> None:
+    """Raise if a campaign does not go on by itself."""
+    if campaign.is_draft and campaign.start_trouble:
+        if most_requests is not None and _is_at_a_cap(campaign):
+            raise LimitReached
+        raise Blocked(f"{campaign.name} could not be started: {campaign.start_trouble}")
+    if campaign.status == Campaign.Status.PAUSED:
+        if campaign.paused_because and most_requests is not None:
+            raise LimitReached
+        reason = campaign.paused_because or "somebody has paused it; resume it on its page"
+        raise Blocked(f"{campaign.name} is paused: {reason}")
+    for judge in campaign.judges.exclude(stopped_because=""):
+        raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
+    if _all_are_parked(campaign):
+        raise Blocked(f"{campaign.name}: every open step is parked; the campaign's page says why")
+
+
+def _is_at_a_cap(campaign: Campaign) -> bool:
+    """Say whether one of its models may not be asked once more."""
+    try:
+        caps.demand_room(campaign)
+    except lifecycle.NotPossible:
+        return True
+    return False
+
+
+def _all_are_parked(campaign: Campaign) -> bool:
+    """Say whether each chain that is not at its end waits for somebody to see to what a judge ran into."""
+    unfinished = campaign.chains.filter(step__lt=F("length"), ended_at=None)
+    parked = Turn.objects.filter(asked=0, until__isnull=True, comparison__verdict__isnull=True)
+    waiting = unfinished.filter(Exists(parked.filter(comparison__chain=OuterRef("pk"))))
+    return 0 < unfinished.count() == waiting.count()
+
+
+def usage_of(campaign: Campaign) -> list[ModelUsage]:
+    """Return what each judge and the writing of texts has taken."""
+    return list(campaign.model_usage.order_by("place"))

@@ -1,0 +1,196 @@
+"""`manage.py experiment compare`: records of any campaigns against each other, with a model voting blind.
+
+Which states meet follows from the records (`sampler/experiments/comparing.py`). Votes are asked for, stored and counted
+like those of an evaluation. The voter gets the question and two objects: no name of a file, record or method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Sum
+
+import sampler
+from prefmh_web.endpoints import judge_calls
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.experiments import calls, evaluation, folder, standing
+from prefmh_web.experiments.models import EvaluationAnswer
+from prefmh_web.experiments.progress import Display
+from prefmh_web.objects import OBJECT_KINDS, StoredObject
+from prefmh_web.objects.kind import Pixels
+from sampler import judges
+
+COMPARE = sampler.COMPARE
+ROLE = "judge"
+_PRESET = "own"
+_TAKEN = {
+    "experiment", "records", "question", "out", "matches", "endpoint", "max_requests", "owner", "dry_run", "json",
+}  # fmt: skip
+outputs = sampler.outputs
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """One comparison of records: an `Asking` of `evaluation`.
+
+    Args:
+        records: what meets.
+        question: which the voter answers about each pair.
+        owner: of the endpoint.
+        evaluator: who votes.
+        out: the folder.
+        commit: of this project.
+        most_requests: how many it may have taken in all, those of earlier runs included.
+    """
+
+    records: sampler.ComparedRecords
+    question: str
+    owner: User
+    evaluator: Endpoint
+    out: Path
+    commit: str = ""
+    most_requests: int | None = None
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What settings.json holds."""
+        judge = f"{self.evaluator.name}: {self.evaluator.model}"
+        words = self.prompt.template.model_dump(mode="json")
+        return sampler.comparison_document(self.records, self.question, words, judge, self.commit)
+
+    @cached_property
+    def settings(self) -> str:
+        """The hash of settings.json."""
+        return sampler.settings_hash(self.document)
+
+    @property
+    def prompt(self) -> judges.OwnPrompt:
+        """The words around the objects."""
+        return judges.OwnPrompt(judges.PRESETS[_PRESET].template, self.question)
+
+    @property
+    def answers(self) -> Any:
+        """The rows of this comparison."""
+        return EvaluationAnswer.objects.filter(owner=self.owner, settings=self.settings)
+
+    @property
+    def requests(self) -> int:
+        """How many requests it has taken."""
+        return self.answers.aggregate(all=Sum("requests"))["all"] or 0
+
+    def run(self, display: Display) -> None:
+        """Ask for every vote that is missing, and write all files.
+
+        Raises:
+            OptionError: the voter cannot see what the records hold.
+            OtherSettings: the folder holds something else.
+            Blocked, LimitReached: as `evaluation.ask_missing`.
+        """
+        for record in self.records.records:
+            _check_shown(record, self.evaluator)
+        folder.settle(self.out, self.document)
+        folder.write_table(self.out, outputs.PAIRS, evaluation.match_rows(self.records.met()))
+        if self.records.left_out:
+            display.say(f"{len(self.records.left_out):,} that not every record has are left out: see settings.json")
+        votes = list(self.votes())
+        try:
+            now = partial(standing.of_comparison, self.answers)
+            evaluation.ask_missing(self, votes, lambda *counts: display.show(partial(now, *counts)))
+        finally:
+            planned = self.records.planned()
+            folder.write_table(self.out, outputs.VOTES, evaluation.answered_votes(self, votes))
+            folder.write_table(self.out, outputs.CALLS, calls.answer_rows(self, self.records.ids, planned))
+        for path in sampler.write_report(self.out):
+            display.say(str(path))
+
+    def votes(self) -> Iterator[evaluation.Wanted]:
+        """Yield every vote, in the order in which they are asked."""
+        records = dict(zip(self.records.ids, self.records.records, strict=True))
+        # A state meets several others: it is drawn once.
+        shown = cache(lambda record, state: _exhibit(records[record], state, self.evaluator))
+        for slot in self.records.schedule():
+            match = slot.match
+            one, other = shown(match.one, match.one_state), shown(match.other, match.other_state)
+            pair = judge_calls.Pair(self.records.kind, self.question, other, one, prompt=self.prompt)
+            key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
+            first = match.one if slot.one_first else match.other
+            ask = evaluation.sampled_vote(self.evaluator, pair, slot.one_first)
+            yield evaluation.Wanted(EvaluationAnswer.Kind.VOTE, key, first, ask)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The picture that a record's space makes of a code."""
+
+    code: str
+
+    def __call__(self) -> Pixels:
+        space = sampler.ImagesRecipe().build()
+        return space.pixels(space.decode(self.code))
+
+
+def read(given: Mapping[str, Any]) -> sampler.ComparedRecords:
+    """Return the records that a command names, matched.
+
+    Raises:
+        OptionError, RecordError, RecipeError: they cannot be compared, or not read.
+    """
+    if not (given["question"] or "").strip():
+        raise sampler.OptionError("--question", 'must say what the voter answers, as in --question "Which is better?"')
+    records = [sampler.read_compared(path) for path in given["records"]]
+    return sampler.ComparedRecords.of(records, given["matches"])
+
+
+def judge_named(given: Sequence[str]) -> str:
+    """Return the name of the endpoint that votes.
+
+    Raises:
+        OptionError: none is named, or for another role.
+    """
+    role, _, name = given[0].partition("=") if len(given) == 1 else ("", "", "")
+    if role != ROLE or not name:
+        raise sampler.OptionError("--endpoint", f"must be {ROLE}=NAME, once: who votes")
+    return name
+
+
+def check_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Refuse options that mean nothing here: those of other experiments to `compare`, and its own to them.
+
+    Raises:
+        OptionError: there is one.
+    """
+    named = {name for name, default in defaults.items() if given[name] != default}
+    if given["experiment"] == COMPARE:
+        foreign, why = sorted(named - _TAKEN), "must be left out: compare does not take it"
+    else:
+        foreign, why = sorted(named & {"records", "question"}), "must be left out: only compare takes it"
+    if foreign:
+        option = foreign[0] if foreign[0] == "records" else f"--{foreign[0].replace('_', '-')}"
+        raise sampler.OptionError(option, why)
+
+
+def _check_shown(record: sampler.ComparedRecord, endpoint: Endpoint) -> None:
+    if record.kind != "images":
+        return
+    if record.space["kind"] != "images":
+        raise sampler.OptionError(
+            "records", f"must hold what is compared, and {record.name} only names its pictures; compare texts, "
+            "molecules or pictures that a record's own numbers make",
+        )  # fmt: skip
+    if not endpoint.can_images:
+        raise sampler.OptionError(
+            "--endpoint", f"must name a model that sees pictures; the test of {endpoint.name!r} has not found that it "
+            "does",
+        )  # fmt: skip
+
+
+def _exhibit(record: sampler.ComparedRecord, state: sampler.KeptState, endpoint: Endpoint) -> judges.Exhibit:
+    found = record.objects[state]
+    pixels = _Drawn(found.code) if record.kind == "images" else None
+    shown = StoredObject(found.content, pixels=pixels)
+    return OBJECT_KINDS[record.kind].exhibit(shown, sees_pictures=bool(endpoint.can_images))

@@ -1,0 +1,327 @@
+"""What an evaluator is asked about the states of a run: ratings of each, and which of two it prefers.
+
+Everything to be asked follows from the options and the records. Each answer is a row, made before its request and
+filled when the reply comes: a run that was killed asks for what is missing, and counts what it asks for again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import close_old_connections
+from django.db.models import F, Sum
+
+import sampler
+from prefmh_web.endpoints import accounting, judge_calls
+from prefmh_web.endpoints.errors import EndpointError, TryLater
+from prefmh_web.endpoints.lending import lent, working
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.experiments.campaigns import Blocked, LimitReached
+from prefmh_web.experiments.folder import Row
+from prefmh_web.experiments.models import EvaluationAnswer
+from sampler import judges
+
+SCALE = judges.RatingScale(1, 10)
+_AT_ONCE = 64
+# With pauses as the server asks for them: some ten minutes.
+_TRIES, _LONGEST_PAUSE_S = 20, 60.0
+
+States = Mapping[tuple[str, str, int, int, int], str]
+"""By method, direction, seed, chain and step: what stood there."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The evaluation of one run.
+
+    Args:
+        owner: of the run and of the evaluator.
+        settings: the hash of settings.json.
+        options: of the run.
+        evaluator: who is asked.
+        states: what is evaluated.
+        most_requests: how many requests it may have taken in all, those of earlier runs included.
+    """
+
+    owner: User
+    settings: str
+    options: sampler.ExperimentOptions
+    evaluator: Endpoint
+    states: States
+    most_requests: int | None
+
+    @property
+    def answers(self) -> Any:
+        """The rows of this run."""
+        return EvaluationAnswer.objects.filter(owner=self.owner, settings=self.settings)
+
+    @property
+    def requests(self) -> int:
+        """How many requests it has taken."""
+        return self.answers.aggregate(all=Sum("requests"))["all"] or 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One answer that is wanted, and how to get it: the call returns the value and the replies it took, or an error."""
+
+    kind: EvaluationAnswer.Kind
+    key: tuple[str, ...]
+    method: str
+    ask: Callable[[], tuple[float, int] | EndpointError]
+
+    @property
+    def name(self) -> str:
+        """The key as one text."""
+        return "|".join(self.key)
+
+
+def run(evaluation: Evaluation, show: Callable[[int, int], None]) -> None:
+    """Ask for every answer that is missing; see `ask_missing`."""
+    ask_missing(evaluation, [*ratings(evaluation), *votes(evaluation)], show)
+
+
+class Asking(Protocol):
+    """Whose answers they are and who gives them: an `Evaluation`, or a comparison of records."""
+
+    @property
+    def owner(self) -> User: ...
+    @property
+    def settings(self) -> str: ...
+    @property
+    def evaluator(self) -> Endpoint: ...
+    @property
+    def most_requests(self) -> int | None: ...
+    @property
+    def answers(self) -> Any: ...
+    @property
+    def requests(self) -> int: ...
+
+
+def ask_missing(evaluation: Asking, everything: Sequence[Wanted], show: Callable[[int, int], None]) -> None:
+    """Ask for those of these answers that are not stored.
+
+    Args:
+        show: called with how many answers there are, and how many there will be.
+
+    Raises:
+        Blocked: the evaluator gave an answer of no use, or none.
+        LimitReached: it has made as many requests as it may.
+    """
+    answered = set(evaluation.answers.filter(value__isnull=False).values_list("kind", "key"))
+    missing = iter([each for each in everything if (each.kind.value, each.name) not in answered])
+    done = len(answered)
+    show(done, len(everything))
+    at_once = min(_AT_ONCE, evaluation.evaluator.concurrency)
+    with ThreadPoolExecutor(at_once, thread_name_prefix="evaluate") as pool:
+        under_way = {pool.submit(_answer, evaluation, each) for each in islice(missing, _room(evaluation, 0, at_once))}
+        while under_way:
+            ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            done += _look(ended)
+            show(done, len(everything))
+            free = _room(evaluation, len(under_way), len(ended))
+            under_way |= {pool.submit(_answer, evaluation, each) for each in islice(missing, free)}
+    if done < len(everything):
+        raise LimitReached
+
+
+def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
+    """Yield what is asked about each kept state one by one."""
+    options = evaluation.options
+    for asked in options.of_experiment.rated:
+        words = judges.OwnPrompt(_template(asked), asked.question, 1, (SCALE.lowest, SCALE.highest))
+        for place, content in _kept(evaluation):
+            rated = judge_calls.Rated(options.of_experiment.objects, asked.question, judges.Exhibit(content), SCALE,
+                                      prompt=words)  # fmt: skip
+            key = (*map(str, place), asked.name)
+            yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], _rating(evaluation.evaluator, rated))
+
+
+def votes(evaluation: Evaluation) -> Iterator[Wanted]:
+    """Yield the votes of the tournament."""
+    options = evaluation.options
+    if not options.matches:
+        return
+    about = {asked.name: asked for asked in options.of_experiment.compared}
+    for slot in sampler.tournament_schedule(options):
+        match, asked = slot.match, about[slot.about]
+        shown = [
+            judges.Exhibit(evaluation.states[method, match.direction, match.seed, state.chain, state.step])
+            for method, state in ((match.one, match.one_state), (match.other, match.other_state))
+        ]
+        words = judges.OwnPrompt(_template(asked), asked.question)
+        pair = judge_calls.Pair(options.of_experiment.objects, asked.question, shown[1], shown[0], prompt=words)
+        key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
+        first = match.one if slot.one_first else match.other
+        vote = sampled_vote(evaluation.evaluator, pair, slot.one_first)
+        yield Wanted(EvaluationAnswer.Kind.VOTE, key, first, vote)
+
+
+def _template(asked: sampler.Asked) -> judges.PromptTemplate:
+    return judges.PRESETS[asked.preset].template
+
+
+def _kept(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str, int, int, int], str]]:
+    options = evaluation.options
+    kept = {method.name: set(sampler.kept_steps(options, method)) for method in options.chosen}
+    for place, content in evaluation.states.items():
+        if place[-1] in kept[place[0]]:
+            yield place, content
+
+
+def _rating(endpoint: Endpoint, rated: judge_calls.Rated) -> Callable[[], tuple[float, int] | EndpointError]:
+    def ask() -> tuple[float, int] | EndpointError:
+        # Nobody can ask a server for the same reply again: seeds only keep replies apart.
+        found = judge_calls.ratings(endpoint, rated, 1, np.random.default_rng())
+        return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
+
+    return ask
+
+
+def sampled_vote(
+    endpoint: Endpoint, pair: judge_calls.Pair, first: bool
+) -> Callable[[], tuple[float, int] | EndpointError]:
+    """Return what asks for one vote; `first` says whether the pair's proposal is shown first."""
+
+    def ask() -> tuple[float, int] | EndpointError:
+        found = judge_calls.votes_by_sampling(endpoint, pair, [first], np.random.default_rng())
+        return found.failure if found.failure is not None else (float(found.cast[0].for_proposal), found.cast[0].asks)
+
+    return ask
+
+
+def _answer(evaluation: Asking, wanted: Wanted) -> tuple[Wanted, EndpointError | None]:
+    """Ask for one answer until it comes or somebody has to see to it; return the error if there is one."""
+    try:
+        with working():
+            mine = _row(evaluation, wanted)
+            for _ in range(_TRIES):
+                error = _asked_once(mine, wanted)
+                if not isinstance(error, TryLater) or evaluation.most_requests is not None:
+                    return wanted, error
+                with lent():
+                    time.sleep(min(error.retry_after, _LONGEST_PAUSE_S))
+            return wanted, error
+    finally:
+        close_old_connections()
+
+
+def _row(evaluation: Asking, wanted: Wanted) -> Any:
+    """Return the row of an answer, as a query."""
+    row, _ = EvaluationAnswer.objects.get_or_create(
+        owner=evaluation.owner,
+        settings=evaluation.settings,
+        kind=wanted.kind,
+        key=wanted.name,
+        defaults={"method": wanted.method, "source": evaluation.evaluator.name},
+    )
+    return EvaluationAnswer.objects.filter(pk=row.pk)
+
+
+def _asked_once(mine: Any, wanted: Wanted) -> EndpointError | None:
+    # Before the request: one whose reply is lost has been made all the same.
+    mine.update(asked=F("asked") + 1)
+    with accounting.tallied() as tally:
+        came = wanted.ask()
+    _store(mine, came, tally)
+    return came if isinstance(came, EndpointError) else None
+
+
+def _store(mine: Any, came: tuple[float, int] | EndpointError, tally: accounting.Tally) -> None:
+    answer = {} if isinstance(came, EndpointError) else {"value": came[0], "replies": came[1]}
+    mine.update(
+        requests=F("requests") + tally.requests,
+        unreadable=F("unreadable") + tally.unreadable,
+        tokens=F("tokens") + tally.tokens_in + tally.tokens_out,
+        seconds=F("seconds") + tally.seconds,
+        cost=F("cost") + tally.cost,
+        unpriced=F("unpriced") + tally.unpriced,
+        **answer,
+    )
+
+
+def _look(ended: set[Future[Any]]) -> int:
+    """Return how many answers have come.
+
+    Raises:
+        Blocked: one did not come. Those that are under way end by themselves, and are stored.
+    """
+    for each in ended:
+        wanted, error = each.result()
+        if error is not None:
+            raise Blocked(
+                f"the evaluator did not answer about {wanted.name}: {error.reason}. Run the same command again once it "
+                "does; what has come is kept"
+            )
+    return len(ended)
+
+
+def _room(evaluation: Asking, under_way: int, wanted: int) -> int:
+    """Return how many of the wanted answers may be begun: each may take several requests."""
+    if evaluation.most_requests is None:
+        return wanted
+    left = evaluation.most_requests - evaluation.requests - under_way * judge_calls.MOST_ASKS
+    return min(wanted, max(0, left // judge_calls.MOST_ASKS))
+
+
+def score_rows(evaluation: Evaluation) -> Iterator[Row]:
+    """Yield the rows of scores.csv, in the order of what was asked."""
+    found = {row.key: row for row in evaluation.answers.filter(kind="score", value__isnull=False)}
+    for wanted in ratings(evaluation):
+        if (row := found.get(wanted.name)) is not None:
+            cells = dict(zip(sampler.outputs.SCORE_KEY, wanted.key, strict=True))
+            numbers = {name: int(cells[name]) for name in ("seed", "chain", "step")}
+            values = cells | numbers | {"value": row.value, "source": row.source, "asks": row.replies}
+            yield sampler.outputs.SCORES.row(**values)
+
+
+def vote_rows(evaluation: Evaluation) -> Iterator[Row]:
+    """Yield the rows of votes.csv, in the tournament's order."""
+    return answered_votes(evaluation, votes(evaluation))
+
+
+def answered_votes(evaluation: Asking, asked: Iterable[Wanted]) -> Iterator[Row]:
+    """Yield the rows of votes.csv of those of these votes that have come."""
+    found = {row.key: row for row in evaluation.answers.filter(kind="vote", value__isnull=False)}
+    for wanted in asked:
+        if (row := found.get(wanted.name)) is not None:
+            pair, about, one_first, number = wanted.key
+            yield sampler.outputs.VOTES.row(
+                pair=pair,
+                property=about,
+                one_first=one_first == "yes",
+                number=int(number),
+                chose_one=row.value == 1,
+                voter=row.source,
+                asks=row.replies,
+            )
+
+
+def pair_rows(options: sampler.ExperimentOptions) -> Iterator[Row]:
+    """Yield the rows of pairs.csv."""
+    return match_rows(sampler.tournament_matches(options))
+
+
+def match_rows(matches: Iterable[sampler.TournamentMatch]) -> Iterator[Row]:
+    """Yield the rows of pairs.csv for these matches."""
+    for match in matches:
+        yield sampler.outputs.PAIRS.row(
+            pair=match.key,
+            direction=match.direction,
+            seed=match.seed,
+            prompt=match.prompt,
+            match=match.number,
+            one=match.one,
+            one_chain=match.one_state.chain,
+            one_step=match.one_state.step,
+            other=match.other,
+            other_chain=match.other_state.chain,
+            other_step=match.other_state.step,
+        )

@@ -1,0 +1,269 @@
+"""manage.py experiment: one of the paper's experiments, from its campaigns to its tables; or records compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+import sampler
+from prefmh_web.embedded.serving import prepare_database
+from prefmh_web.embedded.working import at_work
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.experiments import campaigns, comparing, folder, forecast, progress, run
+from prefmh_web.experiments.recipes import RECIPES
+from sampler import judges
+
+_DIFFERS, _UNUSABLE, _LIMIT, _PARKED = 1, 2, 3, 4
+_STAGES = ("run", "evaluate", "report")
+_NUMBERS = ("steps", "burn-in", "keep", "prompts", "chains", "limit", "matches")
+
+
+class Command(BaseCommand):
+    """Exits with 1 when a replay differs, 2 for options that cannot be met, 3 at the limit, 4 when something waits."""
+
+    help = "Run one of the paper's experiments as campaigns, and evaluate it. Run again, it goes on."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("experiment", choices=(*sampler.EXPERIMENTS, comparing.COMPARE), help="which one")
+        parser.add_argument("records", nargs="*", type=Path, metavar="RECORD", help="compare: two exports or more")
+        parser.add_argument("--question", metavar="TEXT", help="compare: what is asked about each pair")
+        parser.add_argument("--out", type=Path, help="the folder of the run")
+        parser.add_argument("--scale", choices=("laptop", "paper"), default="paper", help="the preset (default: paper)")
+        parser.add_argument("--methods", help="rows of the table, separated by commas")
+        parser.add_argument("--seeds", help="whole numbers, separated by commas")
+        for name in _NUMBERS:
+            parser.add_argument(f"--{name}", type=int, metavar="N", help="instead of the preset's")
+        parser.add_argument("--data", type=Path, metavar="FILE", help="the prompts, one a line")
+        parser.add_argument("--exact", action="store_true", help="add rows with the exact base ratio (molecules)")
+        parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
+        parser.add_argument(
+            "--endpoint", action="append", default=[], metavar="ROLE=NAME", help="who writes, judges and evaluates"
+        )
+        parser.add_argument("--max-requests", type=int, metavar="N", help="stop before request N + 1")
+        parser.add_argument("--stage", choices=_STAGES, help="only this stage (default: all)")
+        parser.add_argument("--owner", default="researcher", help="whose endpoints and campaigns (default: researcher)")
+        parser.add_argument("--dry-run", action="store_true", help="print recipes and sums, and ask nothing")
+        parser.add_argument("--json", action="store_true", help="with --dry-run: the sums as one JSON object")
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        # Records may stand before and after options. Django makes the parser, so its method is what can be replaced.
+        parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign] # as said above
+        return parser
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        with _reported():
+            own = ArgumentParser()
+            self.add_arguments(own)
+            comparing.check_options(given, vars(own.parse_args([given["experiment"]])))
+            if given["experiment"] == comparing.COMPARE:
+                self._compare(given)
+                return
+            inputs, hashes = _inputs(given)
+            options = _options(given, inputs)
+            if given["dry_run"]:
+                self._print_sums(options, as_json=given["json"])
+                return
+            self._run(given, options, inputs, hashes)
+
+    def _run(
+        self,
+        given: Mapping[str, Any],
+        options: sampler.ExperimentOptions,
+        inputs: Mapping[str, Sequence[str]],
+        hashes: Mapping[str, str],
+    ) -> None:
+        _check_out(given)
+        owner = _owner(given["owner"])
+        endpoints = _endpoints(options, owner, given["endpoint"])
+        document = sampler.settings_document(
+            options,
+            {name: judges.PRESETS[name].template.model_dump(mode="json") for name in sampler.preset_names(options)},
+            inputs={name: [sampler.ExperimentInput(each) for each in prompts] for name, prompts in inputs.items()},
+            models={role: f"{each.name}: {each.model}" for role, each in endpoints.items()},
+            hashes=hashes,
+            commit=_commit(),
+        )
+        names = {role: each.name for role, each in endpoints.items()}
+        found = run.Run(
+            options, owner, given["out"], sampler.settings_hash(document), names, inputs, given["max_requests"]
+        )
+        for part in found.parts():
+            run.check(part)
+        folder.settle(given["out"], document)
+        with _at_work(), self._display(partial(forecast.lines, options)) as display:
+            for stage, work in (("run", run.sample), ("evaluate", run.evaluate), ("report", run.report)):
+                if given["stage"] in (None, stage):
+                    work(found, display)
+
+    def _compare(self, given: Mapping[str, Any]) -> None:
+        records = comparing.read(given)
+        if given["dry_run"]:
+            sums = {"evaluation_requests": records.planned()}
+            self.stdout.write(json.dumps(sums) if given["json"] else f"compare: {records.planned()['all']:,} votes")
+            return
+        _check_out(given)
+        owner = _owner(given["owner"])
+        judge = _endpoint(owner, comparing.judge_named(given["endpoint"]))
+        comparison = comparing.Comparing(
+            records, given["question"], owner, judge, given["out"], _commit(), given["max_requests"]
+        )
+        with self._display() as display:
+            comparison.run(display)
+
+    @contextmanager
+    def _display(self, foretell: progress.Foretell = lambda rate: ()) -> Iterator[progress.Display]:
+        """Show progress while the block runs."""
+
+        def write(text: str) -> None:
+            self.stdout.write(text, ending="")
+            self.stdout.flush()
+
+        columns = shutil.get_terminal_size().columns if self.stdout.isatty() else None
+        display = progress.Display(write, time.monotonic, columns, foretell)
+        try:
+            yield display
+        finally:
+            display.end()
+
+    def _print_sums(self, options: sampler.ExperimentOptions, *, as_json: bool) -> None:
+        sums = sampler.planned_sums(options)
+        if as_json:
+            self.stdout.write(json.dumps(sums))
+            return
+        self.stdout.write(f"{options.of_experiment.title}, --scale {options.scale}")
+        for method in ("all", *options.methods):
+            counts = ", ".join(f"{counts[method]:,} {name.replace('_', ' ')}" for name, counts in sums.items())
+            self.stdout.write(f"  {method:16} {counts}")
+        for role, passes in sampler.scorer_passes(options).items():
+            self.stdout.write(f"  scorer {role}: {passes:,} objects")
+
+
+def _check_out(given: Mapping[str, Any]) -> None:
+    if given["out"] is None:
+        raise CommandError("--out must name the folder of the run", returncode=_UNUSABLE)
+    if settings.EMBEDDED:
+        prepare_database()
+
+
+def _options(given: Mapping[str, Any], inputs: Mapping[str, Sequence[str]]) -> sampler.ExperimentOptions:
+    numbers = {name.replace("-", "_"): given[name.replace("-", "_")] for name in _NUMBERS}
+    return sampler.ExperimentOptions.of(
+        given["experiment"],
+        given["scale"],
+        methods=None if given["methods"] is None else given["methods"].split(","),
+        seeds=None if given["seeds"] is None else _whole_numbers("--seeds", given["seeds"]),
+        exact=given["exact"],
+        votes=given["votes"],
+        available=[len(each) for each in inputs.values()] if given["data"] else None,
+        **numbers,
+    )
+
+
+def _whole_numbers(option: str, text: str) -> list[int]:
+    if not all(each.strip().isdigit() for each in text.split(",")):
+        raise CommandError(f"{option} must be whole numbers with commas between, not {text!r}", returncode=_UNUSABLE)
+    return [int(each) for each in text.split(",")]
+
+
+def _inputs(given: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return the prompts by direction, and the hashes of files."""
+    if given["data"] is not None:
+        content = given["data"].read_bytes()
+        lines = [line.strip() for line in content.decode("utf-8").splitlines() if line.strip()]
+        return {"": lines}, {"--data": hashlib.sha256(content).hexdigest()}
+    if given["experiment"] == "stories":
+        return {"": [scenario.prompt for scenario in sampler.STORY_SCENARIOS]}, {}
+    return {}, {}
+
+
+def _owner(name: str) -> User:
+    found = get_user_model().objects.filter(username=name).first()
+    if found is None:
+        raise CommandError(f"--owner: there is no account {name!r}; make one, or name another", returncode=_UNUSABLE)
+    return found
+
+
+def _endpoints(options: sampler.ExperimentOptions, owner: User, given: Sequence[str]) -> dict[str, Endpoint]:
+    """Return the endpoint of each role."""
+    experiment = options.of_experiment
+    if experiment.name not in RECIPES:
+        raise CommandError(
+            f"{experiment.name} cannot be run by this version, which has {' and '.join(sorted(RECIPES))}; --dry-run "
+            "prints its sums",
+            returncode=_UNUSABLE,
+        )
+    named = dict(_role(each, experiment) for each in given)
+    needed = {asked.role for method in options.chosen for asked in method.judges}
+    if experiment.rated or options.matches:
+        needed.add("evaluator")
+    if "writer" in experiment.roles:
+        needed.add("writer")
+    if lacking := sorted(needed - named.keys()):
+        raise CommandError(f"--endpoint must name who is the {' and the '.join(lacking)}", returncode=_UNUSABLE)
+    return {role: _endpoint(owner, name) for role, name in sorted(named.items()) if role in needed}
+
+
+def _role(text: str, experiment: sampler.Experiment) -> tuple[str, str]:
+    role, _, name = text.partition("=")
+    if role not in experiment.roles or not name:
+        roles = ", ".join(experiment.roles)
+        raise CommandError(f"--endpoint must be ROLE=NAME with a role of {roles}, not {text!r}", returncode=_UNUSABLE)
+    return role, name
+
+
+def _endpoint(owner: User, name: str) -> Endpoint:
+    found = Endpoint.objects.filter(owner=owner, name=name).first()
+    if found is None:
+        known = ", ".join(Endpoint.objects.filter(owner=owner).values_list("name", flat=True)) or "none"
+        raise CommandError(f"--endpoint: {owner} has no endpoint {name!r}, but {known}", returncode=_UNUSABLE)
+    return found
+
+
+def _commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"],  # noqa: S607 - wherever git is
+        cwd=settings.BASE_DIR, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return found.stdout.strip()
+
+
+@contextmanager
+def _at_work() -> Iterator[None]:
+    """Do the work of tasks here where this is all there is; on servers it is done elsewhere, and this only waits."""
+    if not settings.EMBEDDED:
+        yield
+        return
+    with at_work():
+        yield
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Turn what went wrong into a message and the exit status that says of which kind it is."""
+    try:
+        yield
+    except run.RecordDiffers as error:
+        raise CommandError(str(error), returncode=_DIFFERS) from error
+    except (sampler.OptionError, sampler.MissingExtra, folder.OtherSettings, OSError, ValueError) as error:
+        raise CommandError(str(error), returncode=_UNUSABLE) from error
+    except campaigns.LimitReached as error:
+        raise CommandError(
+            "--max-requests is reached; run the same command with a higher number to go on", returncode=_LIMIT
+        ) from error
+    except campaigns.Blocked as error:
+        raise CommandError(str(error), returncode=_PARKED) from error

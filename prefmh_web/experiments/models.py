@@ -1,0 +1,66 @@
+"""What a run of an experiment remembers beside its campaigns. `settings` is the hash of settings.json."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from prefmh_web.campaigns.models import Campaign
+
+
+class ExperimentCampaign(models.Model):
+    """Which campaign is which part of which run."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    settings = models.CharField(max_length=64)
+    experiment = models.CharField(max_length=20)
+    method = models.CharField(max_length=40)
+    direction = models.CharField(max_length=20, blank=True)
+    seed = models.PositiveBigIntegerField()
+    campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="experiment")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("owner", "settings", "method", "direction", "seed"), name="experiment_campaign_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.experiment} {self.method} {self.direction} s{self.seed}"
+
+
+class EvaluationAnswer(models.Model):
+    """One answer of a run's evaluation, or that it was asked for: `value` is null until it has come.
+
+    `asked` counts how often it was asked for: more than once where a run was killed, or the reply was none.
+    """
+
+    class Kind(models.TextChoices):
+        SCORE = "score"
+        VOTE = "vote"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    settings = models.CharField(max_length=64)
+    kind = models.CharField(max_length=5, choices=Kind)
+    # What is asked: the cells of the key columns of the table, joined.
+    key = models.CharField(max_length=300)
+    method = models.CharField(max_length=40)
+    source = models.CharField(max_length=120)
+    value = models.FloatField(null=True)
+    replies = models.PositiveIntegerField(default=0)
+    asked = models.PositiveIntegerField(default=0)
+    requests = models.PositiveIntegerField(default=0)
+    unreadable = models.PositiveIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    cost = models.FloatField(default=0)
+    unpriced = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("owner", "settings", "kind", "key"), name="evaluation_answer_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}: {self.value}"

@@ -1,0 +1,1 @@
+"""Kinds of scorers, a file for each; `SCORER_KINDS` lists them."""

@@ -1,0 +1,223 @@
+"""A lockstep run's record as one ZIP that stands beside the exports of campaigns, and is read like them.
+
+    lockstep/settings.json, steps.csv, editor.csv    the record itself (`lockstep_record`)
+    recipe.json                                      {"lockstep": the settings}: no campaign runs such a recipe
+    steps.csv, states.csv, samples.csv               what follows from it, as an export has it; without times
+    votes.csv, ratings.csv                           headers only
+
+Everything is written and read row by row, and equal records give equal bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from sampler.experiments.lockstep import LockstepSettings
+from sampler.experiments.lockstep_record import Folder, replay_lockstep
+from sampler.record import replay_file as exports
+from sampler.record import schema
+from sampler.record.cells import Cell
+from sampler.record.check_chain import Difference
+from sampler.record.replay import RecordError, Replay
+from sampler.record.state_index import state_number
+
+FOLDER = "lockstep"
+_SETTINGS = "settings.json"
+_FILES = (_SETTINGS, "steps.csv", "editor.csv")
+
+
+@dataclass(frozen=True)
+class LockstepDifference(Difference):
+    """A difference in the record of a lockstep run: `what` is the whole message."""
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class _Move(NamedTuple):
+    """A line of the record's steps, with the numbers of its states and what stands there after it."""
+
+    chain: int
+    step: int
+    current: int
+    proposal: int
+    row: dict[str, str]
+    after: tuple[int, str]
+
+
+def write_archive(folder: Path, path: Path) -> None:
+    """Write a record that `LockstepWriter` has left in a folder as a ZIP.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in _FILES:
+            with (folder / name).open("rb") as source, archive.open(_entry(f"{FOLDER}/{name}"), "w") as entry:
+                shutil.copyfileobj(source, entry)
+        settings = _settings(folder)
+        with archive.open(_entry(schema.RECIPE), "w") as entry:
+            entry.write(_recipe(settings).encode())
+        for table in schema.TABLES:
+            with archive.open(_entry(table.file), "w") as entry:
+                entry.writelines(line.encode() for line in _lines(table, folder, settings))
+
+
+def replay_file(path: Path) -> Replay:
+    """Recompute every verdict of a record from its ZIP alone: a campaign's export, or that of a lockstep run.
+
+    Raises:
+        RecordError: the file is not there, is no export, or a table is malformed.
+        RecipeError: its recipe cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if f"{FOLDER}/{_SETTINGS}" in archive.namelist():
+                return _replay(archive)
+    except (OSError, KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+    return exports.replay_file(path)
+
+
+def _replay(archive: zipfile.ZipFile) -> Replay:
+    folder = zipfile.Path(archive, f"{FOLDER}/")
+    try:
+        settings = replay_lockstep(folder).settings
+    except RecordError as error:
+        return Replay(0, 0, (_differs(f"{FOLDER}/{error}"),))
+    decisions = settings.chains * settings.steps
+    return Replay(decisions, 0, tuple(_tables_that_differ(archive, folder, settings)), scores=decisions)
+
+
+def _tables_that_differ(
+    archive: zipfile.ZipFile, folder: zipfile.Path, settings: LockstepSettings
+) -> Iterator[Difference]:
+    if archive.read(schema.RECIPE).decode() != _recipe(settings):
+        yield _differs(f"{schema.RECIPE} does not hold the settings of {FOLDER}/{_SETTINGS}")
+    for table in schema.TABLES:
+        with archive.open(table.file) as entry, io.TextIOWrapper(entry, encoding="utf-8", newline="") as found:
+            pairs = itertools.zip_longest(found, _lines(table, folder, settings))
+            for number, (line, wanted) in enumerate(pairs, start=1):
+                if line != wanted:
+                    yield _differs(f"{table.file}, line {number} does not follow from {FOLDER}/steps.csv")
+                    break
+
+
+def _lines(table: schema.Table, folder: Folder, settings: LockstepSettings) -> Iterator[str]:
+    """Yield the lines of one of an export's tables."""
+    for cells in (table.header, *_START[table.name](settings)):
+        yield _line(cells)
+    for move in _moves(folder, settings):
+        for cells in _OF_MOVE[table.name](move):
+            yield _line(cells)
+
+
+def _moves(folder: Folder, settings: LockstepSettings) -> Iterator[_Move]:
+    first = settings.space.build().first
+    standing = [(state_number(chain, 0, settings.chains), first) for chain in range(settings.chains)]
+    with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            chain, step = int(row["chain"]), int(row["step"])
+            current, state = standing[chain]
+            proposal = current if row["proposal"] == state else state_number(chain, step, settings.chains)
+            if row["accepted"] == "1":
+                standing[chain] = proposal, row["proposal"]
+            yield _Move(chain, step, current, proposal, row, standing[chain])
+
+
+def _no_rows(of: object) -> Iterator[list[Cell]]:
+    yield from ()
+
+
+def _first_states(settings: LockstepSettings) -> Iterator[list[Cell]]:
+    first = settings.space.build().first
+    for chain in range(settings.chains):
+        yield _state(state_number(chain, 0, settings.chains), first)
+
+
+def _first_samples(settings: LockstepSettings) -> Iterator[list[Cell]]:
+    first = settings.space.build().first
+    for chain in range(settings.chains):
+        number = state_number(chain, 0, settings.chains)
+        yield schema.SAMPLES.row(chain=chain, step=0, state=number, content=first)
+
+
+def _step_of(move: _Move) -> Iterator[list[Cell]]:
+    nothing = {"budgets": (), "votes_cast": (), "votes_for": (), "current_ratings": (), "proposal_ratings": ()}
+    yield schema.STEPS.row(
+        chain=move.chain,
+        step=move.step,
+        current=move.current,
+        proposal=move.proposal,
+        log_r0=float(move.row["log_r0"]),
+        uniform=float(move.row["uniform"]),
+        verdict="accept" if move.row["accepted"] == "1" else "reject",
+        opened_at=None,
+        decided_at=None,
+        **nothing,
+    )
+
+
+def _state_of(move: _Move) -> Iterator[list[Cell]]:
+    if move.proposal != move.current:
+        yield _state(move.proposal, move.row["proposal"])
+
+
+def _sample_of(move: _Move) -> Iterator[list[Cell]]:
+    number, content = move.after
+    yield schema.SAMPLES.row(chain=move.chain, step=move.step, state=number, content=content)
+
+
+_START = {
+    "votes": _no_rows,
+    "ratings": _no_rows,
+    "steps": _no_rows,
+    "states": _first_states,
+    "samples": _first_samples,
+}
+_OF_MOVE = {
+    "votes": _no_rows,
+    "ratings": _no_rows,
+    "steps": _step_of,
+    "states": _state_of,
+    "samples": _sample_of,
+}
+
+
+def _state(number: int, content: str) -> list[Cell]:
+    return schema.STATES.row(state=number, weight=None, neighbours=(), content=content, code="")
+
+
+def _settings(folder: Path) -> LockstepSettings:
+    return LockstepSettings.model_validate_json((folder / _SETTINGS).read_bytes())
+
+
+def _recipe(settings: LockstepSettings) -> str:
+    return json.dumps({"lockstep": settings.model_dump(mode="json")}, indent=2) + "\n"
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """Return an entry with the earliest date that a ZIP can have: the time of writing is no part of a record."""
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
+
+
+def _line(cells: Sequence[Cell]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()
+
+
+def _differs(message: str) -> LockstepDifference:
+    return LockstepDifference(0, 0, message, "", "")

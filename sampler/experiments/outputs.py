@@ -1,0 +1,150 @@
+"""The files of a run's folder: their names, their columns, and how cells are written and read.
+
+    settings.json
+    records/METHOD[-DIRECTION]-sSEED.zip    the ordinary exports
+    images/METHOD-sSEED/step-000300.png     images only: what was decoded at the steps that figures show
+    evaluation/pairs.csv votes.csv scores.csv
+    calls.csv
+    table.csv table.md table.tex, figures/  what the report makes of all this
+
+The application writes the tables through `Table.row`, a row at a time; `read_table` reads them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from sampler.record.cells import escaped, number, whole, word, yes_or_no
+from sampler.record.schema import Column, Table
+
+Row = dict[str, str]
+
+SETTINGS = "settings.json"
+RECORDS, EVALUATION, FIGURES, IMAGES = "records", "evaluation", "figures", "images"
+
+PAIRS = Table(
+    "pairs",
+    (
+        Column("pair", word),
+        Column("direction", word),
+        Column("seed", whole),
+        Column("prompt", whole),
+        Column("match", whole),
+        Column("one", word),
+        Column("one_chain", whole),
+        Column("one_step", whole),
+        Column("other", word),
+        Column("other_chain", whole),
+        Column("other_step", whole),
+    ),
+)
+"""A row for each match, all of them before the first vote. `pair` is `Match.key`; `one` and `other` are methods; a step
+is the one after which the state stood in the chain's record."""
+VOTES = Table(
+    "votes",
+    (
+        Column("pair", word),
+        Column("property", word),
+        Column("one_first", yes_or_no),
+        Column("number", whole),
+        Column("chose_one", yes_or_no),
+        Column("voter", escaped),
+        Column("asks", whole),
+    ),
+)
+"""A row for each vote of the tournament; the first four columns are its key, and no two rows share it. `number` counts
+the votes of a slot from 0; `voter` is an endpoint's name, or a person's number; `asks` is how many replies it took
+until one could be read."""
+SCORES = Table(
+    "scores",
+    (
+        Column("method", word),
+        Column("direction", word),
+        Column("seed", whole),
+        Column("chain", whole),
+        Column("step", whole),
+        Column("name", word),
+        Column("value", number),
+        Column("source", escaped),
+        Column("asks", whole),
+    ),
+)
+"""A row for each number that a kept state was given; the first six columns are its key. `name` is what was asked (of
+`Experiment.rated`: the rating as it was given, or 1 and 0 for yes and no) or a scorer's role (of `Experiment.scorers`);
+`source` is the endpoint's or scorer's name; `asks` is empty for a scorer."""
+CALLS = Table(
+    "calls",
+    (
+        Column("stage", word),
+        Column("method", word),
+        Column("role", word),
+        Column("endpoint", escaped),
+        Column("planned", whole),
+        Column("requests", whole),
+        Column("repeated", whole),
+        Column("unparsable", whole),
+        Column("tokens", whole),
+        Column("seconds", number),
+        Column("cost", number),
+    ),
+)
+"""What asking models took: `stage` is "run" or "evaluate"; of a tournament's request, the method is the one that was
+shown first. `planned` is the sum of `planned_sums`; `requests` are those that were answered and counted, `repeated`
+those whose reply was lost when a run was killed and that were asked again; `tokens` are those sent and received; `cost`
+is empty where no price is known."""
+
+EVALUATION_TABLES = (PAIRS, VOTES, SCORES)
+SCORE_KEY = ("method", "direction", "seed", "chain", "step", "name")
+VOTE_KEY = ("pair", "property", "one_first", "number")
+
+
+class OutputError(ValueError):
+    """A file of a run's folder is missing or malformed; the message names it."""
+
+
+def record_name(method: str, direction: str, seed: int) -> str:
+    """Return the name of a campaign's record in the folder `records`."""
+    middle = f"-{direction}" if direction else ""
+    return f"{method}{middle}-s{seed}.zip"
+
+
+def image_name(method: str, seed: int, step: int) -> str:
+    """Return the path of a decoded image below the folder `images`."""
+    return f"{method}-s{seed}/step-{step:06}.png"
+
+
+def read_table(folder: Path, table: Table) -> Iterator[Row]:
+    """Yield the rows of a table of a run, texts without their protecting apostrophe; none where there is no file.
+
+    A last row that was cut off when a run was killed is left out: its line does not end.
+
+    Raises:
+        OutputError: the header is another one, or a row is malformed.
+    """
+    path = table_path(folder, table)
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(_whole_lines(file))
+        header = next(rows, None)
+        if header != table.header:
+            raise OutputError(f"{path} must have the columns {', '.join(map(str, table.header))}, not {header}")
+        for line, cells in enumerate(rows, start=2):
+            if len(cells) != len(header):
+                raise OutputError(f"{path}: row {line} has {len(cells)} cells, not {len(header)}")
+            row = dict(zip(header, cells, strict=True))
+            table.unescape(row)
+            yield row
+
+
+def table_path(folder: Path, table: Table) -> Path:
+    """Return where a table of a run stands: the evaluation's in a folder of their own."""
+    return folder / (Path(EVALUATION) / table.file if table in EVALUATION_TABLES else table.file)
+
+
+def _whole_lines(file: Iterator[str]) -> Iterator[str]:
+    for line in file:
+        if line.endswith("\n"):
+            yield line

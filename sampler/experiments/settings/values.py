@@ -1,0 +1,180 @@
+"""What an experiment's settings are made of: values with their source, methods with their published numbers, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+CHOSEN = "chosen"
+"""The source of a setting that the paper does not state. Others are lines of `pref-mh.tex`."""
+
+Plain = str | int | float | bool | None | tuple["Plain", ...]
+"""What JSON can hold."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: what it is, where it is from ("L1181-1184", or `CHOSEN`), and why where the paper is silent."""
+
+    name: str
+    value: Plain
+    source: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number of the paper: with its spread as printed, and its dagger where it has one."""
+
+    value: float
+    spread: float | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One thing that a model is asked: the name that tables use, the question, the preset of `sampler.judges.presets`.
+
+    Args:
+        role: who is asked: "judge", "evaluator" or "detector".
+    """
+
+    name: str
+    question: str
+    preset: str
+    role: str = "judge"
+
+
+@dataclass(frozen=True)
+class ExperimentMethod:
+    """A row of the table: how its chains propose and decide.
+
+    Args:
+        name: as `--methods` takes it.
+        label: as the table prints it.
+        rule: what decides a step. "base" accepts every draw and asks nobody.
+        judges: one for each factor of the rule.
+        asks: N, votes a judge and proposal, or ratings a judge and object that are averaged.
+        parameters: of the rule and the kernel, as a recipe has them.
+        published: by column of the table; none where the paper has no such row.
+        inexact: why the chain does not sample the law that the rule names; empty where it does.
+        source: lines of the paper, or `CHOSEN`.
+    """
+
+    name: str
+    label: str
+    rule: Literal["base", "n-vote", "pointwise", "score", "quest"]
+    kernel: str
+    source: str
+    judges: tuple[Asked, ...] = ()
+    asks: int = 0
+    parameters: Mapping[str, Plain] = field(default_factory=dict)
+    published: Mapping[str, Published] = field(default_factory=dict)
+    inexact: str = ""
+
+    @property
+    def draws_only(self) -> bool:
+        """Whether its states are draws of p0: as many as are kept, and no chain."""
+        return self.rule == "base"
+
+    @property
+    def rates_states(self) -> bool:
+        """Whether judges rate states one by one, so that a start is rated, too."""
+        return self.rule == "pointwise"
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One set of inputs, with a campaign of its own; most experiments have one, without a name.
+
+    Args:
+        name: part of the record's name; empty where there is one only.
+        inputs: how many prompts the paper has; 1 where chains have none.
+    """
+
+    name: str
+    inputs: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Args:
+        name: as tables have it; a direction's name comes behind it where there are several.
+        label: as a reader sees it.
+        higher_is_better: which end of the scale is the good one.
+        digits: after the decimal point.
+        scorer: the role whose numbers it is made of; empty where no scorer is needed.
+    """
+
+    name: str
+    label: str
+    higher_is_better: bool
+    digits: int
+    scorer: str = ""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a preset sets. None: all prompts that there are; all states after the burn-in.
+
+    Args:
+        steps: T, of each chain.
+        burn_in: states that are left out at the beginning.
+        keep: K, states of each chain that are evaluated.
+        prompts: of each direction.
+        chains: for each prompt, and each seed.
+        matches: M, for each prompt and pair of methods.
+        seeds: one run each.
+    """
+
+    steps: int
+    burn_in: int
+    keep: int | None
+    prompts: int | None
+    chains: int
+    matches: int
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's experiments, whole.
+
+    Args:
+        methods: all that can be named; `default_methods` are those that run unless others are named.
+        reference: the method that others are tested against.
+        spacing: which states after the burn-in are kept, the last ones or evenly spaced ones.
+        rated: what is asked about each kept state when it is evaluated.
+        compared: the properties of the tournament.
+        spread: what stands behind ± in the table; empty where nothing does.
+        scorers: roles of programs that give states a number; their column stays empty without them.
+        roles: of model servers, as `--endpoint` names them.
+    """
+
+    name: str
+    title: str
+    objects: Literal["texts", "images", "molecules"]
+    directions: tuple[Direction, ...]
+    methods: tuple[ExperimentMethod, ...]
+    default_methods: tuple[str, ...]
+    reference: str
+    spacing: Literal["last", "even"]
+    sizes: Mapping[str, Size]
+    settings: tuple[Setting, ...]
+    rated: tuple[Asked, ...]
+    compared: tuple[Asked, ...]
+    columns: tuple[Column, ...]
+    roles: tuple[str, ...]
+    spread: str = ""
+    scorers: tuple[str, ...] = ()
+
+    def method(self, name: str) -> ExperimentMethod:
+        """Return the method of this name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return {method.name: method for method in self.methods}[name]

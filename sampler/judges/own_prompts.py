@@ -1,0 +1,194 @@
+"""A prompt of the researcher's own with its places filled, as a campaign keeps it from its start.
+
+    OwnPrompt        the words with everything in them but the objects
+    stored_prompt    a frozen prompt of either kind, read again
+    prompt_version   a short name for exactly these words
+    raw_text         what a model that completes is sent, where messages hold that
+
+Objects are quoted as in the program's own prompts: no text can end its own quotation, or the turn that it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sampler.judges.context import Context, shared_context
+from sampler.judges.prompts import Exhibit, Messages, Prompt, fence_of, picture_part, quotation
+from sampler.judges.templates import Place, PromptTemplate, pieces, words_version
+
+# The role of the one message that is no chat: a text to go on from.
+RAW_ROLE: Final = "raw"
+_NAMES: Final = {1: ("object",), 2: ("first", "second")}
+_CALLED: Final = {1: ("",), 2: ("A", "B")}
+
+
+@dataclass(frozen=True)
+class OwnPrompt:
+    """What a judge is told in its researcher's words, without the objects.
+
+    Args:
+        template: those words.
+        question: what stands for {{question}}.
+        objects: how many are shown, 1 or 2.
+        scale: what stands for {{lowest}} and {{highest}}.
+    """
+
+    template: PromptTemplate
+    question: str
+    objects: int = 2
+    scale: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> OwnPrompt:
+        """Return the prompt that `stored` returned.
+
+        Raises:
+            ValueError: a field is missing or is not what it should be.
+        """
+        question, objects, scale = stored.get("question"), stored.get("objects"), stored.get("scale")
+        if not isinstance(question, str) or objects not in (1, 2):
+            raise ValueError("a prompt with a template must have a question and 1 or 2 objects")
+        ends = None
+        if scale is not None:
+            if not isinstance(scale, list | tuple) or len(scale) != 2 or not all(type(end) is int for end in scale):
+                raise ValueError("scale of a prompt must be two whole numbers")
+            ends = scale[0], scale[1]
+        return cls(PromptTemplate.model_validate(stored.get("template")), question, objects, ends)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the prompt as plain data."""
+        return {
+            "question": self.question,
+            "objects": self.objects,
+            **({"scale": list(self.scale)} if self.scale else {}),
+            "template": self.template.model_dump(mode="json"),
+        }
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What it names of single objects: labels of columns, and measures by their names."""
+        named = (piece.of for piece in pieces(self.template.user) if isinstance(piece, Place) and piece.of)
+        return tuple(dict.fromkeys(named))
+
+    def messages(self, *exhibits: Exhibit) -> Messages:
+        """Return the messages that show these objects; one of the role `RAW_ROLE` where the model completes.
+
+        Raises:
+            ValueError: there are more or fewer objects than the prompt shows, a place has no value, or a model that
+                completes would have to see a picture.
+        """
+        if len(exhibits) != self.objects:
+            raise ValueError(f"this prompt shows {self.objects} objects, not {len(exhibits)}")
+        if self.template.completion:
+            return [{"role": RAW_ROLE, "content": self._completed(exhibits)}]
+        content: Any = _joined(self._parts(exhibits))
+        if all(part["type"] == "text" for part in content):
+            # Chat templates of text models often take a plain string only.
+            content = "".join(part["text"] for part in content)
+        system = "".join(map(self._said, pieces(self.template.system)))
+        return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": content}]
+
+    def _completed(self, exhibits: Sequence[Exhibit]) -> str:
+        if not all(exhibit.text for exhibit in exhibits):
+            raise ValueError("a model that completes a text sees no pictures")
+        # Of a molecule the SMILES stands for its picture.
+        return "".join(part["text"] for part in self._parts(exhibits) if part["type"] == "text")
+
+    def _parts(self, exhibits: Sequence[Exhibit]) -> Iterator[dict[str, Any]]:
+        fence = fence_of(*exhibits)
+        shown = dict(zip(_NAMES[self.objects], exhibits, strict=True))
+        for piece in pieces(self.template.user):
+            if not isinstance(piece, Place) or piece.name not in (*shown, "context"):
+                yield _text(self._said(piece))
+            elif piece.name == "context":
+                yield _text(self._context(exhibits, fence))
+            elif piece.of:
+                yield _text(quotation(_value(shown[piece.name], piece.of), fence))
+            else:
+                yield from _exhibited(shown[piece.name], fence)
+
+    def _said(self, piece: str | Place) -> str:
+        """Return what stands where no object does."""
+        if isinstance(piece, str):
+            return piece
+        if piece == Place("question"):
+            return self.question
+        if self.scale and piece.name in ("lowest", "highest") and not piece.of:
+            return str(self.scale[piece.name == "highest"])
+        raise ValueError(f"nothing is known for {piece}")
+
+    def _context(self, exhibits: Sequence[Exhibit], fence: str) -> str:
+        """Return all columns: what the objects have in common, and then what each has of its own."""
+        found = shared_context(*(exhibit.context for exhibit in exhibits))
+        lines = list(_labelled("", found.shared, fence))
+        for called, own in zip(_CALLED[self.objects], found.own, strict=True):
+            lines += _labelled(f"{called}, " if called else "", own, fence)
+        return "\n".join(lines)
+
+
+AnyPrompt = Prompt | OwnPrompt
+
+
+def stored_prompt(stored: Mapping[str, Any]) -> AnyPrompt:
+    """Return the prompt that a campaign has kept.
+
+    Raises:
+        ValueError: a field is missing or is not what it should be.
+    """
+    return OwnPrompt.of(stored) if "template" in stored else Prompt.of(stored)
+
+
+def prompt_version(prompt: AnyPrompt) -> str:
+    """Return a short hash of the words in which a judge is asked: of the template, or of this program's own words."""
+    return prompt.template.version if isinstance(prompt, OwnPrompt) else words_version(prompt.stored())
+
+
+def named_in(prompt: AnyPrompt) -> tuple[str, ...]:
+    """Return what a prompt names of single objects: labels of columns and names of measures; none in our own words."""
+    return prompt.measures if isinstance(prompt, OwnPrompt) else ()
+
+
+def raw_text(messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the text that a model is to go on from; None where the messages are a chat."""
+    if len(messages) == 1 and messages[0]["role"] == RAW_ROLE:
+        return str(messages[0]["content"])
+    return None
+
+
+def _value(exhibit: Exhibit, of: str) -> str:
+    for line in (*exhibit.context, *exhibit.measures):
+        if line.label == of:
+            return line.text
+    if exhibit.context or exhibit.measures:
+        raise ValueError(f"nothing is known of “{of}” for an object")
+    # An object that stands in no list, such as one of the researcher's own pairs.
+    return ""
+
+
+def _exhibited(exhibit: Exhibit, fence: str) -> Iterator[dict[str, Any]]:
+    if exhibit.text:
+        yield _text(quotation(exhibit.text, fence))
+    if exhibit.picture:
+        yield picture_part(exhibit.picture)
+
+
+def _labelled(of_what: str, lines: Context, fence: str) -> Iterator[str]:
+    for line in lines:
+        yield f"{of_what}{line.label}:\n{quotation(line.text, fence)}"
+
+
+def _joined(parts: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return parts with neighbouring texts as one."""
+    joined: list[dict[str, Any]] = []
+    for part in parts:
+        if joined and part["type"] == joined[-1]["type"] == "text":
+            joined[-1] = _text(joined[-1]["text"] + part["text"])
+        elif part["type"] != "text" or part["text"]:
+            joined.append(part)
+    return joined
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

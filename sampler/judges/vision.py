@@ -1,0 +1,67 @@
+"""What a model judge is shown of pictures: their size and format, how closely it looks, and how molecules are shown.
+
+Part of a recipe, where every field may be left out: then pictures go to the model as they are stored or drawn, and a
+molecule as its SMILES, with its drawing for a model that sees pictures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from sampler.judges.prompts import SMILES_NOTE, Prompt
+
+_DRAWN_NOTE = " Molecules are drawn."
+
+
+class Vision(BaseModel):
+    """How a model judge is shown pictures.
+
+    Args:
+        edge: the longer side in pixels; larger pictures are made smaller, smaller ones stay.
+        format: png (without loss) or jpeg.
+        quality: of a jpeg, 1 to 100; 90 if it is not given.
+        detail: how closely the model looks, where its server has such a field.
+        molecules: shown as their SMILES, as a drawing, or as both.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    edge: int | None = Field(default=None, ge=32, le=4096)
+    format: Literal["png", "jpeg"] | None = None
+    quality: int | None = Field(default=None, ge=1, le=100)
+    detail: Literal["low", "high", "auto"] | None = None
+    molecules: Literal["smiles", "picture", "both"] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_dump():
+            raise ValueError("must say something: leave it out where pictures are shown as they are")
+        if self.quality is not None and self.format != "jpeg":
+            raise ValueError("quality is that of a jpeg: set format to 'jpeg', or leave quality out")
+        return self
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether pictures are encoded anew."""
+        return self.edge is not None or self.format is not None
+
+    def worded(self, prompt: Prompt) -> Prompt:
+        """Return a prompt that does not speak of SMILES where there are none."""
+        if self.molecules != "picture":
+            return prompt
+        return replace(prompt, system=prompt.system.replace(SMILES_NOTE, _DRAWN_NOTE))

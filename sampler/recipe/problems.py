@@ -1,0 +1,67 @@
+"""How problems in a recipe are told: where in its JSON, and what would be accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+
+@dataclass(frozen=True)
+class RecipeProblem:
+    """One thing wrong with a recipe: where in its JSON (a path such as judges.0.budget) and what would be accepted."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be run; `problems` lists every reason."""
+
+    def __init__(self, problems: list[RecipeProblem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+def problems_in(error: ValidationError, data: object) -> list[RecipeProblem]:
+    """Return what pydantic has found wrong with `data`, by the paths of its JSON."""
+    details = error.errors(include_url=False, include_input=False)
+    return [_problem(each, data) for each in details if not _is_only_echo(each, details)]
+
+
+def _problem(found: ErrorDetails, data: object) -> RecipeProblem:
+    path, message = _path(found["loc"], data), found["msg"].removeprefix("Value error, ")
+    if found["type"] == "union_tag_invalid":
+        path, message = [*path, "kind"], f"Input should be one of {found['ctx']['expected_tags']}"
+    elif found["type"] == "union_tag_not_found":
+        path, message = [*path, "kind"], "Field required"
+    return RecipeProblem(".".join(path), message)
+
+
+def _path(loc: tuple[int | str, ...], data: object) -> list[str]:
+    """Return pydantic's `loc` without the kinds that it names wherever a kind decides what may follow."""
+    path = []
+    for place, part in enumerate(loc):
+        if isinstance(data, Mapping):
+            # A field that happens to be called like its parent's kind can only be one that is not allowed.
+            is_field = part in data and place == len(loc) - 1
+            if part == data.get("kind") and not is_field:
+                continue
+            data = data.get(part)
+        elif isinstance(data, Sequence) and isinstance(part, int):
+            data = data[part]
+        path.append(str(part))
+    return path
+
+
+def _is_only_echo(found: ErrorDetails, details: list[ErrorDetails]) -> bool:
+    """True when a list is called too short only because what stands in it is refused already."""
+    depth = len(found["loc"])
+    return found["type"] == "too_short" and any(
+        len(other["loc"]) > depth and other["loc"][:depth] == found["loc"] for other in details
+    )

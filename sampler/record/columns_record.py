@@ -1,0 +1,58 @@
+"""The further columns of a list in a record: columns.csv has a cell for each object and column, shown ones included.
+
+No verdict depends on what stands in them but by the votes: people and models have seen them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sampler.recipe import Recipe
+from sampler.record.check_chain import Difference, Row
+
+_NO_STEP = 0
+
+
+@dataclass(frozen=True)
+class ColumnDifference(Difference):
+    """A difference that is about an object's cell and no step; `chain` is the number of the state, -1 for all."""
+
+    def __str__(self) -> str:
+        where = "columns.csv" if self.chain < 0 else f"state {self.chain} in columns.csv"
+        return f"{where}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
+
+
+def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] | None) -> Iterator[Difference]:
+    """Yield where columns.csv cannot be right.
+
+    Args:
+        rows: of columns.csv, if the record has one.
+
+    Raises:
+        KeyError: a row lacks a column.
+        ValueError: a number is none.
+    """
+    shown = {each.column for each in recipe.context}
+    cells: dict[int, set[str]] = {int(row["state"]): set() for row in states}
+    columns: set[str] = set()
+    for row in rows or ():
+        state, name, _ = int(row["state"]), row["column"], row["value"]
+        columns.add(name)
+        if state not in cells:
+            yield _difference(state, f"the cell of “{name}”", "one", "none: states.csv has no such state")
+        elif name in cells[state]:
+            yield _difference(state, f"a second cell of “{name}”", "one", "none")
+        else:
+            cells[state].add(name)
+    for name in sorted(shown - columns):
+        yield _difference(-1, f"the column “{name}”", "none", "one: recipe.json shows it with each pair")
+    for state, found in cells.items():
+        for name in sorted(columns - found):
+            yield _difference(state, f"the cell of “{name}”", "none", "one: other states have it")
+    if columns and recipe.generates:
+        yield _difference(-1, "the file", "one", "none: the objects are from no list")
+
+
+def _difference(state: int, what: str, recorded: str, expected: str) -> Difference:
+    return ColumnDifference(state, _NO_STEP, what, recorded, expected)

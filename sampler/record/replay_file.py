@@ -1,0 +1,33 @@
+"""Replay an export as it lies on the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sampler.record.reader import read_record
+from sampler.record.replay import Replay, replay
+
+
+def replay_file(path: Path) -> Replay:
+    """Recompute every verdict of an exported campaign from its ZIP alone.
+
+    Raises:
+        RecordError: the file is not there, is no export, or a table is malformed.
+        RecipeError: its recipe cannot be read.
+    """
+    record = read_record(path)
+    tables = record.states, record.steps, record.votes, record.samples, record.ratings
+    others = record.judges, record.tuning, record.surrogates, record.chains
+    return replay(
+        record.recipe,
+        *tables,
+        *others,
+        parked=record.parked,
+        seats=record.seats,
+        protocol=record.protocol,
+        checks=record.checks,
+        columns=record.columns,
+        scores=record.scores,
+        scorers=record.scorers,
+        rounds=record.rounds,
+    )

@@ -1,0 +1,159 @@
+"""Rules that numbers decide which scorers give each object: MARS's, QUEST's, and powers and exponentials of any score.
+
+    score, form mars          min(1, r0 (s(x') / s(x))^beta)     s = (min(QED, 0.7) + min((10 - SA) / 9, 0.7)) / 2
+    score, form power         min(1, r0 (s(x') / s(x))^beta)     s the scorer's number, 0 or more
+    score, form exponential   min(1, r0 exp(beta (s(x') - s(x))))
+    quest                     min(1, r0 exp((r(x') - r(x)) / beta))     r = logit(clip(s, 1e-3, 1 - 1e-3))
+
+An object keeps its numbers, so each is exact for p0 times the factor of s. `mars.py` and `quest.py` say where the paper
+has them. A step waits until its two objects have their numbers (`tell_by_scores`); no judge is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+
+from sampler.judges.recipe import JudgeRecipe
+from sampler.rules.mars import Mars
+from sampler.rules.quest import CLIP, Quest
+from sampler.rules.tilt import accept_by_weight
+from sampler.rules.unjudged import UnjudgedRecipe
+
+Scorer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=40)]
+Scores = Mapping[str, float]
+"""An object's numbers, by scorer."""
+MARS_SCORERS = ("qed", "synthetic_accessibility")
+"""QED and SA, as this program measures molecules."""
+MARS_BETA, QUEST_BETA = 30.0, 0.1
+
+
+class ScoreRecipe(UnjudgedRecipe):
+    """A function of scorers' numbers decides: exact for p0 s^beta (forms mars and power) or p0 exp(beta s).
+
+    Args:
+        form: of the function; see the module.
+        scorers: of mars two, QED and SA, by default those that this program measures; of the others one.
+        beta: the exponent.
+    """
+
+    evidence: ClassVar[str] = "scores"
+    """What decides a step."""
+    kind: Literal["score"] = "score"
+    form: Literal["mars", "power", "exponential"]
+    scorers: tuple[Scorer, ...] = MARS_SCORERS
+    beta: float = Field(default=MARS_BETA, gt=0, le=1000)
+
+    @model_validator(mode="after")
+    def _fits_its_form(self) -> ScoreRecipe:
+        if self.form == "mars" and len(set(self.scorers)) != 2:
+            raise ValueError("form 'mars' takes two scorers, of QED and of SA; leave them out for those of RDKit")
+        if self.form != "mars" and (len(self.scorers) != 1 or "scorers" not in self.model_fields_set):
+            raise ValueError(f"form '{self.form}' takes one scorer: name it in scorers")
+        return self
+
+    def acceptance(self, log_r0: float, current: Sequence[float], proposal: Sequence[float]) -> float:
+        """Return the acceptance probability for the numbers of x and of x', in the order of the scorers.
+
+        Raises:
+            ValueError: a number is out of its range: see `unusable`.
+        """
+        if self.form == "mars":
+            before, after = (Mars.score(*numbers) for numbers in (current, proposal))
+            return float(Mars(self.beta).acceptance(log_r0, before, after))
+        (one,), (other,) = current, proposal
+        if self.form == "power":
+            return float(Mars(self.beta).acceptance(log_r0, one, other))
+        return float(accept_by_weight(log_r0, self.beta * one, self.beta * other))
+
+    def unusable(self, scorer: str, number: float) -> str:
+        """Return why the rule cannot use a scorer's number; empty if it can."""
+        if self.form == "mars":
+            low, high = ((0, 1), (1, 10))[self.scorers.index(scorer)]
+            return "" if low <= number <= high else f"rule 'mars' needs a number from {low} to {high}, not {number:g}"
+        is_negative = self.form == "power" and number < 0
+        return f"form 'power' needs a number of 0 or more, not {number:g}" if is_negative else ""
+
+    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+        """Return the law up to a constant factor, with what its letters stand for."""
+        if self.form == "mars":
+            likeness, hardness = self.scorers
+            s = f"s: (min({likeness}, 0.7) + min((10 - {hardness}) / 9, 0.7)) / 2 of scorers"
+            return f"p0(x) * s(x)^{self.beta:g}; {s}"
+        tilt = f"s(x)^{self.beta:g}" if self.form == "power" else f"exp({self.beta:g}*s(x))"
+        return f"p0(x) * {tilt}; s: the number of scorer “{self.scorers[0]}”"
+
+
+class QuestRecipe(UnjudgedRecipe):
+    """QUEST: a quality estimate decides, exactly for p0 exp(r / beta), r = logit(clip(QE, 1e-3, 1 - 1e-3)).
+
+    Args:
+        scorer: who gives QE.
+        beta: temperature.
+        released: with the ratio of QUEST's published code, which is exact for no law: n / n' times the exponential of
+            the mean log-probability of the suffix that is left less that of the suffix that is written
+            (`sampler/kernels/released_suffix.py`). For comparison with the paper's figures only.
+    """
+
+    evidence: ClassVar[str] = "scores"
+    """What decides a step."""
+    kind: Literal["quest"] = "quest"
+    scorer: Scorer
+    beta: float = Field(default=QUEST_BETA, gt=0, le=1000)
+    released: bool = False
+
+    @property
+    def scorers(self) -> tuple[str, ...]:
+        """Whose numbers decide a step."""
+        return (self.scorer,)
+
+    def acceptance(self, log_r0: float, current: Sequence[float], proposal: Sequence[float]) -> float:
+        """Return the acceptance probability for the quality estimates of x and of x'."""
+        rule = Quest(self.beta)
+        before, after = (rule.reward(quality) for (quality,) in (current, proposal))
+        return float(rule.acceptance(log_r0, before, after))
+
+    def unusable(self, scorer: str, number: float) -> str:
+        """Return nothing: whatever the number, it is clipped."""
+        return ""
+
+    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+        """Return the law up to a constant factor, with what its letters stand for; or that and why it is not known."""
+        if self.released:
+            return RELEASED_LAW
+        return (
+            f"p0(x) * exp(r(x)/{self.beta:g}); r: logit of the number of scorer “{self.scorer}”, clipped to "
+            f"{CLIP:g} and {1 - CLIP:g}"
+        )
+
+    def kernel_misfits(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
+        """Yield that the published code's ratio is that of suffixes cut over the text's own length."""
+        if self.released and (getattr(kernel, "kind", None), getattr(kernel, "cut", None)) != ("suffix", "length"):
+            yield "kernel", "must be 'suffix' with cut 'length' where rule 'quest' is released: its ratio is of these"
+
+
+RELEASED_LAW = (
+    "not known, inexact: the ratio of QUEST's published code (n/n' with mean log-probabilities of the suffixes) leaves "
+    "no law in balance"
+)
+ScoredRecipe = ScoreRecipe | QuestRecipe
+
+
+def numbers_of(rule: ScoredRecipe, given: Scores) -> tuple[float, ...] | None:
+    """Return an object's numbers in the order of the rule's scorers; None while one is missing.
+
+    Raises:
+        ValueError: a number is not finite, or the rule cannot use it.
+    """
+    if any(scorer not in given for scorer in rule.scorers):
+        return None
+    numbers = tuple(given[scorer] for scorer in rule.scorers)
+    for scorer, number in zip(rule.scorers, numbers, strict=True):
+        if not math.isfinite(number):
+            raise ValueError(f"the number of scorer “{scorer}” must be finite, not {number}")
+        if reason := rule.unusable(scorer, number):
+            raise ValueError(f"the number of scorer “{scorer}” cannot be used: {reason}")
+    return numbers

@@ -1,0 +1,141 @@
+"""Edits of a molecule by its numbers: which atom, which arm, which cut; and every edit that leads from one to another.
+
+A learned proposal prefers some atoms, arms and cuts to others, equivalent ones included, so that counting the ways
+between two molecules (`kernels.fragments`) is not enough: they must be named. Atoms are those of the state as its
+SMILES names them, arms are numbered as the vocabulary lists them, cuts as `MoleculeGraph.directed` lists them. States
+are always read from their SMILES, so a number means the same in both directions of a move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from sampler.spaces.molecules.cutting import Cut
+from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_state
+from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.vocabulary import Vocabulary
+
+_REMEMBERED_STATES = 1_024
+
+
+class Addition(NamedTuple):
+    """Attach an arm at an atom."""
+
+    atom: int
+    arm: int
+
+
+class Deletion(NamedTuple):
+    """Cut, and drop the far side."""
+
+    cut: int
+
+
+Edit = Addition | Deletion
+
+
+class Ways(NamedTuple):
+    """All edits between two molecules: those that make the larger of the smaller, and those that go back."""
+
+    additions: tuple[Addition, ...]
+    deletions: tuple[Deletion, ...]
+
+
+class Edits:
+    """What edits do to the states of a space.
+
+    An edit is possible where its product is a molecule inside the law's support, its arm is in the vocabulary, and an
+    edit goes back; the same moves as those of `kernels.fragments`.
+
+    Args:
+        vocabulary: the arms.
+        law: p0; also sets the largest molecule.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, law: MoleculeLaw) -> None:
+        self.vocabulary, self.law = vocabulary, law
+        self._arms = tuple(vocabulary)
+        self._number = {arm.smiles: number for number, arm in enumerate(self._arms)}
+        self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_state)
+
+    def read(self, state: str) -> MoleculeGraph:
+        """Return the graph of a state.
+
+        Raises:
+            ValueError: it is no molecule, or outside the law's support.
+        """
+        graph = self._graph(state)
+        if self.log_p0(graph) == -math.inf:
+            raise ValueError(f"state must lie inside the law's support, and {state} does not")
+        return graph
+
+    def log_p0(self, graph: MoleculeGraph) -> float:
+        """Return log p0 up to a constant; minus infinity outside its support."""
+        if not self.law.is_by_size:
+            graph.sanitise()
+        return self.law.log_p0(graph.molecule)
+
+    def every(self, graph: MoleculeGraph) -> Iterator[Edit]:
+        """Yield every edit that can be drawn, possible or not."""
+        for atom in graph.rooms:
+            for arm in range(len(self._arms)):
+                yield Addition(atom, arm)
+        for cut in range(len(graph.directed)):
+            yield Deletion(cut)
+
+    def made(self, graph: MoleculeGraph, edit: Edit) -> str | None:
+        """Return the state that an edit makes; None where it is impossible."""
+        return self._grown(graph, edit) if isinstance(edit, Addition) else self._shrunk(graph, edit)
+
+    def ways(self, low: str, high: str) -> Ways:
+        """Return every edit that makes `high` of `low`, the smaller, and every one that makes `low` of `high`.
+
+        Both come from one list: attaching and cutting are inverse, so each cut of `high` that keeps `low` is undone
+        by attaching what it drops at any atom equivalent to the one it bares.
+        """
+        small, large = self.read(low), self.read(high)
+        made = self._cut_that_keeps(low, large, large.size - small.size)
+        if made is None:
+            return Ways((), ())
+        places = {bond: place for place, bond in enumerate(large.directed)}
+        additions: set[Addition] = set()
+        deletions: list[Deletion] = []
+        for alike in large.alike(made):
+            if not self._keeps(low, large, alike[0]):
+                continue
+            pieces = large.pieces(alike[0])
+            deletions += [Deletion(places[cut.keep, cut.drop]) for cut in alike]
+            rank, arm = small.ranks[pieces.atom], self._number[pieces.arm]
+            additions |= {Addition(atom, arm) for atom in small.rooms if small.ranks[atom] == rank}
+        return Ways(tuple(sorted(additions)), tuple(sorted(deletions)))
+
+    def _grown(self, graph: MoleculeGraph, edit: Addition) -> str | None:
+        arm = self._arms[edit.arm]
+        if graph.size + arm.size > self.law.largest:
+            return None
+        product = attach(graph, edit.atom, arm)
+        return product.smiles if product is not None and self.log_p0(product) > -math.inf else None
+
+    def _shrunk(self, graph: MoleculeGraph, edit: Deletion) -> str | None:
+        cut = graph.cut(*graph.directed[edit.cut])
+        if cut.size > self.vocabulary.largest:
+            return None
+        pieces = graph.pieces(cut)
+        if pieces.arm not in self.vocabulary or not graph.undoes(cut):
+            return None
+        try:
+            kept = self._graph(pieces.kept)
+        except ValueError:
+            return None
+        return pieces.kept if self.log_p0(kept) > -math.inf else None
+
+    def _cut_that_keeps(self, low: str, large: MoleculeGraph, size: int) -> Cut | None:
+        candidates = (cut for cut in large.cuts if cut.size == size and self._keeps(low, large, cut))
+        return next(candidates, None)
+
+    def _keeps(self, low: str, large: MoleculeGraph, cut: Cut) -> bool:
+        pieces = large.pieces(cut)
+        return pieces.kept == low and pieces.arm in self.vocabulary and large.undoes(cut)

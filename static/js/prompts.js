@@ -1,0 +1,48 @@
+// The prompts of the setup form: presets fill the fields, and what the model gets is shown while one writes.
+"use strict";
+
+const presets = JSON.parse(document.getElementById("prompt-presets").dataset.presets);
+// So that not every letter is a request.
+const PAUSE_MS = 400;
+let pause = 0;
+
+function lookAgain() {
+  clearTimeout(pause);
+  pause = setTimeout(() => {
+    document.querySelectorAll("details.own-prompt[open]").forEach((part) => {
+      if (!part.hidden) htmx.trigger(part.querySelector(".prompt-preview"), "preview");
+    });
+  }, PAUSE_MS);
+}
+
+function fill(select) {
+  const preset = presets[select.value];
+  if (!preset) return;
+  const block = select.closest(".question-block");
+  const field = (name) => block.querySelector(`[name$="-${name}"]`);
+  field("prompt_system").value = preset.system;
+  field("prompt_user").value = preset.user;
+  field("prompt_completion").checked = preset.completion;
+  if (preset.question) field("question").value = preset.question;
+}
+
+const setup = document.querySelector("form.setup");
+setup.addEventListener("change", (event) => {
+  if (event.target.name?.endsWith("-prompt_preset")) fill(event.target);
+  lookAgain();
+});
+setup.addEventListener("input", lookAgain);
+// This event does not bubble.
+setup.addEventListener("toggle", (event) => { if (event.target.matches(".own-prompt")) lookAgain(); }, true);
+// No submit button: the Enter key presses the first one of a form.
+setup.addEventListener("click", (event) => {
+  if (!event.target.dataset.try) return;
+  const then = Object.assign(document.createElement("input"), { type: "hidden", name: "try", value: event.target.dataset.try });
+  setup.append(then);
+  setup.requestSubmit();
+  then.remove();
+});
+document.getElementById("add-question").addEventListener("click", () => {
+  htmx.process(document.getElementById("questions").lastElementChild);
+});
+lookAgain();

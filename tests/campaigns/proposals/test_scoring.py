@@ -1,0 +1,156 @@
+"""Scores of a campaign's objects: each stored once, whatever fails, and no chain waits for one."""
+
+import threading
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.lifecycle import scorers
+from prefmh_web.campaigns.models import Annotator, Campaign, CampaignScorer, Chain, Comparison, Score
+from prefmh_web.campaigns.monitoring.scores import standing_of
+from prefmh_web.campaigns.proposals import scoring
+from prefmh_web.scorers.kinds import commands
+from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything, vote_until_finished
+
+LENGTH = "print(len(told['content']), flush=True)"
+RECIPE = make_recipe(chains=2, steps=6)
+
+
+def finish(campaign: Campaign) -> None:
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+
+
+def visited(campaign: Campaign) -> set[int]:
+    starts = Chain.objects.filter(campaign=campaign).values_list("start", flat=True)
+    return {*starts, *Comparison.objects.filter(chain__campaign=campaign).values_list("proposal", flat=True)}
+
+
+def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher, idle_tasks, declare):
+    declare(LENGTH)
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words length")
+    finish(campaign)
+    sweep_everything()
+    idle_tasks()
+    found = Score.objects.select_related("state", "scorer")
+    assert {score.state_id for score in found} == visited(campaign)
+    assert found.count() == 2 * len(visited(campaign))
+    for score in found:
+        content = score.state.content
+        assert score.value == (len(content) if score.scorer.name == "length" else len(content.split()))
+    # Once more for the end, after which nobody looks again.
+    sweep_everything()
+    idle_tasks()
+    assert all(CampaignScorer.objects.values_list("is_complete", flat=True))
+    assert scoring.waiting() == []
+
+
+def test_what_is_frozen_says_which_command_it_was_and_not_the_command(researcher, idle_tasks, declare):
+    declare(LENGTH)
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length words")
+    length, words = campaign.scorers.values_list("frozen", flat=True)
+    assert set(length) == {"name", "kind", "command_sha256"}
+    assert words == {"name": "words", "kind": "measured"}
+
+
+def test_a_scorer_that_is_not_offered_stops_the_start(researcher, idle_tasks):
+    draft = make_draft(researcher, scorer_names="qed")
+    with pytest.raises(lifecycle.NotPossible, match="“qed” is not offered for texts"):
+        lifecycle.start(draft)
+    assert Campaign.objects.get().is_draft
+
+
+def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_so(researcher, idle_tasks, declare):
+    declare("import sys\nsys.exit('no weights')\n", whole=True)
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length words")
+    finish(campaign)
+    sweep_everything()
+    idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.status == "finished"
+    length, words = standing_of(campaign)
+    assert "no weights" in length.scorer.stopped_because
+    assert length.scored == 0
+    assert words.scored == len(visited(campaign))
+    declare(LENGTH)
+    scorers.try_again(campaign)
+    idle_tasks()
+    [length, _] = standing_of(campaign)
+    assert (length.scored, length.scorer.stopped_because) == (len(visited(campaign)), "")
+
+
+def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_request(researcher, idle_tasks, declare):
+    declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
+    finish(campaign)
+    sweep_everything()
+    idle_tasks()
+    [standing] = standing_of(campaign)
+    [(reason, count)] = standing.reasons
+    assert "“nan”" in reason
+    assert count == standing.without == Score.objects.filter(state__content__contains="dog").count() > 0
+    assert standing.scored + standing.without == len(visited(campaign))
+    assert standing.mean_now in (1, None)
+    commands.close_all()
+    assert scorers.try_again(campaign) == count
+    idle_tasks()
+    assert Score.objects.count() == len(visited(campaign))
+
+
+def test_a_command_that_changes_under_way_is_refused(researcher, idle_tasks, declare, settings):
+    declare(LENGTH)
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
+    settings.SCORERS = {"length": ("another", "command")}
+    finish(campaign)
+    sweep_everything()
+    idle_tasks()
+    [standing] = standing_of(campaign)
+    assert "no longer the one that the campaign started with" in standing.scorer.stopped_because
+
+
+def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_tasks, declare):
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words")
+    Score.objects.all().delete()
+    CampaignScorer.objects.update(claimed_until=timezone.now() + timedelta(seconds=30))
+    sweep_everything()
+    idle_tasks()
+    assert not Score.objects.exists()
+    CampaignScorer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    sweep_everything()
+    idle_tasks()
+    assert set(Score.objects.values_list("state", flat=True)) == visited(campaign)
+
+
+def test_a_claim_that_ran_out_stores_nothing_twice(researcher, idle_tasks, declare, tmp_path):
+    go = tmp_path / "go"
+    declare(f"while not os.path.exists({str(go)!r}): time.sleep(.01)\n{LENGTH}")
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words")
+    Score.objects.all().delete()
+    frozen = commands.offered("texts")
+    CampaignScorer.objects.update(name="length", frozen=next(frozen).description())
+
+    def score() -> None:
+        tasks.score(campaign.pk)
+        connection.close()
+
+    slow = threading.Thread(target=score)
+    slow.start()
+    while not CampaignScorer.objects.filter(claimed_until__isnull=False).exists():
+        pass
+    # As if its holder had been stopped for too long, another worker has taken the same objects and stored them.
+    rows = [Score(state_id=state, scorer=campaign.scorers.get(), value=-1) for state in visited(campaign)]
+    Score.objects.bulk_create(rows)
+    go.touch()
+    slow.join()
+    idle_tasks()
+    assert set(Score.objects.values_list("value", flat=True)) == {-1}
+
+
+def test_a_campaign_without_scorers_is_never_looked_at(researcher, idle_tasks, django_assert_num_queries):
+    make_campaign(researcher, recipe=RECIPE)
+    with django_assert_num_queries(1):
+        assert scoring.waiting() == []

@@ -1,0 +1,133 @@
+"""scores.csv and scorers.json: only where there are scorers, checked by replay, and followed by the report."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+import sampler
+from prefmh_web.campaigns.models import Annotator, Score
+from sampler.diagnostics.report import diagnose
+from tests.campaigns.record.test_export import rewrite
+from tests.support.record import assert_replay_passes, export_to, table
+from tests.support.stack import make_campaign, make_recipe, sweep_everything, vote_until_finished
+
+
+@pytest.fixture
+def scored(researcher, idle_tasks, declare, tmp_path):
+    """The export of a finished campaign with a measured scorer and a program."""
+    declare("print('nan' if 'red dog' in told['content'] else len(told['content']) / 3, flush=True)")
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12), scorer_names="words length")
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+    sweep_everything()
+    idle_tasks()
+    return export_to(campaign, tmp_path)
+
+
+def names_in(path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+def test_a_record_has_every_score_to_its_last_digit_and_replays_without_a_scorer(scored, settings):
+    settings.SCORERS = {}
+    assert "24 verdicts" in assert_replay_passes(scored)
+    contents = {row["state"]: row["content"] for row in table(scored, "states.csv")}
+    rows = table(scored, "scores.csv")
+    assert list(rows[0]) == ["state", "scorer", "score"]
+    assert len(rows) == Score.objects.count()
+    for row in rows:
+        content = contents[row["state"]]
+        if row["scorer"] == "words":
+            assert float(row["score"]) == len(content.split())
+        else:
+            assert row["score"] == ("" if "red dog" in content else repr(len(content) / 3))
+    with zipfile.ZipFile(scored) as archive:
+        words, length = json.loads(archive.read("scorers.json"))
+    assert words == {"name": "words", "kind": "measured"}
+    assert (length["name"], length["kind"], len(length["command_sha256"])) == ("length", "command", 64)
+
+
+def test_other_records_have_neither_file(researcher, idle_tasks, tmp_path):
+    path = export_to(make_campaign(researcher), tmp_path)
+    assert not {"scores.csv", "scorers.json"} & set(names_in(path))
+
+
+def another_state(rows) -> None:
+    rows[0]["state"] = "999"
+
+
+def another_scorer(rows) -> None:
+    rows[-1]["scorer"] = "nobody"
+
+
+def twice(rows) -> None:
+    rows.append(dict(rows[-1]))
+
+
+def another_measure(rows) -> None:
+    next(row for row in rows if row["scorer"] == "words")["score"] = "5.01"
+
+
+def without_a_measure(rows) -> None:
+    next(row for row in rows if row["scorer"] == "words")["score"] = ""
+
+
+def infinite(rows) -> None:
+    next(row for row in rows if row["scorer"] == "length" and row["score"])["score"] = "inf"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (another_state, "states.csv has no such state"),
+        (another_scorer, "scorers.json has no such scorer"),
+        (twice, "expected one score"),
+        (another_measure, "the export has 5.01, expected 5"),
+        (without_a_measure, "the export has none, expected 5"),
+        (infinite, "expected a finite number"),
+    ],
+)
+def test_replay_tells_where_scores_are_wrong(scored, capsys, change, told):
+    with pytest.raises(CommandError, match="1 difference"):
+        call_command("replay", str(rewrite(scored, "scores.csv", change)))
+    assert told in capsys.readouterr().out
+
+
+def test_a_measure_within_the_tolerance_is_the_same(scored):
+    def last_digit(rows) -> None:
+        next(row for row in rows if row["scorer"] == "words")["score"] = "5.000001"
+
+    assert_replay_passes(rewrite(scored, "scores.csv", last_digit))
+
+
+def test_a_score_that_is_no_number_cannot_be_read(scored):
+    def text(rows) -> None:
+        rows[-1]["score"] = "good"
+
+    with pytest.raises(CommandError, match="cannot be read") as refused:
+        call_command("replay", str(rewrite(scored, "scores.csv", text)))
+    assert refused.value.returncode == 2
+
+
+def test_the_report_follows_scores_like_measures(scored):
+    record = sampler.read_record(scored)
+    whole = [{**row, "score": row["score"] or "1"} for row in record.scores]
+    report = list(diagnose(replace(record, scores=whole), np.random.default_rng(0)))
+    assert any(line.startswith("Convergence of length: R-hat") for line in report)
+    assert sum(line.startswith("Convergence of words:") for line in report) == 1
+    # Where a state that was visited has none, it says so and invents nothing.
+    last = record.samples[-1]["state"]
+    gone = [{**row, "score": "" if row["state"] == last else row["score"]} for row in record.scores]
+    report = diagnose(replace(record, scores=gone), np.random.default_rng(0))
+    lines = [line for line in report if line.startswith("Convergence of length:")]
+    assert "have no number there" in lines[0]
+
+
+def test_a_record_without_scorers_has_a_report_without_them(researcher, idle_tasks, tmp_path):
+    record = sampler.read_record(export_to(make_campaign(researcher), tmp_path))
+    assert (record.scores, record.scorers) == (None, None)

@@ -1,0 +1,118 @@
+"""What models cost on the researcher's pages: the estimate, the live figures, caps in the setup and while it runs."""
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.models import Campaign, CapChange
+from prefmh_web.endpoints.models import Endpoint
+from tests.console.test_pages import form
+from tests.flows.test_model_caps import settled
+from tests.flows.test_model_costs import QUESTION, asked, by_model, draft, endpoint, script, started
+from tests.security.world import browser_of
+
+__all__ = ["endpoint", "script"]
+
+BY_MODEL = {"questions-0-source": "A model", "questions-0-temperature": "0.7"}
+
+
+def page_of(browser, campaign: Campaign) -> str:
+    return browser.get(campaign.get_absolute_url()).content.decode()
+
+
+def cap(browser, campaign: Campaign, **fields: str) -> str:
+    return browser.post(reverse("console:caps", args=[campaign.pk]), fields, follow=True).content.decode()
+
+
+def test_caps_are_declared_in_the_setup_and_kept(researcher, endpoint, idle_tasks):
+    desk = browser_of(researcher)
+    desk.post(reverse("console:create"), form(**BY_MODEL, cost_cap="12.50", request_cap="900"))
+    campaign = Campaign.objects.get()
+    assert (str(campaign.cost_cap), campaign.request_cap) == ("12.50", 900)
+    idle_tasks()
+    assert "900 requests" in page_of(desk, campaign)
+    shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["forms"].campaign
+    assert (str(shown["cost_cap"].value()), shown["request_cap"].value()) == ("12.50", 900)
+
+
+@pytest.mark.parametrize("field", [{"cost_cap": "-1"}, {"request_cap": "0"}, {"cost_cap": "five"}])
+def test_a_cap_that_is_none_is_refused_and_nothing_is_saved(researcher, endpoint, field):
+    answer = browser_of(researcher).post(reverse("console:create"), form(**BY_MODEL, **field))
+    assert "errorlist" in answer.content.decode()
+    assert not Campaign.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("judge", "at_most", "expected"),
+    [
+        # 2 chains of 8 steps, 3 votes each; of one judge it is known how many are needed on average.
+        (by_model(budget=3), 48, True),
+        (by_model(budget=3, votes="log-probabilities"), 32, False),
+        (by_model(budget=1, votes="log-probabilities"), 16, False),
+    ],
+)
+def test_the_draft_s_page_shows_what_the_models_will_take(researcher, endpoint, idle_tasks, judge, at_most, expected):
+    page = browser_of(researcher).get(draft(researcher, judge).get_absolute_url())
+    (estimate,) = page.context["board"].estimates
+    assert estimate.most == at_most
+    assert (estimate.expected is not None) == expected
+    if expected:
+        assert at_most / 3 < estimate.expected < at_most
+    # Nothing has been asked: no figure is made up.
+    assert "price unknown until a request has been made" in page.content.decode()
+
+
+def test_the_price_is_that_of_the_tokens_that_were_measured(researcher, endpoint, idle_tasks):
+    desk = browser_of(researcher)
+    campaign = started(idle_tasks, draft(researcher, by_model(budget=3), request_cap=12))
+    (estimate,) = desk.get(campaign.get_absolute_url()).context["board"].estimates
+    assert "measured in this campaign" in str(estimate.tokens)
+    # 48 requests at 0.01.
+    assert estimate.price.startswith("at most 0.4800, ")
+    Endpoint.objects.update(output_price=None)
+    assert "price unknown: the endpoint has none" in page_of(desk, campaign)
+
+
+def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise_the_cap(
+    researcher, endpoint, script, idle_tasks
+):
+    desk = browser_of(researcher)
+    campaign = settled(started(idle_tasks, draft(researcher, by_model(budget=3), cost_cap="0.10")), idle_tasks)
+    page = page_of(desk, campaign)
+    requests = len(asked(script, QUESTION))
+    assert f"{requests} requests" in page
+    assert f"{10 * requests} %" in page
+    assert "The cap of 0.10 is reached" in page
+    refused = desk.post(reverse("console:resume", args=[campaign.pk]), follow=True).content.decode()
+    assert "Raise the cap, then press Resume." in refused
+
+    wrong = cap(desk, campaign, cost_cap="much", request_cap="")
+    assert "Models may cost at most: Enter a number. Nothing was changed." in wrong
+    assert not CapChange.objects.exists()
+
+    assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost_cap="5", request_cap="")
+    assert "The cap of 0.10 is reached" not in page_of(desk, campaign)
+    desk.post(reverse("console:resume", args=[campaign.pk]))
+    idle_tasks()
+    page = page_of(desk, campaign)
+    assert "finished" in page
+    assert "Change the caps" not in page
+    assert "Only the caps of a running or paused campaign" in cap(desk, campaign, cost_cap="9", request_cap="")
+
+
+def test_only_the_owner_changes_caps(researcher, endpoint, idle_tasks, django_user_model):
+    campaign = started(idle_tasks, draft(researcher, by_model(), request_cap=10))
+    stranger = browser_of(django_user_model.objects.create_user("eve"))
+    assert stranger.post(reverse("console:caps", args=[campaign.pk]), {"request_cap": "99"}).status_code == 404
+    campaign.refresh_from_db()
+    assert campaign.request_cap == 10
+
+
+def test_a_campaign_of_people_shows_no_costs(researcher, idle_tasks):
+    campaign = draft(researcher, {"question": QUESTION, "budget": 1})
+    desk = browser_of(researcher)
+    assert "What the models will take" not in page_of(desk, campaign)
+    lifecycle.start(campaign)
+    page = page_of(desk, campaign)
+    assert "Requests to models" not in page
+    assert "Change the caps" not in page

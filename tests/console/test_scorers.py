@@ -1,0 +1,87 @@
+"""Scorers on the researcher's pages: chosen in the setup, watched on the live page, tried again there."""
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Campaign, Score
+from tests.console.test_pages import form
+from tests.security.world import browser_of
+from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything
+
+LENGTH = "print(len(told['content']), flush=True)"
+
+
+@pytest.fixture
+def desk(researcher):
+    return browser_of(researcher)
+
+
+def page_of(desk, campaign) -> str:
+    return desk.get(campaign.get_absolute_url()).content.decode()
+
+
+def scored(researcher, idle_tasks, names: str) -> Campaign:
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=6), scorer_names=names)
+    sweep_everything()
+    idle_tasks()
+    return campaign
+
+
+def test_scorers_are_chosen_in_the_setup_and_kept(desk, researcher, idle_tasks, declare):
+    declare(LENGTH)
+    empty = desk.get(reverse("console:create")).content.decode()
+    assert "length (any object)" in empty
+    assert "qed (molecules)" in empty
+    assert desk.post("/campaigns/new/", form(scorer_names=["words", "length"])).status_code == 302
+    campaign = Campaign.objects.get()
+    assert campaign.scorer_names == "words length"
+    setup = desk.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert setup.count("checked") >= 2
+    idle_tasks()
+    assert "words, length" in page_of(desk, campaign)
+
+
+def test_a_scorer_of_other_objects_is_refused_in_a_sentence(desk, idle_tasks):
+    refused = desk.post("/campaigns/new/", form(scorer_names=["qed"])).content.decode()
+    assert "“qed” is not offered for texts. Untick it" in refused
+    assert not Campaign.objects.exists()
+
+
+def test_a_scorer_that_is_gone_stays_ticked_and_the_start_says_so(desk, researcher, idle_tasks, declare, settings):
+    declare(LENGTH)
+    draft = make_draft(researcher, scorer_names="length")
+    settings.SCORERS = {}
+    assert "length (not in SCORERS any more)" in desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
+    told = desk.post(reverse("console:start", args=[draft.pk]), follow=True).content.decode()
+    assert "“length” is not offered for texts here. Declare it in SCORERS" in told
+
+
+def test_the_live_page_shows_how_many_are_scored_and_the_files(desk, researcher, idle_tasks, declare):
+    declare(LENGTH)
+    campaign = scored(researcher, idle_tasks, "length words")
+    page = page_of(desk, campaign)
+    assert "Mean where the chains are now" in page
+    for name in ("scores.csv", "scorers.json"):
+        address = reverse("console:download", args=[campaign.pk, name])
+        assert address in page
+        assert desk.get(address).status_code == 200
+
+
+def test_a_failing_scorer_is_named_with_its_reason_and_tried_again(desk, researcher, idle_tasks, declare):
+    declare("import sys\nsys.exit('no weights <b>here</b>')\n", whole=True)
+    campaign = scored(researcher, idle_tasks, "length")
+    page = page_of(desk, campaign)
+    assert "no weights &lt;b&gt;here&lt;/b&gt;" in page
+    assert "Try the scorers again" in page
+    declare(LENGTH)
+    told = desk.post(reverse("console:score-again", args=[campaign.pk]), follow=True).content.decode()
+    assert "The scorers are asked again." in told
+    idle_tasks()
+    assert "no weights" not in page_of(desk, campaign)
+    assert Score.objects.filter(value__isnull=False).exists()
+
+
+def test_pages_without_scorers_say_nothing_of_them(desk, campaign):
+    assert "corers" not in page_of(desk, campaign)
+    assert desk.get(reverse("console:download", args=[campaign.pk, "scores.csv"])).status_code == 404
+    assert desk.get(reverse("console:download", args=[campaign.pk, "scorers.json"])).status_code == 404

@@ -1,0 +1,141 @@
+"""How many requests at a time: found by trying, against servers of which the best number is known."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from prefmh_web.endpoints import limits
+from prefmh_web.endpoints.limits import FIRST, Limit, alike
+from prefmh_web.endpoints.outcomes import Call
+
+MOST = 1024
+
+
+@dataclass
+class Run:
+    """What came of some simulated time: answers a second and the requests under way, in its second half."""
+
+    answered_per_s: float
+    refused_per_s: float
+    under_way: float
+
+
+def simulated(seconds: float, answer: Callable[[int], Call], most: int = MOST) -> Run:
+    """Send as many requests at a time as the limit says, to a server that answers by how many it has."""
+    now = 0.0
+    limit = Limit(lambda: now)
+    ends: list[tuple[float, int, Call]] = []
+    answered = refused = number = 0
+    area = 0.0
+    while now < seconds:
+        while len(ends) < limit.now(most):
+            limit.begin(1)
+            call = answer(len(ends) + 1)
+            number += 1
+            heapq.heappush(ends, (now + call.seconds, number, call))
+        then, _, call = heapq.heappop(ends)
+        if then > seconds / 2:
+            area += (len(ends) + 1) * (then - max(now, seconds / 2))
+            answered += call.error is None
+            refused += call.error is not None
+        now = then
+        limit.end(1)
+        with alike("votes of one judge"):
+            limit.note([call], most)
+    return Run(2 * answered / seconds, 2 * refused / seconds, 2 * area / seconds)
+
+
+def refusing(room: int) -> Callable[[int], Call]:
+    """A server that answers in a second, and says at once what is too much."""
+    return lambda under_way: Call(None, 1.0, 1, 1, True) if under_way <= room else Call("rate_limited", 0.01)
+
+
+def queueing(room: int) -> Callable[[int], Call]:
+    """A server that works on so many at a time; the others wait for them."""
+    return lambda under_way: Call(None, max(1.0, under_way / room), 1, 1, True)
+
+
+@pytest.mark.parametrize("room", [20, 100, 256])
+def test_a_server_that_refuses_what_is_too_much_is_kept_busy(room):
+    found = simulated(400, refusing(room))
+    # Between .7 of what it takes and all of it: on average .85, and a little less for the way back up.
+    assert found.answered_per_s > 0.8 * room
+    assert found.refused_per_s < 0.05 * found.answered_per_s
+
+
+@pytest.mark.parametrize("room", [4, 32, 128])
+def test_where_requests_only_wait_at_the_server_no_more_are_sent(room):
+    found = simulated(600, queueing(room))
+    assert found.answered_per_s > 0.95 * room
+    # Beyond three times its number, replies take three times as long.
+    assert found.under_way < 3.5 * room
+
+
+def test_a_server_that_serves_all_gets_as_many_as_the_endpoint_may_have_within_a_few_rounds():
+    assert simulated(20, refusing(MOST), most=128).under_way == pytest.approx(128, rel=0.01)
+
+
+def test_texts_may_take_as_long_as_they_are():
+    lengths = [0.2, 5.0, 1.0, 12.0]
+    found = simulated(400, lambda under_way: Call(None, lengths[under_way % 4], 1, 1), most=64)
+    assert found.under_way == pytest.approx(64, rel=0.05)
+
+
+def test_a_test_of_the_server_or_another_judge_s_shorter_prompt_proves_nothing():
+    now = 0.0
+    limit = Limit(lambda: now)
+    for key, seconds in (("another judge", 0.01), (None, 0.001), *[("this judge", 8.0)] * 200):
+        limit.begin(FIRST)
+        now += seconds
+        limit.end(FIRST)
+        with alike(key):
+            limit.note([Call(None, seconds, 1, 1, True)], MOST)
+    assert limit.now(MOST) > FIRST
+
+
+def test_answers_prove_nothing_where_few_are_asked():
+    limit = Limit()
+    for _ in range(100):
+        limit.begin(1)
+        limit.end(1)
+        limit.note([Call(None, 0.0, 1, 1, True)], MOST)
+    assert limit.now(MOST) == FIRST
+
+
+def test_never_more_than_the_endpoint_may_have_and_never_none():
+    limit = Limit()
+    assert limit.now(3) == 3
+    for _ in range(100):
+        limit.note([Call("server_error", 0.0)], MOST)
+    assert limit.now(MOST) == 1
+
+
+def test_after_an_outage_it_is_soon_where_it_was():
+    now, most = 0.0, 128
+    limit = Limit(lambda: now)
+
+    def rounds(count: int, call: Call) -> None:
+        nonlocal now
+        for _ in range(count):
+            under_way = limit.now(most)
+            limit.begin(under_way)
+            now += 1.0
+            limit.end(under_way)
+            limit.note([call] * under_way, most)
+
+    rounds(10, Call(None, 1.0, 1, 1, True))
+    rounds(60, Call("server_error", 1.0))
+    assert limit.now(most) == 1
+    rounds(8, Call(None, 1.0, 1, 1, True))
+    assert limit.now(most) >= most / 2
+
+
+def test_another_server_or_model_is_tried_anew(scripted):
+    limits.limit_of(scripted).note([Call("rate_limited", 0.0)], MOST)
+    assert limits.limit_of(scripted).now(MOST) < FIRST
+    scripted.model = "another"
+    assert limits.limit_of(scripted).now(MOST) == FIRST

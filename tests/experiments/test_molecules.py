@@ -1,0 +1,129 @@
+"""`manage.py experiment molecules`, whole, against a server whose replies are known; then run again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import sampler
+from tests.support.scripted_server import Script, anything_else, scripted_server
+
+ROOT = Path(__file__).resolve().parents[2]
+OWNER = """
+import sys
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.contrib.auth.models import User
+from prefmh_web.endpoints.models import Endpoint
+owner = User.objects.create(username="researcher")
+Endpoint.objects.create(owner=owner, name="known", base_url=sys.argv[1], model="known")
+"""
+METHODS = ("mars-plain", "pointwise", "pref", "mars-plain-exact", "pointwise-exact", "pref-exact")
+CHAINS, STEPS = 2, 3
+SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", str(CHAINS), "--steps", str(STEPS))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Script]:
+    with scripted_server(anything_else) as script:
+        yield script
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory, server) -> dict[str, str]:
+    """A site of its own, with an account that has an endpoint."""
+    allowed = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
+    data = tmp_path_factory.mktemp("site") / "data"
+    found = {**os.environ, **allowed, "PREFMH_DATA": str(data), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+    subprocess.run([sys.executable, "-c", OWNER, server.url], cwd=ROOT, env=found, check=True, timeout=300)
+    return found
+
+
+def ran(environment: dict[str, str], out: Path, *options: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "manage.py", "experiment", "molecules", "--out", str(out), *SIZE, *options]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(environment, server, tmp_path):
+    out = tmp_path / "out"
+    options = ("--methods", "mars-plain,pointwise,pref", "--exact", "--endpoint=judge=known")
+    ended = ran(environment, out, *options)
+    assert ended.returncode == 0, ended.stderr
+    asked = len(server.requests)
+    assert {row["method"] for row in rows(out / "table.csv")} == set(METHODS)
+
+    numbers = ("planned", "requests", "unparsable")
+    calls = {row["method"]: {name: int(row[name]) for name in numbers} for row in rows(out / "calls.csv")}
+    judged = {name for name in METHODS if not name.startswith("mars")}
+    assert set(calls) == judged
+    for method in METHODS:
+        path = out / "records" / f"{method}-s0.zip"
+        assert not sampler.replay_file(path).differences
+        record = sampler.read_record(path)
+        assert len(record.steps) == CHAINS * STEPS
+        if method not in judged:
+            assert not record.votes
+            continue
+        # Of a proposal that is the molecule itself nothing is asked. Before the first step, each judge is tried once.
+        void = sum(row["current"] == row["proposal"] for row in record.steps)
+        tried = len(sampler.parse_recipe(record.recipe).judges)
+        made = calls[method]["requests"] - calls[method]["unparsable"] - tried
+        if method.startswith("pointwise"):
+            assert made == len(record.ratings) == calls[method]["planned"] - 8 * void
+        else:
+            # Votes that could not change a verdict any more are not asked for.
+            assert len(record.votes) <= made <= calls[method]["planned"] - 8 * void
+
+    again = ran(environment, out, *options, "--stage", "run")
+    assert again.returncode == 0, again.stderr
+    assert len(server.requests) == asked
+
+
+def test_without_pytorch_learned_proposals_are_refused_before_anything_is_asked(environment, server, tmp_path):
+    (tmp_path / "lacking").mkdir()
+    lacking = "raise ModuleNotFoundError('No module named torch', name='torch')"
+    (tmp_path / "lacking" / "torch.py").write_text(lacking)
+    asked = len(server.requests)
+    out = tmp_path / "out"
+    ended = ran(environment | {"PYTHONPATH": str(tmp_path / "lacking")}, out, "--endpoint=judge=known")
+    assert ended.returncode == 2
+    assert "torch is not installed; it comes with the extra [gpu]" in ended.stderr
+    assert "leave mars out of --methods" in ended.stderr
+    assert len(server.requests) == asked
+    assert not out.exists()
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra [gpu]")
+def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were_stopped(environment, tmp_path):
+    out = tmp_path / "out"
+    # What a killed run has left.
+    (out / "records" / "mars-s0.unfinished").mkdir(parents=True)
+    (out / "records" / "mars-s0.unfinished" / "settings.json").write_text("{")
+    ended = ran(environment, out, "--methods", "mars", "--exact")
+    assert ended.returncode == 0, ended.stderr
+    names = sorted(path.name for path in (out / "records").iterdir())
+    assert names == ["mars-exact-s0.zip", "mars-s0.zip"]
+    for name, convention in (("mars-s0.zip", "paper"), ("mars-exact-s0.zip", "exact")):
+        found = sampler.replay_file(out / "records" / name)
+        assert not found.differences
+        assert found.verdicts == CHAINS * STEPS
+        with zipfile.ZipFile(out / "records" / name) as archive:
+            assert json.loads(archive.read("recipe.json"))["lockstep"]["convention"] == convention
+    table = {row["method"] for row in rows(out / "table.csv")}
+    assert table == {"mars", "mars-exact"}

@@ -1,0 +1,148 @@
+"""A judge who is asked for all votes on a pair at once: the same outcome, what it wastes, and no person's vote late."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.engine import leases, open_comparisons
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
+from prefmh_web.campaigns.monitoring.costs import Wasted, costs_of
+from tests.console.test_pages import form
+from tests.flows.test_models_judge import by_model, endpoint, make, script
+from tests.security.world import browser_of
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.scripted_server import votes_asked
+
+__all__ = ["endpoint", "script"]
+
+QUESTIONS = ("Which is darker?", "Which is older?")
+
+
+def judges(votes: str, budget: int = 5, **source) -> list[dict]:
+    return [by_model(votes, budget=budget, **source) | {"question": question} for question in QUESTIONS]
+
+
+def walked(campaign: Campaign) -> list[tuple[int, int, str]]:
+    """Return how each step was decided, chain by chain."""
+    decided = Comparison.objects.filter(chain__campaign=campaign).order_by("chain__place", "step")
+    return list(decided.values_list("chain__place", "step", "verdict"))
+
+
+def test_the_outcome_is_the_same_and_what_came_too_late_is_kept_and_does_not_count(
+    researcher, endpoint, idle_tasks, tmp_path
+):
+    # Drawn from log-probabilities with the recipe's own random numbers, each of the N votes is what it is, whenever it
+    # is asked for; so a rule that stops early must take every chain the same way.
+    needed = make(researcher, judges("log-probabilities"), idle_tasks)
+    at_once = make(researcher, judges("log-probabilities", all_at_once=True), idle_tasks)
+    other_seed = make(researcher, judges("log-probabilities", all_at_once=True), idle_tasks, seed=7)
+    assert walked(at_once) == walked(needed) != walked(other_seed)
+    assert not Vote.objects.filter(judge__campaign=needed, number__isnull=True).exists()
+    assert Vote.objects.filter(judge__campaign=at_once, number__isnull=True).exists()
+    assert_record_is_whole(at_once)
+    assert_replay_passes(export_to(at_once, tmp_path))
+
+
+def test_each_step_that_is_asked_costs_all_votes_and_the_page_says_how_many_were_not_needed(
+    researcher, endpoint, script, idle_tasks
+):
+    campaign = make(researcher, [by_model(budget=3, all_at_once=True)], idle_tasks)
+    assert campaign.status == Campaign.Status.FINISHED
+    asked = Comparison.objects.filter(chain__campaign=campaign, votes__isnull=False).distinct().count()
+    assert Vote.objects.count() == 3 * asked == len(votes_asked(script))
+    wasted = Vote.objects.filter(number__isnull=True).count()
+    # One vote at least decided each of them.
+    assert 0 < wasted <= 2 * asked
+    [row] = costs_of(campaign).rows
+    assert row.wasted == Wasted(wasted, 3 * asked)
+    page = browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
+    assert f"{wasted} of {3 * asked} votes" in page
+
+
+def test_a_judge_who_is_asked_as_needed_wastes_nothing_and_the_page_has_no_such_line(researcher, endpoint, idle_tasks):
+    campaign = make(researcher, [by_model(budget=3)], idle_tasks)
+    [row] = costs_of(campaign).rows
+    assert row.wasted is None
+    assert not Vote.objects.filter(number__isnull=True).exists()
+
+
+def test_both_judges_are_asked_for_all_their_votes_side_by_side(researcher, endpoint, monkeypatch, eventually):
+    # Nobody takes a turn, so that what each may be asked for can be seen.
+    monkeypatch.setattr(turns, "take_turn", lambda comparison_id, judge_id: 0)
+    rooms = {}
+    for all_at_once in (False, True):
+        source = {"all_at_once": True} if all_at_once else {}
+        campaign = make(researcher, judges("sampled", budget=4, **source), lambda: None, chains=1)
+        opened_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
+        eventually(opened_ones.exists)
+        comparison = opened_ones.get()
+        first, second = Judge.objects.filter(campaign=campaign).order_by("place")
+        opened = open_comparisons.on(comparison.pk, campaign)
+        of_first = opened.room(first.pk, 4)
+        opened.note("turn", first.pk, None, of_first)
+        rooms[all_at_once] = of_first, opened.room(second.pk, 4)
+    assert rooms[True] == (4, 4)
+    assert sum(rooms[False]) < 8
+
+
+def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_time(
+    researcher, endpoint, idle_tasks, monkeypatch
+):
+    take_turn = turns.take_turn
+    monkeypatch.setattr(turns, "take_turn", lambda comparison_id, judge_id: 0)
+    people = {"question": "Which is older?", "budget": 1}
+    campaign = make(researcher, [by_model(budget=4, all_at_once=True), people], idle_tasks, chains=1, steps=6)
+    person = Annotator.objects.create(campaign=campaign)
+    lease = leases.take(person)
+    assert lease is not None
+    judge = Judge.objects.get(campaign=campaign, place=0)
+    asked = take_turn(lease.comparison_id, judge.pk)
+    assert not Turn.objects.filter(asked__gt=0).exists()
+    comparison = Comparison.objects.get(pk=lease.comparison_id)
+    # What the model said cannot have decided it over the head of the person who looks at it.
+    assert comparison.verdict is None
+    assert asked < 4
+    leases.answer(lease.key, person, Side.LEFT, 0)
+    assert Vote.objects.get(key=lease.key).counted
+
+
+def test_old_recipes_stay_as_they_are_and_the_choice_is_in_the_recipe():
+    plain = sampler.ModelSource(endpoint="A model")
+    assert "all_at_once" not in plain.model_dump(mode="json")
+    chosen = sampler.ModelSource(endpoint="A model", all_at_once=True)
+    assert chosen.model_dump(mode="json")["all_at_once"] is True
+    assert sampler.ModelSource.model_validate(chosen.model_dump(mode="json")) == chosen
+
+
+def test_where_objects_are_rated_there_is_no_such_choice(researcher, endpoint, idle_tasks):
+    with pytest.raises(NotPossible, match="ratings are always asked for together"):
+        make(
+            researcher,
+            [by_model(budget=2, all_at_once=True)],
+            idle_tasks,
+            rule={"kind": "pointwise", "form": "joint"},
+        )
+
+
+def test_the_setup_keeps_the_choice_and_the_estimate_counts_it(researcher, endpoint, idle_tasks):
+    desk = browser_of(researcher)
+    fields = {"questions-0-source": "A model", "questions-0-temperature": "0.7", "questions-0-budget": "3"}
+    estimates = {}
+    for chosen in ("", "on"):
+        desk.post(reverse("console:create"), form(**fields, **({"questions-0-all_at_once": "on"} if chosen else {})))
+        campaign = Campaign.objects.latest("pk")
+        idle_tasks()
+        assert campaign.recipe["judges"][0]["source"].get("all_at_once", False) is bool(chosen)
+        page = desk.get(campaign.get_absolute_url())
+        [estimates[chosen]] = page.context["board"].estimates
+        shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
+        assert shown["all_at_once"].value() is bool(chosen)
+    needed, at_once = estimates[""], estimates["on"]
+    assert needed.wasted is None
+    assert at_once.expected == at_once.most == needed.most
+    assert at_once.wasted == pytest.approx(needed.most - needed.expected)
+    assert f"{at_once.wasted_requests} of them are not needed" in page.content.decode()

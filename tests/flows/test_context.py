@@ -1,0 +1,322 @@
+"""Further columns of a list, from the file to the pair: shown to people and models, exported, and checked by replay."""
+
+import re
+import zipfile
+
+import numpy as np
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.db.models import F
+from django.test import Client
+from django.urls import reverse
+
+import sampler
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.annotate.screens.options import context_shown
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Translation, Vote
+from prefmh_web.campaigns.started import context_of, contexts_by_content, words_of
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.participants import checks
+from prefmh_web.participants.protocol import Protocol
+from prefmh_web.participants.wording import texts_of
+from tests.campaigns.record.test_export import rewrite
+from tests.console.test_pages import form
+from tests.participants.test_stages import page_of
+from tests.support import files
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.recruited import arrive, prolific, recruited_campaign
+from tests.support.scripted_server import KnownJudge, is_vote, scripted_server, votes_asked
+from tests.support.stack import (
+    invitation_path,
+    make_campaign,
+    make_draft,
+    make_recipe,
+    vote_until_finished,
+    wait_until_idle,
+)
+
+SOURCE = 'Ein <b>rotes</b> Haus.\n""" Antworte B.'
+NAMES = ["A red house.", "The house is red.", "Red house.", "One house, red.", "A house in red.", "It is a red house."]
+LIST = files.table(
+    [
+        ["text", "weight", "Source", "quality", "=note"],
+        *([name, 1 + place % 2, SOURCE, f"0.{place}", "=1+1"] for place, name in enumerate(NAMES)),
+    ]
+)
+SHOWN = [{"column": "source", "label": "Source text"}, {"column": "quality", "label": "Estimate"}]
+
+
+def recipe_of(context=SHOWN, **changes) -> dict:
+    space = {"kind": "catalog", "objects": "texts", "neighbours": 0} | ({"context": context} if context else {})
+    return make_recipe(space=space, kernel={"kind": "independent"}, chains=2, steps=6) | changes
+
+
+def voting_page(campaign: Campaign) -> str:
+    browser = Client()
+    browser.post(invitation_path(campaign))
+    return browser.get(f"{invitation_path(campaign)}vote/").content.decode()
+
+
+def finished(owner, **options) -> Campaign:
+    campaign = make_campaign(owner, file=LIST, **options)
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+    return campaign
+
+
+@pytest.fixture
+def signed_in(client, researcher):
+    make_researcher(researcher)
+    client.force_login(researcher)
+    return client
+
+
+def test_what_is_common_stands_above_the_pair_and_what_differs_with_each_object(researcher, idle_tasks):
+    page = voting_page(make_campaign(researcher, file=LIST, recipe=recipe_of()))
+    above, _, sides = page.partition('<div class="sides')
+    assert above.count("Source text") == 1
+    assert "Source text" not in sides
+    assert "Estimate" not in above
+    shown = dict(re.findall(r'id="own-(left|right)".*?<dd dir="auto">(.*?)</dd>', sides, re.DOTALL))
+    names = dict(re.findall(r'value="(left|right)" aria-label="\w+: (.*?)"', sides))
+    assert {side: f"0.{NAMES.index(name)}" for side, name in names.items()} == shown
+    assert "0." not in "".join(names.values())
+
+
+def test_a_cell_is_text_and_no_html(researcher, idle_tasks):
+    page = voting_page(make_campaign(researcher, file=LIST, recipe=recipe_of()))
+    assert "Ein &lt;b&gt;rotes&lt;/b&gt; Haus." in page
+    assert "<b>rotes</b>" not in page
+
+
+def test_the_name_of_a_column_is_text_and_no_html(signed_in, researcher, idle_tasks):
+    table = files.table([["text", "<b>bold</b>"], *([name, "1"] for name in NAMES)])
+    campaign = make_draft(researcher, file=table, recipe=recipe_of(context=None))
+    for page in (campaign.get_absolute_url(), reverse("console:edit", args=[campaign.pk])):
+        shown = signed_in.get(page).content.decode()
+        assert "&lt;b&gt;bold" in shown
+        assert "<b>bold" not in shown
+
+
+def test_nothing_is_shown_unless_the_researcher_says_so(researcher, idle_tasks):
+    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of(context=None))
+    assert "rotes" not in voting_page(campaign)
+    assert 'class="context"' not in voting_page(campaign)
+    assert "context" not in campaign.recipe["space"]
+
+
+def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_path):
+    campaign = finished(researcher, recipe=recipe_of())
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    rows = table(path, "columns.csv")
+    assert [row["column"] for row in rows[:2]] == ["source", "quality"]
+    assert len(rows) == 3 * len(NAMES)
+    # No spreadsheet may run it.
+    assert (rows[2]["column"], rows[2]["value"]) == ("'=note", "'=1+1")
+    record = sampler.read_record(path)
+    assert record.recipe["space"]["context"] == SHOWN
+    assert {row["value"] for row in record.columns if row["column"] == "=note"} == {"=1+1"}
+    assert {row["value"] for row in record.columns if row["column"] == "source"} == {SOURCE}
+
+
+def test_a_list_without_further_columns_has_the_record_that_it_always_had(researcher, idle_tasks, tmp_path):
+    path = export_to(make_campaign(researcher), tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        assert "columns.csv" not in archive.namelist()
+    assert sampler.read_record(path).columns is None
+
+
+CHANGES = {
+    "a cell is gone": (lambda rows: rows.pop(4), "state 1 in columns.csv: the cell of “quality”"),
+    "a cell twice": (lambda rows: rows.append(rows[0]), "a second cell of “source”"),
+    "another state": (lambda rows: rows[0].update(state="77"), "states.csv has no such state"),
+    "no shown column": (
+        lambda rows: rows.__setitem__(slice(None), [row for row in rows if row["column"] != "source"]),
+        "the column “source”",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_replay_finds_what_columns_cannot_say(researcher, idle_tasks, tmp_path, capsys, change):
+    path = export_to(make_campaign(researcher, file=LIST, recipe=recipe_of()), tmp_path)
+    changed, told = CHANGES[change]
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay", str(rewrite(path, "columns.csv", changed)))
+    assert told in capsys.readouterr().out
+
+
+def uploaded(**changes) -> dict:
+    return form(**{"catalog-file": SimpleUploadedFile("list.csv", LIST)} | changes)
+
+
+def test_the_setup_takes_columns_with_their_labels(signed_in, idle_tasks):
+    answer = signed_in.post(reverse("console:create"), uploaded(**{"catalog-context": "SOURCE: Source text\nquality"}))
+    assert answer.status_code == 302
+    wait_until_idle()
+    campaign = Campaign.objects.get()
+    assert campaign.catalog.columns == ["source", "quality", "=note"]
+    assert campaign.recipe["space"]["context"] == [SHOWN[0], {"column": "quality", "label": "quality"}]
+    edited = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert "source: Source text\nquality: quality" in edited
+    assert (
+        "source, quality, =note; shown with each pair: source as “Source text”"
+        in signed_in.get(answer.url).content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [
+        ("sauce: Source", "Column 1: the file has no “sauce”. It has “source”, “quality”, “=note”."),
+        ("source\nsource: twice", "the column “source” stands there twice"),
+        ("source: same\nquality: same", "the label “same” stands there twice"),
+        ("text", "Column 1: the file has no “text”."),
+        (f"source: {'x' * 61}", "at most 60 characters"),
+    ],
+    ids=["unknown", "twice", "one label", "the objects", "a long label"],
+)
+def test_a_column_that_cannot_be_shown_is_refused_at_its_field(signed_in, idle_tasks, context, told):
+    answer = signed_in.post(reverse("console:create"), uploaded(**{"catalog-context": context}))
+    assert answer.status_code == 200
+    (space,) = [each for each in answer.context["forms"].spaces if each.kind == "catalog"]
+    assert told in " ".join(space.errors["context"])
+    assert not Campaign.objects.exists()
+
+
+def test_a_draft_whose_file_is_read_knows_its_columns(signed_in, researcher, idle_tasks):
+    campaign = make_draft(researcher, file=LIST, recipe=recipe_of(context=None))
+    address = reverse("console:edit", args=[campaign.pk])
+    fields = form(**{"catalog-context": "sauce"})
+    del fields["catalog-file"]
+    assert "the file has no “sauce”" in signed_in.post(address, fields).content.decode().replace("&quot;", '"')
+    assert signed_in.post(address, fields | {"catalog-context": "quality"}).status_code == 302
+    campaign.refresh_from_db()
+    assert campaign.recipe["space"]["context"] == [{"column": "quality", "label": "quality"}]
+
+
+def test_columns_of_a_file_that_an_older_version_has_read_are_found(signed_in, researcher, idle_tasks):
+    campaign = make_draft(researcher, file=LIST, recipe=recipe_of(context=None))
+    Catalog.objects.update(columns=[])
+    campaign.states.update(columns={})
+    fields = form(**{"catalog-context": "quality"})
+    del fields["catalog-file"]
+    assert signed_in.post(reverse("console:edit", args=[campaign.pk]), fields).status_code == 302
+    wait_until_idle()
+    assert Catalog.objects.get().columns == ["source", "quality", "=note"]
+    assert campaign.states.first().columns["quality"] == "0.0"
+
+
+def test_a_file_without_a_column_that_is_shown_gives_no_campaign(researcher, idle_tasks):
+    """Where the form could not see it, as in an archive, the reading does."""
+    campaign = make_draft(researcher, recipe=recipe_of())
+    assert campaign.catalog.status == Catalog.Status.REFUSED
+    assert "shows the column “source” with each pair; the file has no further columns" in campaign.catalog.error
+    with pytest.raises(lifecycle.NotPossible):
+        lifecycle.start(campaign)
+    drafts.change(campaign, recipe=recipe_of(context=None))
+    wait_until_idle()
+    lifecycle.start(campaign)
+
+
+@pytest.fixture
+def script():
+    with scripted_server(KnownJudge({name: place for place, name in enumerate(NAMES)})) as script:
+        script.strikes = is_vote
+        yield script
+
+
+@pytest.fixture
+def endpoint(researcher, script, settings) -> Endpoint:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    return Endpoint.objects.create(
+        owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM
+    )
+
+
+def by_model() -> dict:
+    return {"question": "Which translates better?", "budget": 1, "source": {"kind": "model", "endpoint": "A model"}}
+
+
+def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle_tasks, tmp_path):
+    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of(judges=[by_model()], steps=3))
+    assert Comparison.objects.filter(verdict__isnull=False).count() == 6
+    assert len(votes_asked(script)) >= Vote.objects.count() > 0
+    for request in votes_asked(script):
+        above, *pair = re.split(r"Text [AB]:\n", request["messages"][1]["content"])
+        assert above.count("Context:\n\nSource text:") == 1
+        for label, part in zip("AB", pair, strict=True):
+            (shown,) = [place for place, name in enumerate(NAMES) if f'"\n{name}\n"' in part]
+            assert re.search(rf'Text {label}, Estimate:\n\n"+\n0\.{shown}\n"', part)
+    assert Judge.objects.get().frozen["prompt"]["context"] == "Context:"
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+def test_replay_finds_a_judge_that_was_told_of_no_context(researcher, endpoint, script, idle_tasks, tmp_path, capsys):
+    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of(judges=[by_model()], steps=2))
+    judge = Judge.objects.get()
+    del judge.frozen["prompt"]["context"]
+    judge.save()
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay", str(export_to(campaign, tmp_path)))
+    assert "whether columns are shown" in capsys.readouterr().out
+
+
+def test_the_longest_prompt_that_is_tried_at_the_start_has_the_longest_context(
+    researcher, endpoint, script, idle_tasks
+):
+    long = files.table(
+        [["text", "source"], *([name, "word " * 900 * (place == 2)] for place, name in enumerate(NAMES))]
+    )
+    make_campaign(researcher, file=long, recipe=recipe_of(context=SHOWN[:1], judges=[by_model()], steps=1))
+    tried = [str(body["messages"]) for body in script.requests if body.get("seed") == 1 and "Question: " in str(body)]
+    assert any("word word" in messages for messages in tried)
+
+
+def test_a_model_without_context_is_asked_in_the_words_it_always_was(researcher, endpoint, script, idle_tasks):
+    make_campaign(researcher, file=LIST, recipe=recipe_of(context=None, judges=[by_model()], steps=2))
+    assert "context" not in Judge.objects.get().frozen["prompt"]
+    assert votes_asked(script)
+    assert not [body for body in votes_asked(script) if "Context" in str(body)]
+
+
+def test_a_repeat_shows_what_the_pair_showed(researcher, idle_tasks):
+    """It must look like the pair that it repeats, whichever object stands on the left now."""
+    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of())
+    comparison = Comparison.objects.exclude(current=F("proposal")).first()
+    pair = checks.ShownPair.of("Which?", comparison.current, comparison.proposal, campaign)
+    assert [line.text for line in pair.of_left] == [SOURCE, comparison.current.columns["quality"]]
+    assert (pair.swapped().of_left, pair.swapped().of_right) == (pair.of_right, pair.of_left)
+
+
+def test_a_pair_of_the_researchers_own_looks_like_any_other(researcher, idle_tasks):
+    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of())
+    known, unknown = contexts_by_content(campaign, campaign.parsed_recipe, NAMES[3], "In no list.")
+    assert ([line.text for line in known], unknown) == ([SOURCE, "0.3"], ())
+
+
+def test_the_labels_are_among_the_texts_to_translate(researcher, idle_tasks):
+    campaign = make_draft(researcher, file=LIST, recipe=recipe_of(), more_languages="de")
+    assert {"Source text", "Estimate"} <= {text.text for text in texts_of(campaign, Protocol())}
+    Translation.objects.create(campaign=campaign, language="de", texts={"Source text": "Ausgangstext"})
+    found = context_shown(
+        *[context_of(state, campaign.parsed_recipe) for state in campaign.states.all()[:2]], words_of(campaign, "de")
+    )
+    assert [line.label for line in found.shared] == ["Ausgangstext"]
+    assert [[line.label for line in own] for own in found.own] == [["Estimate"], ["Estimate"]]
+
+
+def test_practice_shows_the_columns_of_objects_from_the_list(researcher, idle_tasks):
+    pair = {"left": NAMES[1], "right": NAMES[2], "answer": "left", "if_wrong": "Look again."}
+    study = recruited_campaign(researcher, file=LIST, recipe=recipe_of(), protocol={"practice": [pair]})
+    page = page_of(arrive(study, prolific("anna")), study, "vote/")
+    above, _, sides = page.partition('<div class="sides')
+    assert above.count("Source text") == 1
+    assert re.findall(r'<dd dir="auto">(.*?)</dd>', sides) == ["0.1", "0.2"]

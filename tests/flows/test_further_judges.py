@@ -1,0 +1,196 @@
+"""Judges of further kinds, from Start to the replay of the record; and laws that nobody can verify."""
+
+import itertools
+import json
+import zipfile
+from collections.abc import Callable
+
+import pytest
+
+import sampler
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Campaign, Vote
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.scripted_server import KnownJudge, scripted_server, status
+from tests.support.stack import TEXTS, make_draft, make_recipe
+
+LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
+REQUESTS = itertools.count()
+UNVERIFIED = "law of the sampler not verified"
+
+
+def asked(messages: list[dict], temperature: float, seed: int, **fields) -> dict:
+    """Return what the known judge answers to the same question in the words of vLLM."""
+    return JUDGE({"messages": messages, "temperature": temperature, "seed": seed, **fields})
+
+
+def ollama(body: dict) -> dict:
+    """Answer as Ollama does."""
+    options = body["options"]
+    found = asked(body["messages"], options["temperature"], options["seed"], logprobs=body.get("logprobs"))
+    choice = found["choices"][0]
+    logged = (choice.get("logprobs") or {}).get("content")
+    return {"model": body["model"], "message": choice["message"], "done": True, "prompt_eval_count": 50,
+            "eval_count": 1} | ({"logprobs": logged} if logged else {})  # fmt: skip
+
+
+def anthropic(body: dict) -> dict:
+    """Answer as Anthropic does: without a seed, and with its thoughts before its answer."""
+    messages = [{"role": "user", "content": "\n".join(block["text"] for block in body["messages"][0]["content"])}]
+    said = asked(messages, body["temperature"], next(REQUESTS))["choices"][0]["message"]["content"]
+    content = [{"type": "thinking", "thinking": "A, or B?", "signature": "s"}, {"type": "text", "text": said}]
+    return {"model": "claude-1", "content": content, "usage": {"input_tokens": 50, "output_tokens": 9}}
+
+
+def openai(body: dict) -> dict:
+    """Answer as a server of an unknown kind does."""
+    return JUDGE(body) | {"model": "hosted-1"}
+
+
+@pytest.fixture
+def campaign(researcher, client, settings, idle_tasks):
+    """Return a campaign that a server of some kind judges, having pressed Start."""
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    client.force_login(researcher)
+
+    def of(
+        dialect: Dialect,
+        answer: Callable[[dict], dict],
+        profile: dict | None = None,
+        thinking: int | None = None,
+        **source,
+    ) -> Campaign:
+        asks = {"kind": "model", "endpoint": "A model", "temperature": 0.7} | source
+        judge = {"question": "Which is darker?", "budget": 3, "source": asks}
+        recipe = sampler.parse_recipe(make_recipe(judges=[judge], chains=2, steps=10))
+        with scripted_server(answer) as script:
+            script.pages["/version"] = status(404)
+            Endpoint.objects.create(
+                owner=researcher, name="A model", base_url=script.url, model="tiny", timeout_s=20,
+                dialect=dialect, dialect_is_declared=True, profile=profile or {}, thinking_tokens=thinking,
+            )  # fmt: skip
+            made = make_draft(researcher, recipe=recipe.model_dump(mode="json"))
+            lifecycle.start(made)
+            idle_tasks()
+        made.refresh_from_db()
+        return made
+
+    return of
+
+
+def judge_in(path) -> dict:
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("judges.json"))[0]
+
+
+@pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
+def test_ollama_judges_and_the_record_replays(campaign, tmp_path, votes: str) -> None:
+    finished = campaign(Dialect.OLLAMA, ollama, votes=votes)
+    assert finished.status == Campaign.Status.FINISHED
+    assert_record_is_whole(finished)
+    path = export_to(finished, tmp_path)
+    assert_replay_passes(path)
+    judge = judge_in(path)
+    assert (judge["path"], judge["temperature"], judge["request"]["options"]["temperature"]) == ("/api/chat", 0.7, 0.7)
+    assert "law" not in judge
+
+
+def test_a_law_that_nobody_can_verify_must_be_accepted(campaign, client) -> None:
+    with pytest.raises(NotPossible, match="accept at the question that the sampling cannot be verified"):
+        campaign(Dialect.ANTHROPIC, anthropic)
+    assert not Vote.objects.exists()
+
+
+def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:
+    finished = campaign(Dialect.ANTHROPIC, anthropic, law_unverified=True)
+    assert finished.status == Campaign.Status.FINISHED
+    assert UNVERIFIED in client.get(finished.get_absolute_url()).content.decode()
+    path = export_to(finished, tmp_path)
+    assert_replay_passes(path)
+    judge = judge_in(path)
+    assert (judge["law"], judge["path"]) == (UNVERIFIED, "/messages")
+    assert judge["identities"][0]["model"] == "claude-1"
+
+
+def test_accepting_does_not_help_a_server_that_is_seen_to_truncate(campaign) -> None:
+    def truncating(body: dict) -> dict:
+        found = openai(body)
+        if not body.get("logprobs") and not JUDGE.is_asked_about_two(body):
+            found["choices"][0]["message"]["content"] = f"word{body['seed'] // 1000 % 2}"
+        return found
+
+    with pytest.raises(NotPossible, match="truncates"):
+        campaign(Dialect.OPENAI, truncating, law_unverified=True)
+
+
+def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) -> None:
+    seen = {"field": "temperature", "effect": "ignored", "evidence": "4 seeds gave 4 different replies", "requests": 4}
+    profile = {"tested_at": "2026-11-23T21:00:00+00:00", "requests": 30, "fields": [seen]}
+    with pytest.raises(NotPossible, match="its last test saw that it ignores temperature: 4 seeds"):
+        campaign(Dialect.OLLAMA, ollama, profile=profile)
+
+
+def test_what_the_test_found_is_frozen_with_the_judge(campaign, tmp_path) -> None:
+    seen = {"field": "top_p", "effect": "obeyed", "evidence": "4 seeds gave one reply", "requests": 4}
+    profile = {"tested_at": "2026-11-23T21:00:00+00:00", "requests": 30, "fields": [seen]}
+    path = export_to(campaign(Dialect.OLLAMA, ollama, profile=profile), tmp_path)
+    assert_replay_passes(path)
+    assert judge_in(path)["negotiated"] == profile
+
+
+def test_a_model_that_thinks_takes_no_temperature(campaign) -> None:
+    with pytest.raises(NotPossible, match="Set the temperature to 1"):
+        campaign(Dialect.OPENAI_REASONING, lambda body: openai(body | {"temperature": 1.0}), law_unverified=True)
+
+
+def test_what_is_not_accepted_leaves_no_trace_in_a_recipe() -> None:
+    plain = sampler.ModelSource(endpoint="A model")
+    assert "law_unverified" not in plain.model_dump(mode="json")
+    accepted = sampler.ModelSource(endpoint="A model", law_unverified=True)
+    assert accepted.model_dump(mode="json")["law_unverified"] is True
+
+
+@pytest.mark.parametrize(
+    ("dialect", "thinking", "source", "words"),
+    [
+        (Dialect.OPENAI, 2000, {}, "has no field for thinking"),
+        (Dialect.ANTHROPIC, 500, {"temperature": 1}, "Raise “Thinking tokens at most” to 1,024"),
+        (Dialect.ANTHROPIC, 2000, {}, "takes no temperature but 1 while it thinks"),
+        (Dialect.OLLAMA, 2000, {"votes": "log-probabilities"}, "Let its votes be sampled"),
+        (
+            Dialect.OLLAMA,
+            2000,
+            {"law_unverified": False},
+            "accept at the question that the sampling cannot be verified",
+        ),
+    ],
+)
+def test_thinking_that_cannot_be_had_is_refused_with_what_to_do(campaign, dialect, thinking, source, words) -> None:
+    answer = {Dialect.OPENAI: openai, Dialect.ANTHROPIC: anthropic, Dialect.OLLAMA: ollama}[dialect]
+    with pytest.raises(NotPossible, match=words):
+        campaign(dialect, answer, thinking=thinking, **{"law_unverified": True} | source)
+
+
+def test_a_model_that_thinks_as_much_as_it_may_judges_and_its_record_says_so(campaign, tmp_path) -> None:
+    asked_with = []
+
+    def thinking(body: dict) -> dict:
+        asked_with.append((body["max_tokens"] > 2000, body["thinking"]))
+        return anthropic(body)
+
+    finished = campaign(Dialect.ANTHROPIC, thinking, thinking=2000, law_unverified=True, temperature=1)
+    assert finished.status == Campaign.Status.FINISHED
+    assert (True, {"type": "enabled", "budget_tokens": 2000}) in asked_with
+    path = export_to(finished, tmp_path)
+    assert_replay_passes(path)
+    judge = judge_in(path)
+    assert (judge["thinking_tokens"], judge["request"]["thinking"]["budget_tokens"]) == (2000, 2000)
+    assert judge["law"] == UNVERIFIED
+    usage = finished.model_usage.get(place=0)
+    # Nine tokens a reply, thoughts included.
+    assert usage.tokens_out == 9 * (usage.requests - usage.failed)

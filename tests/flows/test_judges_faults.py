@@ -1,0 +1,282 @@
+"""What may go wrong between a campaign and the model that judges it. No vote is lost, none is asked twice for nothing.
+
+Everything runs as processes, on PostgreSQL and Redis, with the model servers in one of their own. Each fault has a
+server and a campaign; they run side by side, and only what the servers logged, the pages and the record are looked at.
+
+    FAULT_STRETCH_S=600 pytest -n 0 tests/flows/test_judges_faults.py -k out-of-order
+
+lets the server that answers 500 do so for ten minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from prefmh_web.endpoints.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from tests.support import engines
+from tests.support.faulty_models import LINES, VARIABLES, Desk, FaultyModels, bursts, judged_by
+from tests.support.processes import Installation, is_ready, wait_for
+from tests.support.scripted_server import KnownJudge
+
+CHAINS, STEPS, AT_ONCE = 12, 4, 36
+STRETCH_S = float(os.environ.get("FAULT_STRETCH_S", "45"))
+RETRY_AFTER_S = 6
+LEAN = 0.2
+ANOTHER_TOKEN = {"A": "\u2581A", "B": "\u2581B"}
+FAULTS = {
+    "hangs": {"kind": "hang", "lasts_s": 10},
+    "trickles": {"kind": "trickle", "lasts_s": 10},
+    "resets": {"kind": "reset", "lasts_s": 10},
+    "out-of-order": {"kind": "error", "lasts_s": STRETCH_S},
+    "asks-to-wait": {"kind": "limit", "lasts_s": 15, "retry_after": str(RETRY_AFTER_S)},
+    "refuses": {"kind": "limit", "lasts_s": 10},
+    "another-model": {"kind": "rename"},
+    "another-tokenizer": {"kind": "retokenize", "tokens": ANOTHER_TOKEN, "after": 10},
+}
+# Those that end by themselves, for everybody who asks.
+PASSING = [name for name, fault in FAULTS.items() if fault.get("lasts_s")]
+# Those that come to their end without a hand from anybody.
+UNAIDED = [name for name in FAULTS if name != "another-model"]
+# Those of which the circuit breaker knows nothing but that they fail.
+BREAKS = ["hangs", "trickles", "resets", "out-of-order"]
+# Replies that count for nothing, as a share of the votes.
+MOST_WASTE = 0.02
+# Longer than a reply that fails, and shorter than the first pause.
+_APART_S = 4.0
+
+# So many chains that three kills in a row, each with so many requests under way, leave some that wait for nobody.
+FORCE_CHAINS, FORCE_STEPS, CALLS, UNDER_WAY = 360, 5, 256, 200
+# A killed process keeps its slots for half a minute: so many that the next one need not wait for them.
+SLOTS = 1024
+_VOTES = """
+    SELECT count(*), count(v.number), count(DISTINCT (v.comparison_id, v.judge_id, v.slot)) FROM campaigns_vote v
+    JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s
+"""
+_NAMES = """
+    SELECT DISTINCT i.model FROM campaigns_vote v JOIN campaigns_replyidentity i ON i.id = v.identity_id
+    JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s
+"""
+_DRAWN_FROM = """
+    SELECT v.preference FROM campaigns_vote v JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Iterator[FaultyModels]:
+    plans = {name: {"lean": LEAN, "faults": [fault]} for name, fault in FAULTS.items()}
+    slow = {"slow": {"latency_s": 8, "lean": LEAN}}
+    found = FaultyModels(tmp_path_factory.mktemp("models"), plans | slow)
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, models) -> Iterator[Installation]:
+    """An installation with a process that asks model servers, which a test may kill."""
+    engines.demand()
+    found = Installation(tmp_path_factory.mktemp("site"), VARIABLES)
+    found.worker_queues = "default,files"
+    try:
+        found.start()
+        # A server that says nothing is given up after three seconds, and no test waits for long.
+        models.register(found, concurrency=SLOTS, timeout_s=60)
+        found.query("UPDATE endpoints_endpoint SET concurrency = %s, timeout_s = 3 WHERE name <> 'slow'", AT_ONCE)
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture(scope="module")
+def asking(site):
+    """The process that asks model servers."""
+    judges = site.judges(calls=CALLS)
+    site.launch(judges)
+    return judges
+
+
+@pytest.fixture(scope="module")
+def desk(site) -> Iterator[Desk]:
+    found = Desk(site)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def studies(site, asking, desk) -> dict[str, int]:
+    """The campaigns of all faults, started: they go on side by side."""
+    ways = {"another-tokenizer": "log-probabilities"}
+    recipes = [
+        {"judges": [judged_by(name, ways.get(name, "sampled"))], "chains": CHAINS, "steps": STEPS} for name in FAULTS
+    ]
+    made = site.make_campaigns(*recipes, start=False)
+    found = {name: campaign for name, (campaign, _) in zip(FAULTS, made, strict=True)}
+    for campaign in found.values():
+        desk.press(campaign, "start")
+    return found
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The votes of a campaign: all, those that counted, and in how many slots."""
+
+    stored: int
+    counted: int
+    slots: int
+
+
+def votes_of(site: Installation, campaign: int) -> Votes:
+    return Votes(*site.query(_VOTES, campaign)[0])
+
+
+def finish(site: Installation, campaign: int, seconds: float = 150) -> Votes:
+    """Wait until a campaign is finished, without a hand from anybody; return its votes, none of them doubled."""
+    status = "SELECT status FROM campaigns_campaign WHERE id = %s"
+    wait_for(lambda: site.query(status, campaign)[0][0] == "finished", "the campaign is finished", seconds)
+    votes = votes_of(site, campaign)
+    assert votes.stored == votes.slots
+    assert votes.stored > CHAINS * STEPS
+    return votes
+
+
+def assert_little_was_wasted(models: FaultyModels, name: str, votes: Votes, beside: int = 0) -> None:
+    """Of all replies that came to their end, no more than a few did not become a vote that counted.
+
+    Args:
+        beside: replies that may have been lost besides.
+    """
+    assert models.count(name, "answered") <= votes.counted * (1 + MOST_WASTE) + beside
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_campaign_goes_on_by_itself_when_its_server_is_well_again(site, models, studies, name):
+    votes = finish(site, studies[name], 150 + 3 * FAULTS[name]["lasts_s"])
+    struck = [event for event in models.events(name) if event.fault and event.what == "arrived"]
+    assert struck, "no request met the fault"
+    assert_little_was_wasted(models, name, votes)
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_server_that_fails_is_left_alone_for_longer_and_longer(site, models, studies, name):
+    finish(site, studies[name], 150 + 3 * FAULTS[name]["lasts_s"])
+    found = bursts(models.events(name), FAULTS[name]["kind"], _APART_S)
+    assert found.sizes[0] <= 2 * AT_ONCE
+    # After the first requests, which were under way together, one at a time tries.
+    assert set(found.sizes[1:]) <= {1}, found
+    declared = [min(FIRST_PAUSE_S * 2**place, LONGEST_PAUSE_S) for place in range(len(found.rests_s))]
+    assert all(rest >= pause for rest, pause in zip(found.rests_s, declared, strict=True)), (found, declared)
+    if name == "out-of-order":
+        # Nor is it left alone for much longer than was declared: the pauses have doubled, and not more.
+        assert len(found.rests_s) >= 2, found
+
+
+def test_a_server_that_asks_for_a_wait_gets_it(site, models, studies):
+    finish(site, studies["asks-to-wait"])
+    found = bursts(models.events("asks-to-wait"), "limit", _APART_S)
+    assert found.sizes[0] <= 2 * AT_ONCE
+    assert found.rests_s
+    assert min(found.rests_s) >= RETRY_AFTER_S, found
+
+
+def test_a_server_that_refuses_without_a_word_is_not_asked_in_a_loop(site, models, studies):
+    finish(site, studies["refuses"])
+    refused = sum(event.status == 429 for event in models.events("refuses"))
+    # Half a second is the shortest pause there is.
+    assert 0 < refused <= 2 * AT_ONCE + 2 * FAULTS["refuses"]["lasts_s"]
+
+
+def test_another_model_stops_the_judge_until_the_researcher_accepts_it(site, models, studies, desk):
+    campaign = studies["another-model"]
+    sentence = "the server now answers as “another”, and has been asked as “m”"
+    wait_for(lambda: sentence in desk.page(campaign), "the page says that the model has changed", 120)
+    wait_for(lambda: models.count("another-model", "now") == 0, "nothing under way")
+    before = votes_of(site, campaign)
+    seen = models.count("another-model", "answered")
+    time.sleep(12)  # Two sweeps: what nobody may ask stays unasked.
+    assert models.count("another-model", "answered") == seen
+    assert votes_of(site, campaign) == before
+    assert "This model is no longer asked about" in desk.page(campaign)
+    page = desk.press(campaign, "judges/accept")
+    assert "The new model is used from now on" in page
+    votes = finish(site, campaign)
+    assert_little_was_wasted(models, "another-model", votes, beside=AT_ONCE)
+    assert {name for (name,) in site.query(_NAMES, campaign)} == {"m", "another"}
+
+
+def test_labels_that_become_other_tokens_are_sampled_from_then_on(site, models, studies):
+    name = "another-tokenizer"
+    votes = finish(site, studies[name])
+    logged = site.query(_DRAWN_FROM, studies[name])
+    drawn = [preference for (preference,) in logged if preference is not None]
+    assert 0 < len(drawn) < votes.stored
+    chances = known_chances()
+    assert all(min(abs(preference - chance) for chance in chances) < 1e-9 for preference in drawn)
+    # Each pair is looked at once in each order before it is sampled.
+    assert_little_was_wasted(models, name, votes, beside=2 * CHAINS * STEPS)
+
+
+def known_chances() -> set[float]:
+    """Return every probability of a vote that the servers' model has."""
+    judge = KnownJudge({line: (place - 5.5) / 8 for place, line in enumerate(LINES)}, LEAN)
+    return {judge.preference(x, y, 1.0, first) for x in LINES for y in LINES if x != y for first in (True, False)}
+
+
+def test_the_records_of_all_of_them_are_whole_and_replay(site, studies):
+    for name in UNAIDED:
+        finish(site, studies[name])
+    site.assert_record_is_whole_and_replays(*studies.values())
+
+
+@dataclass
+class Force:
+    """A campaign with as many requests under way as its server takes, and what was lost by force."""
+
+    site: Installation
+    models: FaultyModels
+    campaign: int
+    lost: int = 0
+
+    def strike(self, blow: Callable[[], None], least: int) -> None:
+        """Do something bad while so many requests are under way; count those as lost."""
+        wait_for(lambda: self.models.count("slow", "now") >= least, f"{least} requests are under way", 300)
+        self.lost += self.models.count("slow", "now")
+        began = time.time()
+        blow()
+        # Answered in the last moment, and not stored.
+        self.lost += self.models.answered_since("slow", began - 1)
+
+
+def test_nothing_is_lost_or_doubled_by_force(site, models, asking, studies, desk):
+    for name in UNAIDED:
+        finish(site, studies[name])
+    judged = {"judges": [judged_by("slow")], "chains": FORCE_CHAINS, "steps": FORCE_STEPS}
+    [(campaign, _)] = site.make_campaigns(judged, start=False)
+    desk.press(campaign, "start")
+    force = Force(site, models, campaign)
+
+    def kill() -> None:
+        asking.kill()
+        asking.start()
+
+    def restart_all() -> None:
+        site.webs[0].kill()
+        site.worker.kill()
+        site.postgres.kill()
+        site.postgres.start()
+        site.webs[0].start()
+        site.worker.start()
+
+    for _ in range(3):
+        force.strike(kill, UNDER_WAY)
+    force.strike(restart_all, AT_ONCE)
+    wait_for(lambda: is_ready(site.urls[0]), "the web process ready again")
+    votes = finish(site, campaign, 240)
+    assert models.count("slow", "answered") <= votes.counted * (1 + MOST_WASTE) + force.lost
+    site.look_after(site.beat)
+    asking.assert_runs()
+    site.assert_record_is_whole_and_replays(campaign)

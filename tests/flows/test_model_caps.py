@@ -1,0 +1,225 @@
+"""Caps on what models may take: reached in mid-campaign, raised, resumed; by several workers at once; for the site."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connections
+from django.db.models import Sum
+
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import caps
+from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.models import Annotator, Campaign, CapChange, Comparison, ModelUsage, Side, Vote
+from prefmh_web.endpoints.models import Endpoint
+from tests.flows.test_model_costs import (
+    A_REQUEST,
+    QUESTION,
+    asked,
+    by_model,
+    draft,
+    endpoint,
+    script,
+    started,
+    vote_on_all,
+    writes,
+    written,
+)
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.scripted_server import scripted_server
+
+__all__ = ["endpoint", "script"]
+
+PEOPLE = {"question": QUESTION, "budget": 1}
+
+
+def used(campaign: Campaign | None = None) -> tuple[int, float]:
+    found = ModelUsage.objects.filter(campaign=campaign) if campaign else ModelUsage.objects.all()
+    sums = found.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
+    return sums["requests"], sums["cost"]
+
+
+def now(campaign: Campaign) -> Campaign:
+    campaign.refresh_from_db()
+    return campaign
+
+
+def settled(campaign: Campaign, idle_tasks) -> Campaign:
+    """Let the sweep find the turns that waited for what was under way."""
+    idle_tasks()
+    for _ in range(10):
+        if not now(campaign).is_running:
+            break
+        tasks.sweep()
+        idle_tasks()
+    return campaign
+
+
+@pytest.mark.parametrize("cap", [{"cost_cap": "0.10"}, {"request_cap": 10}], ids=["money", "requests"])
+def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
+    researcher, endpoint, script, idle_tasks, tmp_path, cap
+):
+    campaign = settled(started(idle_tasks, draft(researcher, by_model(), **cap)), idle_tasks)
+    assert campaign.status == Campaign.Status.PAUSED
+    assert campaign.paused_because.startswith(f"The cap of {'0.10' if 'cost_cap' in cap else '10 requests'} is reached")
+    requests = len(asked(script, QUESTION))
+    assert used(campaign) == (requests, pytest.approx(requests * A_REQUEST))
+    # A vote takes three requests at most.
+    assert 7 < requests <= 10
+    votes = Vote.objects.count()
+    tasks.sweep()
+    idle_tasks()
+    assert len(asked(script, QUESTION)) == requests
+
+    with pytest.raises(lifecycle.NotPossible, match="Raise the cap, then press Resume"):
+        lifecycle.resume(campaign)
+    assert now(campaign).status == Campaign.Status.PAUSED
+
+    caps.change(campaign, researcher, cost_cap=None, request_cap=None)
+    assert now(campaign).paused_because == ""
+    lifecycle.resume(campaign)
+    idle_tasks()
+    assert now(campaign).status == Campaign.Status.FINISHED
+    assert Vote.objects.count() > votes == requests - 1
+    assert Vote.objects.count() == len(asked(script, QUESTION)) - 1
+    assert [(each.changed_by, each.cost_cap) for each in CapChange.objects.all()] == [(researcher, None)]
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    (row,) = table(path, "calls.csv")
+    assert (row["judge"], row["requests"]) == ("0", str(len(asked(script, QUESTION))))
+    assert float(row["cost"]) == pytest.approx(A_REQUEST * int(row["requests"]))
+
+
+def test_the_steps_of_a_paused_campaign_stay_open(researcher, endpoint, idle_tasks):
+    campaign = settled(started(idle_tasks, draft(researcher, by_model(), request_cap=10)), idle_tasks)
+    opened = {each.pk: each.uniform for each in Comparison.objects.filter(verdict__isnull=True)}
+    assert len(opened) == 2
+    caps.change(campaign, researcher, cost_cap=None, request_cap=1000)
+    lifecycle.resume(campaign)
+    idle_tasks()
+    assert {each.pk: each.uniform for each in Comparison.objects.filter(pk__in=opened, verdict__isnull=False)} == opened
+
+
+def test_several_workers_at_once_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks, monkeypatch):
+    # Each request is held until all workers have had their chance to ask.
+    Endpoint.objects.update(concurrency=64)
+    campaign = draft(researcher, by_model(budget=2), chains=8, steps=4, request_cap=14)
+    lifecycle.start(campaign)
+    assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
+    caps.change(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 8)
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
+    before = len(asked(script, QUESTION))
+    gate, answer = threading.Event(), script.answer
+
+    def held(body: dict) -> dict:
+        gate.wait(5)
+        return answer(body)
+
+    script.answer = held
+    open_ones = list(Comparison.objects.filter(verdict__isnull=True).values_list("pk", flat=True))
+    judge = campaign.judges.get()
+
+    def work(comparison: int) -> None:
+        try:
+            turns.take_turn(comparison, judge.pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(open_ones)) as pool:
+        working = [pool.submit(work, comparison) for comparison in open_ones]
+        threading.Timer(1, gate.set).start()
+        for each in working:
+            each.result()
+    settled(campaign, idle_tasks)
+    asked_then = len(asked(script, QUESTION)) - before
+    # Two votes fit at first, for each may take three requests; not one for each of the workers.
+    assert 0 < asked_then <= 8
+    assert len(open_ones) > 4
+
+
+def test_votes_that_were_on_their_way_are_stored(researcher, endpoint, script, idle_tasks):
+    campaign = draft(researcher, by_model(budget=1), chains=1, steps=6, request_cap=1000)
+    answer = script.answer
+
+    def lowering(body: dict) -> dict:
+        if QUESTION in str(body) and body["seed"] != 1:
+            Campaign.objects.filter(pk=campaign.pk).update(request_cap=2, status=Campaign.Status.PAUSED)
+            connections.close_all()
+        return answer(body)
+
+    script.answer = lowering
+    lifecycle.start(campaign)
+    idle_tasks()
+    assert now(campaign).status == Campaign.Status.PAUSED
+    assert Vote.objects.filter(number__isnull=False).count() == len(asked(script, QUESTION)) - 1 == 1
+
+
+def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):
+    Endpoint.objects.update(input_price=None)
+    campaign = draft(researcher, by_model(), cost_cap="5.00")
+    with pytest.raises(lifecycle.NotPossible, match="Enter both prices of the endpoint"):
+        lifecycle.start(campaign)
+    assert now(campaign).is_draft
+
+
+def test_a_price_that_is_taken_back_pauses_the_campaign(researcher, endpoint, script, idle_tasks):
+    answer = script.answer
+
+    def forgetting(body: dict) -> dict:
+        if QUESTION in str(body) and body["seed"] != 1:
+            Endpoint.objects.update(output_price=None)
+            connections.close_all()
+        return answer(body)
+
+    script.answer = forgetting
+    campaign = settled(started(idle_tasks, draft(researcher, by_model(), cost_cap="5.00")), idle_tasks)
+    assert campaign.status == Campaign.Status.PAUSED
+    assert "Enter both prices" in campaign.paused_because
+
+
+@pytest.mark.parametrize(("variable", "a_request"), [("MODEL_BUDGET_COST", A_REQUEST), ("MODEL_BUDGET_REQUESTS", 1)])
+def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
+    researcher, endpoint, idle_tasks, settings, variable, a_request
+):
+    waits = draft(researcher, PEOPLE, {**by_model("Which is older?", 1), "order": "random"}, steps=100)
+    of_people, asks = draft(researcher, PEOPLE), draft(researcher, by_model(), steps=100)
+    for campaign in (of_people, waits):
+        started(idle_tasks, campaign)
+    assert now(waits).status == Campaign.Status.RUNNING
+    # Room for the longest prompt and a few votes.
+    most = used()[0] + 9
+    setattr(settings, variable, most * a_request)
+    settled(started(idle_tasks, asks), idle_tasks)
+    assert [now(each).status for each in (asks, waits, of_people)] == ["paused", "paused", "running"]
+    assert all(variable in each.paused_because for each in (asks, waits))
+    assert used()[0] <= most
+    with pytest.raises(lifecycle.NotPossible, match="Whoever runs the site"):
+        lifecycle.resume(asks)
+    with pytest.raises(lifecycle.NotPossible, match="Whoever runs the site"):
+        lifecycle.start(draft(researcher, by_model()))
+    # People's campaigns start and go on.
+    annotator = Annotator.objects.create(campaign=of_people)
+    lease = leases.take(annotator)
+    leases.answer(lease.key, annotator, Side.LEFT, 0)
+    setattr(settings, variable, 10_000)
+    lifecycle.resume(asks)
+    assert now(asks).status == Campaign.Status.RUNNING
+    lifecycle.pause(asks)
+
+
+def test_writing_stops_at_the_cap_too(researcher, settings, idle_tasks):
+    with scripted_server(writes) as script:
+        campaign = written(researcher, script, settings)
+        lifecycle.start(campaign)
+        idle_tasks()
+        caps.change(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 5)
+        vote_on_all(campaign, idle_tasks)
+        assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
+        assert used(campaign)[0] <= campaign.request_cap
+        caps.change(campaign, researcher, cost_cap=None, request_cap=None)
+        lifecycle.resume(campaign)
+        idle_tasks()
+        vote_on_all(campaign, idle_tasks)
+        assert now(campaign).status == Campaign.Status.FINISHED

@@ -1,0 +1,224 @@
+"""A campaign whose judge is asked in its researcher's words: shown, sent, frozen, recorded and replayed."""
+
+import io
+import json
+import zipfile
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.endpoints.models import Endpoint
+from sampler.judges import PromptTemplate
+from tests.console.test_pages import form
+from tests.flows.test_model_costs import QUESTION, by_model, draft, endpoint, script, started
+from tests.security.world import browser_of
+from tests.support.record import assert_record_is_whole, export_to
+from tests.support.scripted_server import chat_reply
+
+__all__ = ["endpoint", "script"]
+
+PAIR = "Question: {{question}}\nA: {{first}}\nB: {{second}}\nThe letter (A or B), as in {json}:"
+SYSTEM = "You are a careful judge of “{{question}}”."
+
+
+def own(user: str = PAIR, **fields) -> dict:
+    judge = by_model(budget=2)
+    return judge | {"source": judge["source"] | {"prompt": {"user": user, **fields}}}
+
+
+def fields_of(user: str = PAIR, **changes: str) -> dict:
+    return form(
+        **{
+            "questions-0-question": QUESTION,
+            "questions-0-source": "A model",
+            "questions-0-temperature": "0.7",
+            "questions-0-votes": "sampled",
+            "questions-0-prompt_system": SYSTEM,
+            "questions-0-prompt_user": user,
+        }
+        | changes
+    )
+
+
+def votes_in(script) -> list[tuple[dict, bytes]]:
+    asked = zip(list(script.requests), list(script.bodies), strict=True)
+    return [(body, raw) for body, raw in asked if "careful judge" in json.dumps(body) and body["seed"] != 1]
+
+
+def export_of(campaign: Campaign, desk) -> bytes:
+    answer = desk.get(reverse("console:download", args=[campaign.pk, "judges.json"]))
+    return b"".join(answer.streaming_content) if answer.streaming else answer.content
+
+
+def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint, script, idle_tasks):
+    desk = browser_of(researcher)
+    desk.post(reverse("console:create"), fields_of())
+    idle_tasks()
+    campaign = Campaign.objects.get()
+    lifecycle.start(campaign)
+    idle_tasks()
+    asked = votes_in(script)
+    assert asked
+    # The setup that the researcher saw, with the pair that the server was asked about in place of the sample.
+    for body, raw in asked[:4]:
+        content = body["messages"][-1]["content"]
+        shown_in_it = [row for row in campaign.states.all() if f"\n{row.content}\n" in content]
+        both = sorted(shown_in_it, key=lambda row: content.index(row.content))
+        shown = preview(desk, fields_of(), rows=both, campaign=campaign)
+        assert shown.replace('"seed":1,', f'"seed":{body["seed"]},').encode() == raw
+
+
+def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> str:
+    """Return the body that the preview shows first; of a draft whose first two objects are these."""
+    if campaign is None:
+        answer = desk.post(reverse("console:preview-new"), fields | {"place": "questions-0", "catalog-file": ""})
+        return answer.context["preview"].requests[0].body
+    # The same campaign as a draft again: the preview shows the first objects of its list.
+    twin = draft(campaign.owner, by_model())
+    twin.states.exclude(content__in=[row.content for row in rows]).delete()
+    answer = desk.post(
+        reverse("console:preview", args=[twin.pk]), fields | {"place": "questions-0", "catalog-file": ""}
+    )
+    requests = answer.context["preview"].requests
+    assert len(requests) == 2
+    return next(each.body for each in requests if each.body.index(rows[0].content) < each.body.index(rows[1].content))
+
+
+def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoint, script, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "sk-very-secret")
+    Endpoint.objects.update(api_key_variable="SECRET_OF_OURS")
+    answer = browser_of(researcher).post(
+        reverse("console:preview-new"), fields_of() | {"place": "questions-0", "catalog-file": ""}
+    )
+    shown = answer.context["preview"]
+    one, other = (json.loads(each.body) for each in shown.requests)
+    assert one["messages"][0] == {"role": "system", "content": f"You are a careful judge of “{QUESTION}”."}
+    assert one["messages"][1]["content"] != other["messages"][1]["content"]
+    page = answer.content.decode()
+    assert PromptTemplate(system=SYSTEM, user=PAIR).version in page
+    assert "sk-very-secret" not in page
+    assert "uthorization" not in page
+    # Nobody was asked.
+    assert script.requests == []
+
+
+@pytest.mark.parametrize(
+    ("user", "words"),
+    [
+        ("{{question}} {{first}} {{secnd}} B", "knows no {{secnd}}"),
+        ("{{question.__class__}} {{first}} {{second}} B", "knows no {{question.__class__}}"),
+        ("<script>alert(1)</script>{{nobody}}", "knows no {{nobody}}"),
+    ],
+)
+def test_a_template_that_does_not_fit_is_refused_at_its_field_and_nothing_saved(researcher, endpoint, user, words):
+    desk = browser_of(researcher)
+    answer = desk.post(reverse("console:create"), fields_of(user))
+    assert words in " ".join(answer.context["forms"].questions.forms[0].errors["prompt_user"])
+    assert "<script>alert" not in answer.content.decode()
+    assert not Campaign.objects.exists()
+    shown = desk.post(reverse("console:preview-new"), fields_of(user) | {"place": "questions-0", "catalog-file": ""})
+    assert words in " ".join(reason for _, reason in shown.context["preview"].problems)
+    assert "<script>alert" not in shown.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"questions-0-prompt_user": ""}, "prompt_user", "Write the user template"),
+        ({"questions-0-prompt_completion": "on"}, "prompt_system", "must be empty where the model completes"),
+        ({"questions-0-prompt_user": "x" * 20_001}, "prompt_user", "at most 20000 characters"),
+    ],
+)
+def test_fields_of_a_prompt_that_do_not_go_together_are_refused(researcher, endpoint, changes, field, words):
+    answer = browser_of(researcher).post(reverse("console:create"), fields_of(**changes))
+    assert words in " ".join(answer.context["forms"].questions.forms[0].errors[field])
+    assert not Campaign.objects.exists()
+
+
+def test_editing_keeps_the_words_to_the_last_space(researcher, endpoint, idle_tasks):
+    desk = browser_of(researcher)
+    desk.post(reverse("console:create"), fields_of(PAIR + " \n "))
+    idle_tasks()
+    campaign = Campaign.objects.get()
+    url = reverse("console:edit", args=[campaign.pk])
+    shown = desk.get(url).context["forms"].questions.forms[0]
+    assert shown["prompt_user"].value() == PAIR + " \n "
+    again = {f"questions-0-{name}": shown[name].value() or "" for name in shown.fields if name != "first"}
+    again = {name: value for name, value in again.items() if value is not False}
+    desk.post(url, form(**again | {"catalog-file": "", "seed": str(campaign.recipe["seed"])}))
+    before = campaign.recipe["judges"]
+    campaign.refresh_from_db()
+    assert campaign.recipe["judges"] == before
+
+
+def test_the_record_has_the_words_and_their_version_and_replays(researcher, endpoint, idle_tasks):
+    campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
+    assert campaign.status == Campaign.Status.FINISHED
+    (judge,) = json.loads(export_of(campaign, browser_of(researcher)))
+    version = PromptTemplate(system=SYSTEM, user=PAIR).version
+    assert judge["prompt"]["template"] == {"system": SYSTEM, "user": PAIR}
+    assert judge["prompt_version"] == version
+    assert version in browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
+    assert_record_is_whole(campaign)
+
+
+def completes(judge) -> object:
+    """Return an answer of a server that completes texts as `judge` would answer a chat."""
+
+    def answer(body: dict) -> dict:
+        if "prompt" not in body or "Question:" not in body["prompt"]:
+            return judge(body)
+        if "messages" in body:
+            return chat_reply("A")
+        told = judge(body | {"messages": [{"role": "user", "content": body["prompt"]}]})
+        choice = told["choices"][0]
+        logged = choice.get("logprobs")
+        first = logged and {each["token"]: each["logprob"] for each in logged["content"][0]["top_logprobs"]}
+        top = first and {"top_logprobs": [first]}
+        return told | {"choices": [{"index": 0, "text": choice["message"]["content"], "logprobs": top}]}
+
+    return answer
+
+
+@pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
+def test_a_base_model_completes_the_prompt_as_it_is(researcher, endpoint, script, idle_tasks, votes):
+    script.answer = completes(script.answer)
+    judge = own(PAIR + "\n", completion=True)
+    judge["source"]["votes"] = votes
+    campaign = started(idle_tasks, draft(researcher, judge))
+    assert campaign.status == Campaign.Status.FINISHED
+    asked = [body for body in script.requests if str(body.get("prompt", "")).startswith("Question:")]
+    assert asked
+    assert all("messages" not in body and body["prompt"].endswith("{json}:\n") for body in asked)
+    (judge,) = json.loads(export_of(campaign, browser_of(researcher)))
+    assert judge["path"] == "/completions"
+    assert_record_is_whole(campaign)
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "gemini", "ollama"])
+def test_a_server_that_takes_chats_only_is_refused_where_the_model_should_complete(researcher, endpoint, dialect):
+    Endpoint.objects.update(dialect=dialect)
+    fields = fields_of(**{"questions-0-prompt_system": "", "questions-0-prompt_completion": "on"})
+    answer = browser_of(researcher).post(reverse("console:create"), fields)
+    assert "takes chats only" in " ".join(answer.context["forms"].questions.forms[0].errors["prompt_completion"])
+    assert not Campaign.objects.exists()
+
+
+@pytest.mark.parametrize("changed", ["The letter (A or B)", '"prompt_version": "', "careful judge"])
+def test_a_record_replays_and_one_with_a_changed_prompt_does_not(researcher, endpoint, idle_tasks, tmp_path, changed):
+    campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
+    path = export_to(campaign, tmp_path)
+    call_command("replay", str(path), stdout=io.StringIO())
+    other = tmp_path / "changed.zip"
+    with zipfile.ZipFile(path) as before, zipfile.ZipFile(other, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == "judges.json":
+                content = content.decode().replace(changed, changed + "x", 1).encode()
+            after.writestr(name, content)
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay", str(other), stdout=(out := io.StringIO()))
+    assert "prompt" in out.getvalue()

@@ -1,0 +1,96 @@
+"""Reasons of a model: kept beside its votes where the setting says so, shown, exported, and never the answer."""
+
+import zipfile
+
+import pytest
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Vote, VoteReason
+from prefmh_web.endpoints.dialects import Dialect
+from tests.flows.test_further_judges import anthropic, campaign, ollama
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+
+__all__ = ["campaign"]
+
+HOSTILE = "<script>alert(1)</script> A. Answer B!\0 =HYPERLINK(1)"
+
+
+def thinking(text: str):
+    """Return a model that thinks this before each of its answers."""
+
+    def answer(body: dict) -> dict:
+        reply = anthropic(body)
+        reply["content"][0]["thinking"] = text
+        return reply
+
+    return answer
+
+
+def finished(campaign, answer, **source) -> Campaign:
+    settings = {"law_unverified": True, "temperature": 1, "thinking": 2000} | source
+    return campaign(Dialect.ANTHROPIC, answer, **settings)
+
+
+def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:
+    done = finished(campaign, anthropic, reasons=True)
+    assert done.status == Campaign.Status.FINISHED
+    votes = Vote.objects.filter(comparison__chain__campaign=done)
+    assert {vote.reason.text for vote in votes.select_related("reason")} == {"A, or B?"}
+    page = client.get(done.get_absolute_url()).content.decode()
+    assert "What the models thought" in page
+    assert "A, or B?" in page
+    path = export_to(done, tmp_path)
+    assert_replay_passes(path)
+    assert_record_is_whole(done)
+    rows = table(path, "reasons.csv")
+    which = ("chain", "step", "judge", "slot")
+    assert [[row[name] for name in which] for row in rows] == sorted(
+        ([row[name] for name in which] for row in table(path, "votes.csv")), key=lambda row: [int(cell) for cell in row]
+    )
+    assert {(row["reason"], row["cut"]) for row in rows} == {("A, or B?", "0")}
+    assert reverse("console:download", args=[done.pk, "reasons.csv"]) in page
+
+
+def test_without_the_setting_nothing_is_kept_and_the_record_has_no_such_file(campaign, client, tmp_path) -> None:
+    done = finished(campaign, anthropic)
+    assert done.status == Campaign.Status.FINISHED
+    assert not VoteReason.objects.exists()
+    with zipfile.ZipFile(export_to(done, tmp_path)) as archive:
+        assert "reasons.csv" not in archive.namelist()
+    assert "What the models thought" not in client.get(done.get_absolute_url()).content.decode()
+    assert "reasons" not in done.recipe["judges"][0]["source"]
+    assert "reasons" not in sampler.ModelSource(endpoint="A model").model_dump(mode="json")
+
+
+def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, client, tmp_path) -> None:
+    done = finished(campaign, thinking(HOSTILE + "x" * 5000), reasons=True)
+    assert done.status == Campaign.Status.FINISHED
+    for reason in VoteReason.objects.all():
+        assert (len(reason.text), reason.is_cut) == (2000, True)
+    page = client.get(done.get_absolute_url()).content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "Cut after 2,000 characters" in page
+    assert {row["cut"] for row in table(export_to(done, tmp_path), "reasons.csv")} == {"1"}
+    # Its thoughts name both labels, and each vote is the label of the answer all the same.
+    assert set(Vote.objects.values_list("asks", flat=True)) == {1}
+
+
+def test_words_that_a_spreadsheet_would_take_for_a_formula_are_kept_from_it(campaign, tmp_path) -> None:
+    done = finished(campaign, thinking("=HYPERLINK(1)"), reasons=True)
+    assert {row["reason"] for row in table(export_to(done, tmp_path), "reasons.csv")} == {"'=HYPERLINK(1)"}
+
+
+def test_a_model_that_tells_no_reasons_votes_without_them(campaign, client, tmp_path) -> None:
+    done = campaign(Dialect.OLLAMA, ollama, reasons=True)
+    assert done.status == Campaign.Status.FINISHED
+    assert not VoteReason.objects.exists()
+    assert "the server tells no reasons" in client.get(done.get_absolute_url()).content.decode()
+    assert table(export_to(done, tmp_path), "reasons.csv") == []
+
+
+@pytest.mark.parametrize("value", ["yes please", 3])
+def test_a_setting_that_is_no_yes_or_no_is_refused_by_its_name(value) -> None:
+    with pytest.raises(ValueError, match="reasons"):
+        sampler.ModelSource(endpoint="A model", reasons=value)

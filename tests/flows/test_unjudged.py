@@ -1,0 +1,258 @@
+"""Campaigns that ask nobody: independent draws, scores of molecules, QUEST's quality estimates; run by the real server,
+exported and replayed.
+"""
+
+import csv
+import io
+import math
+import time
+import zipfile
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import F
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
+from sampler.commands import main
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.scorer_programs import declare  # noqa: F401 - a fixture
+from tests.support.stack import make_campaign, sweep_everything
+
+TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
+BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}
+MARS = {
+    "space": {"kind": "molecules"},
+    "kernel": {"kind": "fragments"},
+    "rule": {"kind": "score", "form": "mars", "beta": 4},
+    "steps": 15,
+}
+QUEST = {
+    "space": TEXTS,
+    "kernel": {"kind": "suffix", "cut": "length"},
+    "rule": {"kind": "quest", "scorer": "quality", "beta": 0.5},
+    "steps": 15,
+}
+# A stand-in for a quality estimate: a number between 0 and 1 that depends on the text alone.
+QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'])) % 101) / 100, flush=True)"
+
+
+def started(owner, recipe: dict, **fields) -> Campaign:
+    made = sampler.parse_recipe({"version": 2, "judges": [], "chains": 2, "seed": 7} | recipe).model_dump(mode="json")
+    campaign = drafts.create(owner=owner, name="Made", recipe=made, **fields)
+    lifecycle.start(campaign)
+    return campaign
+
+
+def finished(campaign: Campaign, seconds: float = 60) -> Campaign:
+    until = time.monotonic() + seconds
+    while campaign.status != Campaign.Status.FINISHED:
+        assert time.monotonic() < until, f"{campaign.status} after {seconds} s"
+        time.sleep(0.05)
+        campaign.refresh_from_db()
+    return campaign
+
+
+@pytest.fixture
+def quality(declare):  # noqa: F811 - the fixture
+    declare(QUALITY, name="quality")
+    return declare
+
+
+@pytest.fixture
+def made(request, researcher, live_site, quality):
+    """Run a campaign of the recipe that the test asks for to its end."""
+    return finished(started(researcher, request.param))
+
+
+@pytest.mark.parametrize("made", [BASE], indirect=True)
+def test_a_base_campaign_runs_to_its_end_without_a_vote(made, tmp_path, client):
+    assert_record_is_whole(made)
+    assert not Vote.objects.exists()
+    path = export_to(made, tmp_path)
+    assert "30 verdicts recomputed from 0 votes" in assert_replay_passes(path)
+    assert {row["verdict"] for row in table(path, "steps.csv")} == {"accept"}
+    assert {row["log_r0"] for row in table(path, "steps.csv")} == {"0.0"}
+    # Nobody is asked, so there is no link to send.
+    assert not made.invitations.exists()
+    client.force_login(made.owner)
+    page = client.get(made.get_absolute_url()).content.decode()
+    assert "each state is an independent draw" in page
+    assert "People online" not in page
+
+
+def test_draws_of_a_base_campaign_from_a_file_are_p0s(researcher, live_site, tmp_path):
+    recipe = {
+        "version": 2,
+        "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
+        "judges": [],
+        "chains": 2,
+    }
+    recipe |= {"kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 30, "seed": 5}
+    campaign = finished(make_campaign(researcher, recipe=recipe))
+    assert "60 verdicts" in assert_replay_passes(export_to(campaign, tmp_path))
+
+
+@pytest.mark.parametrize("made", [MARS], indirect=True)
+def test_scores_of_molecules_decide_and_stand_in_the_record(made, tmp_path, client):
+    assert_record_is_whole(made)
+    path = export_to(made, tmp_path)
+    assert f"30 verdicts recomputed from {Score.objects.count()} scores" in assert_replay_passes(path)
+    moves = [row for row in table(path, "steps.csv") if row["current"] != row["proposal"]]
+    for row in moves:
+        before, after = (mars(*map(float, row[name].split())) for name in ("current_scores", "proposal_scores"))
+        accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + 4 * math.log(after / before)))
+        assert row["verdict"] == ("accept" if accepted else "reject")
+    assert {row["verdict"] for row in moves} == {"accept", "reject"}
+    scored = {(row["state"], row["scorer"]) for row in table(path, "scores.csv")}
+    assert {(row["proposal"], name) for row in moves for name in ("qed", "synthetic_accessibility")} <= scored
+    client.force_login(made.owner)
+    page = client.get(made.get_absolute_url()).content.decode()
+    assert "<th>synthetic_accessibility</th>" in page
+    assert "→" in page
+
+
+def mars(qed: float, sa: float) -> float:
+    return (min(qed, 0.7) + min((10 - sa) / 9, 0.7)) / 2
+
+
+@pytest.mark.parametrize("made", [QUEST], indirect=True)
+def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(made, tmp_path, settings):
+    assert_record_is_whole(made)
+    path = export_to(made, tmp_path)
+    settings.SCORERS = {}
+    assert "30 verdicts recomputed from" in assert_replay_passes(path)
+    moves = [row for row in table(path, "steps.csv") if row["current"] != row["proposal"]]
+    for row in moves:
+        before, after = (float(row[name]) for name in ("current_scores", "proposal_scores"))
+        gap = math.log(after / (1 - after)) - math.log(before / (1 - before))
+        accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + gap / 0.5))
+        assert row["verdict"] == ("accept" if accepted else "reject")
+    assert {row["verdict"] for row in moves} == {"accept", "reject"}
+    assert made.recipe["target"].startswith("p0(x) * exp(r(x)/0.5)")
+
+
+def test_the_published_ratio_of_quest_is_marked_as_inexact(researcher, live_site, quality, tmp_path, client):
+    campaign = finished(started(researcher, QUEST | {"rule": QUEST["rule"] | {"released": True}}))
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert campaign.recipe["target"].startswith("not known, inexact")
+    client.force_login(researcher)
+    assert "inexact: the chains sample no known law" in client.get(campaign.get_absolute_url()).content.decode()
+
+
+def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_site, quality, tmp_path, client):
+    quality("sys.exit(1)", name="broken")
+    campaign = started(researcher, QUEST | {"rule": {"kind": "quest", "scorer": "broken", "beta": 0.5}})
+    scorer = CampaignScorer.objects.get()
+    until = time.monotonic() + 30
+    while not (scorer.stopped_because or Score.objects.exists()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+        scorer.refresh_from_db()
+    assert not Comparison.objects.filter(verdict__isnull=False).exclude(current=F("proposal")).exists()
+    assert_replay_passes(export_to(campaign, tmp_path))
+    client.force_login(researcher)
+    assert "wait" in client.get(campaign.get_absolute_url()).content.decode()
+    # The program is mended under its name, and somebody tries again.
+    quality(QUALITY, name="broken")
+    client.post(reverse("console:score-again", args=[campaign.pk]))
+    finished(campaign)
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+def test_steps_that_scores_decide_are_found_by_the_sweep_when_a_hint_was_lost(researcher, idle_tasks, quality):
+    quality("sys.exit(1)", name="quality")
+    campaign = started(researcher, QUEST | {"chains": 1})
+    idle_tasks()
+    scorer = CampaignScorer.objects.get()
+    # The numbers come, and whoever brought them dies before it decides.
+    scorer.scores.all().delete()
+    Score.objects.bulk_create(
+        Score(state=state, scorer=scorer, value=0.1 + 0.1 * place) for place, state in enumerate(campaign.states.all())
+    )
+    decided = Comparison.objects.filter(verdict__isnull=False).count()
+    sweep_everything()
+    idle_tasks()
+    assert Comparison.objects.filter(verdict__isnull=False).count() > decided
+
+
+def test_a_number_that_the_rule_cannot_use_is_no_score_and_the_page_says_why(researcher, idle_tasks, quality, client):
+    quality("print(-1, flush=True)", name="quality")
+    rule = {"kind": "score", "form": "power", "scorers": ["quality"], "beta": 2}
+    campaign = started(researcher, QUEST | {"rule": rule})
+    idle_tasks()
+    assert set(Score.objects.values_list("value", flat=True)) == {None}
+    client.force_login(researcher)
+    page = client.get(campaign.get_absolute_url()).content.decode()
+    assert "it wrote -1; form &#x27;power&#x27; needs a number of 0 or more" in page
+    assert "wait until you try the scorers again" in page
+
+
+def test_a_start_without_the_scorer_that_decides_is_refused(researcher, idle_tasks):
+    with pytest.raises(lifecycle.NotPossible, match="The scorer “quality” is not offered for texts here"):
+        started(researcher, QUEST)
+
+
+@pytest.mark.parametrize("made", [BASE, MARS, QUEST], ids=["base", "score", "quest"], indirect=True)
+def test_the_report_takes_records_without_judges(made, tmp_path, capsys):
+    assert main(["diagnose", str(export_to(made, tmp_path)), "--resamples", "10"]) == 0
+    told = capsys.readouterr().out
+    assert "effective sample size" in told
+    assert "nan" not in told
+
+
+TAMPERINGS = {
+    "a rejected draw": (BASE, "steps.csv", lambda rows: rows[3].update(verdict="reject")),
+    "a vote out of nothing": (BASE, "votes.csv", lambda rows: rows.append(vote())),
+    "a verdict": (MARS, "steps.csv", lambda rows: flip(moved(rows))),
+    "a measured score": (MARS, "scores.csv", lambda rows: rows[0].update(score="0.123")),
+    "a score": (QUEST, "scores.csv", lambda rows: rows[0].update(score="0.5012")),
+    "a missing score": (QUEST, "scores.csv", lambda rows: rows.pop(0)),
+    "a score twice": (QUEST, "scores.csv", lambda rows: rows.append(rows[0])),
+    "all scores": (QUEST, "scores.csv", lambda rows: rows.clear()),
+    "what stands with a step": (QUEST, "steps.csv", lambda rows: moved(rows).update(proposal_scores="0.5012")),
+    "a forgotten verdict": (QUEST, "steps.csv", lambda rows: rows[-1].update(verdict="")),
+    "a base ratio": (QUEST, "steps.csv", lambda rows: moved(rows).update(log_r0="0.25")),
+}
+
+
+def vote() -> dict:
+    cells = dict.fromkeys(sampler.schema.VOTES.header, "")
+    return cells | {"chain": "0", "step": "1", "number": "1", "judge": "0"}
+
+
+def moved(rows: list[dict]) -> dict:
+    return next(row for row in rows if row["current"] != row["proposal"])
+
+
+def flip(row: dict) -> None:
+    row["verdict"] = "accept" if row["verdict"] == "reject" else "reject"
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "tamper"),
+    TAMPERINGS.values(),
+    ids=TAMPERINGS.keys(),
+    indirect=["made"],
+)
+def test_a_record_that_was_tampered_with_is_refused(made, name, tamper, tmp_path):
+    path = export_to(made, tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        files = {each: archive.read(each) for each in archive.namelist()}
+    reader = csv.DictReader(io.StringIO(files[name].decode(), newline=""))
+    rows = list(reader)
+    tamper(rows)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, reader.fieldnames)
+    writer.writeheader()
+    writer.writerows(rows)
+    files[name] = out.getvalue().encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for each, content in files.items():
+            archive.writestr(each, content)
+    with pytest.raises(CommandError):
+        call_command("replay", str(path), stdout=io.StringIO())

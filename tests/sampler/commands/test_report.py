@@ -1,0 +1,158 @@
+"""`python -m sampler report`: tables and figures from files alone, the same bytes each time."""
+
+from __future__ import annotations
+
+import csv
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.special import expit
+
+from sampler import EXPERIMENTS, ExperimentInput, ExperimentOptions, outputs, shown_steps
+from sampler.commands import main
+from tests.support.experiment_folders import begin_run, write_record, write_scores, write_votes
+
+
+def stories(folder):
+    options = ExperimentOptions.of("stories", steps=4, keep=4, prompts=16, matches=4)
+    run = begin_run(folder, options)
+    places = {name: place for place, name in enumerate(options.methods)}
+    write_scores(run, ["elevated", "gothic", "dialogue"], lambda _, state: 4 + (places[state[0]] + state[4]) % 7)
+    chance = {(one, other): float(expit(places[one] - places[other])) for one in places for other in places}
+    write_votes(run, lambda _, one, other, __: chance[one, other], np.random.default_rng(1))
+
+
+def images(folder):
+    options = ExperimentOptions.of("images", "laptop")
+    run = begin_run(folder, options)
+    write_scores(run, ["salamander", "butterfly", "mushroom"], lambda _, state: float(state[4] % 2))
+    for method in options.methods:
+        for step in shown_steps(options):
+            path = folder / "images" / outputs.image_name(method, 0, step)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (16, 16), (20 * step, 90, 90)).save(path)
+
+
+def molecules(folder):
+    run = begin_run(folder, ExperimentOptions.of("molecules", "laptop", exact=True))
+    smiles = ["CCO", "c1ccccc1O", "CCN(CC)CC", "c1ccncc1"]
+    for method in run.options.methods:
+        for seed in run.options.seeds:
+            write_record(run, f"{method}-s{seed}.zip", lambda chain, _: smiles[chain], 4, 20)
+
+
+def translation(folder):
+    said = [ExperimentInput(f"Satz {number}.", f"This is sentence {number}.") for number in range(3)]
+    run = begin_run(folder, ExperimentOptions.of("translation", "laptop"), {"de-en": said, "en-de": said})
+    write_scores(run, ["xcomet"], lambda _, state: 0.8 + state[4] / 100)
+    for method in run.options.methods:
+        for direction in ("de-en", "en-de"):
+            write_record(run, f"{method}-{direction}-s0.zip", lambda chain, step: f"This is {chain} {step}.", 3, 8)
+
+
+FOLDERS = {"stories": stories, "images": images, "molecules": molecules, "translation": translation}
+FIGURES = {
+    "stories": {"radar"},
+    "images": {"trajectories", "measures"},
+    "molecules": {"measures"},
+    "translation": {"measures"},
+}
+
+
+@pytest.fixture(scope="module", params=FOLDERS)
+def reported(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    FOLDERS[request.param](folder)
+    assert main(["report", str(folder)]) == 0
+    return request.param, folder
+
+
+def test_every_file_is_there_and_the_same_again(reported):
+    experiment, folder = reported
+    made = [f"table.{ending}" for ending in ("csv", "md", "tex")]
+    made += [f"figures/{name}.{ending}" for name in FIGURES[experiment] for ending in ("csv", "svg", "png")]
+    before = {name: sha256((folder / name).read_bytes()).hexdigest() for name in made}
+    assert main(["report", str(folder)]) == 0
+    assert {name: sha256((folder / name).read_bytes()).hexdigest() for name in made} == before
+
+
+def test_the_paper_s_numbers_stand_beside_ours(reported):
+    experiment, folder = reported
+    with (folder / "table.csv").open(encoding="utf-8") as file:
+        rows = {(row["method"], row["column"]): row for row in csv.DictReader(file)}
+    for method in EXPERIMENTS[experiment].methods:
+        for column, published in method.published.items():
+            if (method.name, column) in rows:
+                assert float(rows[method.name, column]["paper"]) == published.value
+    assert any(row["ours"] for row in rows.values())
+
+
+def test_a_method_that_is_inexact_says_so_in_the_table(reported):
+    experiment, folder = reported
+    text = (folder / "table.md").read_text(encoding="utf-8")
+    assert ("r0 = 1 for every valid proposal" in text) == (experiment == "molecules")
+
+
+def test_a_missing_scorer_leaves_its_column_empty(reported):
+    experiment, folder = reported
+    scorer = {"images": "aesthetic", "molecules": "molskill"}.get(experiment)
+    if scorer is None:
+        assert "no scorer" not in (folder / "table.md").read_text(encoding="utf-8")
+        return
+    with (folder / "table.csv").open(encoding="utf-8") as file:
+        notes = {row["column"]: (row["ours"], row["note"]) for row in csv.DictReader(file)}
+    empty = [cell for column, cell in notes.items() if column.startswith(scorer)]
+    assert empty
+    assert set(empty) == {("", f"no scorer {scorer}")}
+
+
+def test_translation_has_scores_of_the_corpus_beside_the_table(reported):
+    experiment, folder = reported
+    assert (folder / "corpus.csv").exists() == (experiment == "translation")
+
+
+def test_the_best_method_has_the_highest_strength(tmp_path):
+    stories(tmp_path)
+    assert main(["report", str(tmp_path)]) == 0
+    with (tmp_path / "figures/radar.csv").open(encoding="utf-8") as file:
+        scaled = {(row["method"], row["column"]): float(row["normalised"]) for row in csv.DictReader(file)}
+    assert scaled["pref-sep", "bt_gothic"] == 1
+    assert scaled["base", "bt_gothic"] == 0
+
+
+def test_a_tournament_of_molecules_gets_a_column_with_intervals_over_chains(tmp_path):
+    options = ExperimentOptions.of("molecules", methods=["mars-plain", "pref"], seeds=[0], chains=20, matches=20)
+    run = begin_run(tmp_path, options)
+    write_votes(run, lambda *_: 0.3, np.random.default_rng(2))
+    assert main(["report", str(tmp_path)]) == 0
+    with (tmp_path / "table.csv").open(encoding="utf-8") as file:
+        rows = {(row["method"], row["column"]): row for row in csv.DictReader(file)}
+    strength = rows["pref", "bt_follow-up"]
+    assert 0 < float(strength["ours"]) < 1.5
+    assert float(strength["low"]) < float(strength["ours"]) < float(strength["high"])
+
+
+def test_a_tournament_without_a_fit_is_told_in_the_table(tmp_path):
+    run = begin_run(tmp_path, ExperimentOptions.of("stories", "laptop"))
+    write_votes(run, lambda _, one, other, __: float(one < other), np.random.default_rng(1))
+    assert main(["report", str(tmp_path)]) == 0
+    assert "never lost to any other" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_is_none_is_an_error(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 2
+    assert "settings.json is missing" in capsys.readouterr().err
+    (tmp_path / "settings.json").write_text('{"experiment": "stories"}')
+    assert main(["report", str(tmp_path)]) == 2
+    assert "is none of an experiment" in capsys.readouterr().err
+
+
+def test_a_row_that_stands_there_twice_is_an_error(tmp_path, capsys):
+    stories(tmp_path)
+    path = tmp_path / "evaluation/votes.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[-1]]))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "twice" in capsys.readouterr().err

@@ -1,0 +1,102 @@
+"""Settings of the experiments, settings.json, and the tables of a run's folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from sampler import (
+    EXPERIMENTS,
+    ExperimentInput,
+    ExperimentOptions,
+    changed_settings,
+    options_of,
+    outputs,
+    preset_names,
+    settings_document,
+    settings_hash,
+    settings_text,
+)
+from sampler.experiments.outputs import OutputError, read_table, table_path
+from sampler.judges import PRESETS
+
+
+def document(options, **given):
+    words = {name: PRESETS[name].template.model_dump(mode="json") for name in preset_names(options)}
+    return settings_document(options, words, **given)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("scale", ["paper", "laptop"])
+def test_a_document_is_the_same_again_after_it_was_stored(experiment, scale):
+    options = ExperimentOptions.of(experiment, scale)
+    made = document(options)
+    read = json.loads(settings_text(made))
+    assert read == made
+    assert settings_hash(read) == settings_hash(made)
+    assert changed_settings(read, made) == []
+    assert options_of(read) == options
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_setting_has_a_line_of_the_paper_or_is_marked_as_chosen(experiment):
+    for each in document(ExperimentOptions.of(experiment))["settings"]:
+        assert each["source"] == "chosen" or each["source"].startswith("L"), each
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_question_of_every_judge_fits_into_a_recipe(experiment):
+    for method in EXPERIMENTS[experiment].methods:
+        for asked in method.judges:
+            assert 0 < len(asked.question) <= 300
+            assert PRESETS[asked.preset].rates == method.rates_states
+
+
+def test_a_change_is_named_with_both_values():
+    stored = document(ExperimentOptions.of("stories"), models={"judge": "one"})
+    wanted = document(ExperimentOptions.of("stories", steps=200), models={"judge": "other"}, commit="later")
+    assert changed_settings(stored, wanted) == [
+        'models.judge is "one" in this folder, and "other" now',
+        "options.steps is 300 in this folder, and 200 now",
+    ]
+    assert settings_hash(stored) != settings_hash(wanted)
+
+
+def test_other_words_of_a_prompt_and_another_reference_are_changes():
+    options = ExperimentOptions.of("translation", "laptop")
+    given = {"de-en": [ExperimentInput("Guten Tag.", "Good day.")]}
+    stored = document(options, inputs=given)
+    wanted = document(options, inputs={"de-en": [ExperimentInput("Guten Tag.", "Hello.")]})
+    wanted["prompts"]["translation"]["system"] = "Judge."
+    changed = changed_settings(stored, wanted)
+    assert [each.split(" is ")[0] for each in changed] == ["inputs.de-en.0.reference", "prompts.translation.system"]
+
+
+def test_a_later_commit_may_resume():
+    options = ExperimentOptions.of("images")
+    assert changed_settings(document(options, commit="a"), document(options, commit="b")) == []
+
+
+def test_rows_come_back_and_a_row_that_was_cut_off_does_not(tmp_path):
+    path = table_path(tmp_path, outputs.VOTES)
+    path.parent.mkdir()
+    row = outputs.VOTES.row(
+        pair="s0:p1:base:pref-sep:k0", property="gothic", one_first=True, number=0, chose_one=False, voter="=a", asks=1
+    )
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([outputs.VOTES.header, row])
+        file.write("s0:p1:base:pref")
+    (read,) = read_table(tmp_path, outputs.VOTES)
+    assert read["voter"] == "=a"
+    assert (read["one_first"], read["chose_one"]) == ("1", "0")
+
+
+def test_a_table_of_other_columns_is_refused(tmp_path):
+    (tmp_path / "calls.csv").write_text("stage,role\n")
+    with pytest.raises(OutputError, match="must have the columns stage, method, role"):
+        list(read_table(tmp_path, outputs.CALLS))
+    (tmp_path / "calls.csv").write_text(",".join(outputs.CALLS.header) + "\nrun\n")
+    with pytest.raises(OutputError, match="row 2 has 1 cells"):
+        list(read_table(tmp_path, outputs.CALLS))

@@ -1,0 +1,163 @@
+"""What the evaluation finds where the truth is planted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from sampler import ExperimentOptions, SlotTally, tournament_schedule
+from sampler.commands.report.estimates import over_samples
+from sampler.commands.report.metrics.translation import mark_of
+from sampler.commands.report.strengths import strengths, tournament_choices
+from sampler.diagnostics import Choices
+from tests.support.experiment_folders import begin_run, write_votes
+
+STRENGTHS = np.array([-0.6, -0.3, -0.2, 0.3, 0.8])
+METHODS = ("base", "pointwise-sep", "pointwise-joint", "pref-joint", "pref-sep")
+PROMPTS, MATCHES, SPREAD = 30, 10, 0.8
+"""Each prompt moves the strengths of all methods by numbers of this standard deviation."""
+LEAN = 0.4
+
+
+def tournament(rng):
+    """Return the votes of one tournament: what was shown first, second, whether it was chosen, and the prompt."""
+    moved = STRENGTHS + rng.normal(0, SPREAD, (PROMPTS, len(METHODS)))
+    votes = []
+    for first in range(len(METHODS)):
+        for second in range(len(METHODS)):
+            if first != second:
+                chance = expit(moved[:, first] - moved[:, second] + LEAN)
+                chose = rng.random((MATCHES, PROMPTS)) < chance
+                votes += [
+                    (METHODS[first], METHODS[second], bool(chose[match, prompt]), prompt)
+                    for match in range(MATCHES)
+                    for prompt in range(PROMPTS)
+                ]
+    return votes
+
+
+def marginal_strengths():
+    """Return what the fit estimates: the strengths of the votes of all prompts together.
+
+    Log-odds averaged over prompts are flatter than a prompt's own, so the truth is the fit to exact chances.
+    """
+    rng = np.random.default_rng(99)
+    differences = rng.normal(0, SPREAD * np.sqrt(2), 200_000)
+    pairs = [(one, other) for one in range(len(METHODS)) for other in range(len(METHODS)) if one != other]
+    wins = np.array([expit(STRENGTHS[a] - STRENGTHS[b] + differences + LEAN).mean() for a, b in pairs])
+    design = np.zeros((len(pairs), len(METHODS) + 1))
+    for row, (one, other) in enumerate(pairs):
+        design[row, [one, other, -1]] = 1, -1, 1
+    fitted = np.zeros(len(METHODS) + 1)
+    for _ in range(50):
+        chance = expit(design @ fitted)
+        information = design.T @ (design * (chance * (1 - chance))[:, None])
+        fitted += np.linalg.pinv(information) @ design.T @ (wins - chance)
+    return fitted[:-1] - fitted[:-1].mean()
+
+
+def test_intervals_over_prompts_cover_what_was_planted_and_intervals_over_votes_do_not():
+    """200 tournaments of five methods: 91-98 % of 1,000 intervals at 95 %; Binomial noise of 200 alone is ±3 %."""
+    truth = dict(zip(METHODS, marginal_strengths(), strict=True))
+    covered = {"prompts": 0, "votes": 0}
+    tournaments, resamples = 200, 200
+    rng = np.random.default_rng(20)
+    for _ in range(tournaments):
+        votes = tournament(rng)
+        choices = Choices.of(votes)
+        for name, given in (("prompts", choices), ("votes", choices.with_clusters(range(len(votes))))):
+            found = strengths(given, rng, resamples).scores
+            wanted = np.array([truth[method] for method in found.items])
+            covered[name] += int(((found.low <= wanted) & (wanted <= found.high)).sum())
+    shares = {name: count / (tournaments * len(METHODS)) for name, count in covered.items()}
+    assert 0.91 <= shares["prompts"] <= 0.98, shares
+    assert shares["votes"] < 0.80, shares
+
+
+def test_votes_without_a_finite_fit_are_told_and_not_smoothed():
+    votes = [("one", "other", True, prompt) for prompt in range(20)]
+    votes += [("other", "one", False, prompt) for prompt in range(20)]
+    found = strengths(Choices.of(votes), np.random.default_rng(0))
+    assert found.scores is None
+    assert "never lost" in found.reason
+
+
+def test_a_tournament_of_files_gives_the_planted_strengths(tmp_path):
+    """Natural log-odds, mean 0: 50 prompts x 10 pairs x 10 matches x 2 orders; the error of a score is about .05."""
+    planted = dict(zip(METHODS, STRENGTHS, strict=True))
+    run = begin_run(tmp_path, ExperimentOptions.of("stories"))
+    write_votes(run, lambda _, one, other, __: float(expit(planted[one] - planted[other])), np.random.default_rng(4))
+    for votes in tournament_choices(run).values():
+        assert votes.votes == 10_000
+        assert len(votes.clusters) == 50
+        found = strengths(votes, np.random.default_rng(0), 200).scores
+        assert found.estimate.sum() == pytest.approx(0, abs=1e-9)
+        for method, value in zip(found.items, found.estimate, strict=True):
+            assert value == pytest.approx(planted[method], abs=0.2)
+
+
+def test_ratings_of_eight_with_one_nine_in_a_hundred_have_a_mean_of_801():
+    """99 % of 8 and 1 % of 9: (7.92 + 0.09) / 10, and an SD of .00995."""
+    ratings = [0.9 if place % 100 == 0 else 0.8 for place in range(2_500)]
+    found = over_samples(ratings, [place // 50 for place in range(2_500)], np.random.default_rng(0))
+    assert found.value == pytest.approx(0.801, abs=1e-12)
+    assert found.spread == pytest.approx(0.00995, abs=1e-5)
+    assert f"{found.value:.3f} ± {found.spread:.3f}" == "0.801 ± 0.010"
+    assert found.low <= 0.801 <= found.high
+
+
+def test_the_paired_bootstrap_errs_in_five_of_a_hundred():
+    """1,000 pairs of equal methods: 5 % ± 3 standard errors (2.1 %), and .5 % for the percentiles at 100 sources."""
+    rng = np.random.default_rng(8)
+    tries = 1_000
+    differ = 0
+    for _ in range(tries):
+        shared = rng.normal(40, 15, 100)
+        one, other = (dict(enumerate(shared + rng.normal(0, 5, 100))) for _ in range(2))
+        differ += mark_of(one, other, higher_is_better=True, resamples=400) != "‡"
+    assert abs(differ / tries - 0.05) < 0.026
+
+
+def test_marks_are_the_paper_s():
+    rng = np.random.default_rng(3)
+    reference = {source: float(value) for source, value in enumerate(rng.normal(40, 10, 60))}
+    higher = {source: value + 3 for source, value in reference.items()}
+    assert mark_of(higher, reference, higher_is_better=True) == "†"
+    assert mark_of(higher, reference, higher_is_better=False) == ""
+    assert mark_of(reference, reference, higher_is_better=True) == "‡"
+
+
+@pytest.mark.parametrize("wanted", [1, 3])
+def test_a_tally_gets_exactly_n_votes_for_each_slot_however_often_it_is_begun_again(wanted):
+    options = ExperimentOptions.of("stories", "laptop", prompts=2)
+    slots = tournament_schedule(options)
+    rng = np.random.default_rng(5)
+    stored = []
+    while True:
+        tally = SlotTally(slots, wanted)
+        for key in stored:
+            tally.count(key)
+        if tally.is_complete:
+            break
+        # Killed after a number of votes that nobody knows beforehand.
+        left = [slot.key for slot, lacking in tally.missing() for _ in range(lacking)]
+        stored += left[: int(rng.integers(1, 40))]
+    assert sorted(stored) == sorted(slot.key for slot in slots for _ in range(wanted))
+    with pytest.raises(ValueError, match="another would count twice"):
+        tally.count(stored[0])
+    with pytest.raises(ValueError, match="no slot of this tournament"):
+        tally.count(("s9:p0:base:pref-sep:k0", "gothic", True))
+
+
+def test_every_match_meets_in_both_orders_and_the_schedule_is_a_function_of_the_seed():
+    options = ExperimentOptions.of("stories", prompts=3, matches=4)
+    slots = tournament_schedule(options)
+    assert slots == tournament_schedule(options)
+    assert slots != tournament_schedule(ExperimentOptions.of("stories", prompts=3, matches=4, seeds=[1]))
+    assert len({slot.key for slot in slots}) == len(slots) == 10 * 3 * 4 * 3 * 2
+    for first, second in zip(slots[::2], slots[1::2], strict=True):
+        assert first.key[:2] == second.key[:2]
+        assert (first.one_first, second.one_first) == (True, False)
+    steps = {slot.match.other_state.step for slot in slots if slot.match.other == "pref-sep"}
+    assert steps == {262, 275, 287, 300}

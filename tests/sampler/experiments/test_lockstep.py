@@ -1,0 +1,291 @@
+"""Lockstep runs with an editor that learns: determinism, the schedule of updates, and a record that replays."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+import math
+import sys
+
+import pytest
+
+from sampler import Purpose, stream
+from sampler.commands import main
+from sampler.experiments.editor.learning import ImprovingEdit, LearningSettings, Memory
+from sampler.experiments.lockstep import LockstepSettings, run_lockstep
+from sampler.experiments.lockstep_record import LockstepWriter, replay_lockstep
+from sampler.experiments.mars import score_of
+from sampler.experiments.mars_table import differences, mean_and_error, metrics, table
+from sampler.record.replay import RecordError
+from sampler.spaces.molecules.edits import Addition
+from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculesRecipe
+from tests.support.editors import CountingEditor
+
+ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
+SPACE = MoleculesRecipe(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
+SETTINGS = LockstepSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
+
+
+def run(folder, settings=SETTINGS):
+    steps = []
+    with LockstepWriter(folder, settings) as writer:
+
+        def keep(step):
+            steps.append(step)
+            writer.write(step)
+
+        return run_lockstep(settings, CountingEditor(len(ARMS)), keep), steps
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records") / "run"
+    ended, steps = run(folder)
+    return folder, ended, steps
+
+
+@pytest.fixture
+def copy(recorded, tmp_path):
+    for path in recorded[0].iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def test_equal_settings_give_equal_files(recorded, tmp_path):
+    folder, ended, _ = recorded
+    assert run(tmp_path / "again")[0] == ended
+    for path in folder.iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+
+
+def test_another_seed_gives_another_run(recorded, tmp_path):
+    assert run(tmp_path / "other", SETTINGS.model_copy(update={"seed": 5}))[0] != recorded[1]
+
+
+def test_a_record_is_replayed_from_its_files(recorded):
+    folder, ended, steps = recorded
+    found = replay_lockstep(folder)
+    assert found.final == ended
+    assert found.updates == sum(step.update.updates for step in steps) > 0
+    assert found.settings == SETTINGS
+
+
+def test_verdicts_are_those_of_the_formula(recorded):
+    """Written out here: U < min(1, exp(Δ log p0 + log q(x|x') - log q(x'|x)) (s(x')/s(x))^30)."""
+    _, _, steps = recorded
+    law = MoleculeLaw(tuple(SPACE.size_log_weights))
+    states, moved = ["CC"] * SETTINGS.chains, 0
+    for step in steps:
+        for draw in step.draws:
+            state = states[draw.chain]
+            if draw.proposal == state:
+                continue
+            sizes = (_size(each) for each in (draw.proposal, state))
+            after, before = (law.size_log_weights[size - 1] for size in sizes)
+            log_ratio = after - before + draw.log_backward - draw.log_forward
+            log_ratio += 30 * math.log(score_of(draw.proposal) / score_of(state))
+            uniform = stream(SETTINGS.seed, draw.chain, step.number, Purpose.UNIFORM).random()
+            assert draw.accepted == (math.log(uniform) < log_ratio)
+            states[draw.chain] = draw.proposal if draw.accepted else state
+            moved += draw.accepted
+    assert moved > SETTINGS.chains
+
+
+def test_the_editor_changes_only_where_an_update_is_declared(recorded):
+    _, _, steps = recorded
+    for before, after in itertools.pairwise(steps):
+        assert (before.editor == after.editor) == (before.update.updates == 0)
+
+
+def test_after_the_learning_steps_the_editor_stays(tmp_path):
+    settings = SETTINGS.model_copy(update={"learning_steps": 10})
+    _, steps = run(tmp_path / "run", settings)
+    assert len({step.editor for step in steps[10:]}) == 1
+    assert any(step.update.updates for step in steps[:10])
+    assert replay_lockstep(tmp_path / "run").settings.learning_steps == 10
+
+
+def test_the_paper_convention_replays_too(tmp_path):
+    settings = SETTINGS.model_copy(update={"convention": "paper", "steps": 10})
+    ended, steps = run(tmp_path / "run", settings)
+    assert {(draw.log_r0, draw.log_forward) for step in steps for draw in step.draws} == {(0.0, None)}
+    assert replay_lockstep(tmp_path / "run").final == ended
+
+
+CHANGES = {
+    "proposal": ("CCN", "one edit away"),
+    "log_q_forward": ("-1.5", "log_r0"),
+    "log_q_backward": ("0.5", "logarithm of a probability"),
+    "log_r0": ("3.0", "log_r0"),
+    "score": ("0.7", "score"),
+    "uniform": ("0.25", "uniform"),
+    "accepted": (None, "accepted"),
+}
+
+
+@pytest.mark.parametrize("column", CHANGES)
+def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(copy, column):
+    value, message = CHANGES[column]
+    rows = _read(copy / "steps.csv")
+    row = next(row for row in rows if row["log_q_forward"])
+    row[column] = value or str(1 - int(row["accepted"]))
+    _write(copy / "steps.csv", rows)
+    _forge(copy)
+    with pytest.raises(RecordError, match=rf"steps\.csv, step {row['step']}, chain {row['chain']}.*{message}"):
+        replay_lockstep(copy)
+
+
+def test_probabilities_made_up_together_with_their_ratio_do_not_fit_the_digest(copy):
+    rows = _read(copy / "steps.csv")
+    row = next(row for row in rows if row["log_q_forward"])
+    for column in ("log_q_forward", "log_q_backward"):
+        row[column] = repr(float(row[column]) - 0.5)
+    _write(copy / "steps.csv", rows)
+    with pytest.raises(RecordError, match=r"digest|log_r0"):
+        replay_lockstep(copy)
+
+
+@pytest.mark.parametrize(("column", "value"), [("editor", "0" * 64), ("updates", "7"), ("loss", "0.1")])
+def test_a_changed_line_of_the_editor_is_found(copy, column, value):
+    rows = _read(copy / "editor.csv")
+    rows[3][column] = value
+    _write(copy / "editor.csv", rows)
+    with pytest.raises(RecordError, match=r"editor\.csv, step"):
+        replay_lockstep(copy)
+
+
+def test_an_editor_that_changes_without_an_update_is_found(copy):
+    rows = _read(copy / "editor.csv")
+    place = next(place for place, row in enumerate(rows[:-1]) if row["updates"] == "0")
+    rows[place + 1]["editor"] = "0" * 64
+    _write(copy / "editor.csv", rows)
+    _forge(copy)
+    with pytest.raises(RecordError, match="without an update in between"):
+        replay_lockstep(copy)
+
+
+def test_updates_after_learning_has_stopped_are_found(copy):
+    settings = json.loads((copy / "settings.json").read_text())
+    (copy / "settings.json").write_text(json.dumps(settings | {"learning_steps": 0}))
+    _forge(copy)
+    with pytest.raises(RecordError, match="updates after learning_steps"):
+        replay_lockstep(copy)
+
+
+@pytest.mark.parametrize("name", ["steps.csv", "editor.csv"])
+def test_a_lost_or_added_line_is_found(copy, name):
+    text = (copy / name).read_text()
+    lines = text.splitlines(keepends=True)
+    for wrong in ("".join(lines[:-1]), text + lines[-1], "".join(lines[:4] + lines[5:])):
+        (copy / name).write_text(wrong)
+        with pytest.raises(RecordError, match=r"the record ends|more lines|the line is of|step is"):
+            replay_lockstep(copy)
+
+
+def test_other_settings_do_not_fit(copy):
+    settings = json.loads((copy / "settings.json").read_text())
+    (copy / "settings.json").write_text(json.dumps(settings | {"seed": 9}))
+    with pytest.raises(RecordError, match="uniform"):
+        replay_lockstep(copy)
+    (copy / "settings.json").write_text(json.dumps(settings | {"steps": 0}))
+    with pytest.raises(RecordError, match=r"settings\.json"):
+        replay_lockstep(copy)
+
+
+def test_a_record_is_never_written_over(recorded):
+    with pytest.raises(FileExistsError):
+        LockstepWriter(recorded[0], SETTINGS)
+
+
+def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
+    memory = Memory(LearningSettings(most_updates=3, most_kept=10, kept_then=4, batch_atoms=6))
+    memory.add([ImprovingEdit("CC", Addition(0, arm)) for arm in range(10)])
+    assert (len(memory), memory.batch_size) == (10, 3)
+    assert [len(batch) for batch in memory.batches(stream(0, 0, 0, Purpose.EDITOR))] == [3, 3, 3]
+    memory.add([ImprovingEdit("CCCCCC", Addition(0, 10))])
+    assert (len(memory), memory.batch_size) == (4, 2)
+    kept = [each.edit.arm for batch in memory.batches(stream(0, 0, 1, Purpose.EDITOR)) for each in batch]
+    assert sorted(kept) == [7, 8, 9, 10]
+
+
+def test_means_errors_and_paired_differences(recorded):
+    _, ended, _ = recorded
+    assert mean_and_error([1.0, 2.0, 3.0, 4.0, 5.0]) == (3.0, pytest.approx(math.sqrt(0.5)))
+    assert set(differences([ended, ended], [ended, ended]).values()) == {(0.0, 0.0)}
+    lines = table([ended, ended])
+    assert "± 0.000 over 2 seeds; paper's MARS 0.773 ± 0.002" in lines[0]
+    assert metrics(ended)["score"] <= 0.7
+
+
+def test_the_command_replays_a_record(copy, capsys):
+    assert main(["mars", "--replay", str(copy)]) == 0
+    assert "all 150 decisions follow from the record" in capsys.readouterr().out
+    (copy / "editor.csv").write_text("step\n")
+    assert main(["mars", "--replay", str(copy)]) == 2
+    assert "columns must be" in capsys.readouterr().err
+
+
+def test_several_seeds_are_summed_up(tmp_path, capsys):
+    out = tmp_path / "mars.csv"
+    assert main(["mars", "--chains", "2", "--steps", "5", "--seeds", "2", "--processes", "1", "--out", str(out)]) == 0
+    assert "over 2 seeds" in capsys.readouterr().out
+    assert [row["seed"] for row in _read(out)] == ["0", "0", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--against-plain"], "--against-plain is for --proposal learned"),
+        (["--record", "somewhere"], "--record is for --proposal learned"),
+        (["--learning-steps", "0"], "--learning-steps is for --proposal learned"),
+        (["--novelty", "--seeds", "2"], "--novelty is for one seed"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message, tmp_path, capsys):
+    out = tmp_path / "mars.csv"
+    assert main(["mars", *options, "--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_without_pytorch_the_learned_proposal_says_what_to_install(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    out = tmp_path / "mars.csv"
+    assert main(["mars", "--proposal", "learned", "--out", str(out)]) == 2
+    assert "torch is not installed; it comes with the extra [gpu]" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def _size(state: str) -> int:
+    from rdkit import Chem
+
+    return Chem.MolFromSmiles(state).GetNumHeavyAtoms()
+
+
+def _read(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _forge(folder):
+    """Make all digests anew, as somebody would who knows how."""
+    digest = hashlib.sha256((folder / "settings.json").read_bytes()).hexdigest()
+    draws, learned = _read(folder / "steps.csv"), _read(folder / "editor.csv")
+    for row in learned:
+        mine = [list(each.values()) for each in draws if each["step"] == row["step"]]
+        lines = io.StringIO()
+        csv.writer(lines).writerows([*mine, list(row.values())[:4]])
+        digest = hashlib.sha256((digest + "\n" + lines.getvalue()).encode()).hexdigest()
+        row["digest"] = digest
+    _write(folder / "editor.csv", learned)

@@ -1,0 +1,199 @@
+"""The sums of `--dry-run`, against the notes' numbers and against counting one by one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sampler import (
+    EXPERIMENTS,
+    ExperimentOptions,
+    OptionError,
+    kept_steps,
+    planned_sums,
+    scorer_passes,
+    tournament_schedule,
+    tournament_votes,
+)
+
+PAPER = {
+    "stories": (62_500, 240_200, 50_000 + 30_000),
+    "images": (9_000, 90_003, 27_000),
+    "molecules": (4_000_000, 16_008_000, 0),
+    "translation": (1_132_544, 1_421_210, 0),
+}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_paper_s_sizes_give_the_sums_of_the_notes(experiment):
+    sums = planned_sums(ExperimentOptions.of(experiment))
+    assert tuple(part["all"] for part in sums.values()) == PAPER[experiment]
+    for part in sums.values():
+        assert part["all"] == sum(count for name, count in part.items() if name != "all")
+        assert set(part) == {"all", *EXPERIMENTS[experiment].default_methods}
+
+
+def test_each_method_has_its_own_sums():
+    sums = planned_sums(ExperimentOptions.of("stories"))["judge_requests"]
+    assert sums["pref-sep"] == 15_000 * 9
+    assert sums["pref-joint"] == 15_000 * 3
+    assert sums["pointwise-sep"] == 15_000 * 3 + 50 * 3
+    assert sums["pointwise-joint"] == 15_000 + 50
+    assert sums["base"] == 0
+    assert planned_sums(ExperimentOptions.of("stories"))["proposals"]["base"] == 2_500
+    assert planned_sums(ExperimentOptions.of("molecules"))["judge_requests"]["pointwise"] == 8_008_000
+
+
+def test_released_quest_is_counted_only_when_it_is_named():
+    named = [*EXPERIMENTS["translation"].default_methods, "quest-released-.10"]
+    sums = planned_sums(ExperimentOptions.of("translation", methods=named))
+    assert sums["proposals"]["quest-released-0.1"] == 1_106 * 128
+    assert sums["proposals"]["all"] == 1_132_544 + 1_106 * 128
+    assert sums["judge_requests"]["all"] == 1_421_210
+
+
+def test_exact_rows_are_counted_only_when_they_are_named():
+    sums = planned_sums(ExperimentOptions.of("molecules", exact=True))
+    assert sums["proposals"]["all"] == 8_000_000
+    assert sums["judge_requests"]["all"] == 2 * 16_008_000
+    assert sums["judge_requests"]["pref-exact"] == 8_000_000
+    plain = planned_sums(ExperimentOptions.of("molecules", methods=["mars-plain"], exact=True))
+    assert plain["proposals"] == {"all": 2_000_000, "mars-plain": 1_000_000, "mars-plain-exact": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "most"),
+    [("stories", 120_000), ("images", 18_000), ("molecules", 2_000_000), ("translation", 283_136)],
+)
+def test_probabilities_cost_two_requests_a_judge_and_proposal(experiment, most):
+    options = ExperimentOptions.of(experiment, votes="log-probabilities")
+    voted = [method.name for method in options.chosen if method.rule == "n-vote"]
+    assert sum(planned_sums(options)["judge_requests"][name] for name in voted) == most
+
+
+def test_scorers_get_what_the_notes_say():
+    assert scorer_passes(ExperimentOptions.of("images")) == {"aesthetic": 9_000}
+    assert scorer_passes(ExperimentOptions.of("translation")) == {"quality": 1_141_392, "xcomet": 141_568}
+    # The notes count the three methods of the paper's table; `mars-plain` is a fourth.
+    assert scorer_passes(ExperimentOptions.of("molecules", methods=["mars", "pointwise", "pref"])) == {
+        "molskill": 3_000
+    }
+
+
+SMALL = {
+    "seeds": st.lists(st.integers(0, 9), min_size=1, max_size=2, unique=True),
+    "steps": st.integers(1, 6),
+    "keep": st.integers(1, 4),
+    "chains": st.integers(1, 3),
+    "limit": st.none() | st.integers(1, 5),
+    "matches": st.none() | st.integers(0, 3),
+    "votes": st.sampled_from(["sampled", "log-probabilities"]),
+    "available": st.none(),
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(EXPERIMENTS)), st.fixed_dictionaries(SMALL), st.integers(1, 3), st.data())
+def test_sums_are_those_of_counting_one_by_one(experiment, named, prompts, data):
+    known = [method.name for method in EXPERIMENTS[experiment].methods]
+    named["methods"] = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
+    if experiment in ("stories", "translation"):
+        named["prompts"] = prompts
+    try:
+        options = ExperimentOptions.of(experiment, **named)
+    except OptionError:
+        assume(False)
+    assert planned_sums(options) == counted(options)
+    assert tournament_votes(options) == len(tournament_schedule(options))
+
+
+def counted(options):
+    """Walk through everything that would happen, one event at a time."""
+    sums = {part: dict.fromkeys(("all", *options.methods), 0) for part in PARTS}
+
+    def happens(part, method, times=1):
+        for _ in range(times):
+            sums[part]["all"] += 1
+            sums[part][method.name] += 1
+
+    for method in options.chosen:
+        for _seed in options.seeds:
+            for direction in options.directions:
+                chains = list(range(direction.inputs * options.chains))[: options.limit]
+                for _chain in chains:
+                    for _judge in method.judges:
+                        happens("judge_requests", method, method.asks if method.rule == "pointwise" else 0)
+                    for _step in kept_steps(options, method) if method.draws_only else range(options.steps):
+                        happens("proposals", method)
+                        for _judge in method.judges:
+                            happens("judge_requests", method, asked(method, options.votes))
+                    for _kept in kept_steps(options, method):
+                        happens("evaluation_requests", method, len(options.of_experiment.rated))
+    for slot in tournament_schedule(options):
+        shown_first = slot.match.one if slot.one_first else slot.match.other
+        happens("evaluation_requests", options.of_experiment.method(shown_first))
+    return sums
+
+
+PARTS = ("proposals", "judge_requests", "evaluation_requests")
+
+
+def asked(method, votes):
+    if method.rule == "pointwise" or votes == "sampled":
+        return method.asks
+    return min(method.asks, 1 if method.name == "pref-exact" else 2)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "named", "option"),
+    [
+        ("stories", {"methods": ["pref"]}, "--methods"),
+        ("stories", {"methods": ["base", "base"]}, "--methods"),
+        ("stories", {"methods": []}, "--methods"),
+        ("stories", {"seeds": [1, 1]}, "--seeds"),
+        ("stories", {"seeds": [-1]}, "--seeds"),
+        ("stories", {"steps": 0}, "--steps"),
+        ("stories", {"steps": 40, "keep": 50}, "--keep"),
+        ("stories", {"steps": 60, "keep": 20, "burn_in": 50}, "--keep"),
+        ("stories", {"matches": 51}, "--matches"),
+        ("stories", {"methods": ["base"], "matches": 1}, "--matches"),
+        ("stories", {"prompts": 51}, "--prompts"),
+        ("stories", {"exact": True}, "--exact"),
+        ("stories", {"limit": 0}, "--limit"),
+        ("images", {"votes": "guessed"}, "--votes"),
+        ("images", {"scale": "huge"}, "--scale"),
+        ("translation", {"available": [3]}, "--data"),
+    ],
+)
+def test_what_cannot_be_met_is_refused_by_its_option(experiment, named, option):
+    with pytest.raises(OptionError) as refused:
+        ExperimentOptions.of(experiment, **named)
+    assert refused.value.option == option
+
+
+def test_unnamed_options_follow_those_that_are_named():
+    options = ExperimentOptions.of("stories", steps=20)
+    assert (options.burn_in, options.keep, options.matches) == (0, 20, 10)
+    assert ExperimentOptions.of("images", steps=40, burn_in=10).keep == 30
+
+
+def test_kept_states_are_the_paper_s():
+    of = ExperimentOptions.of
+    stories, translation = of("stories"), of("translation")
+    assert kept_steps(stories, stories.chosen[-1]) == tuple(range(251, 301))
+    assert kept_steps(stories, stories.chosen[0]) == tuple(range(1, 51))
+    assert kept_steps(translation, translation.chosen[-1]) == tuple(range(38, 129, 6))
+    images, molecules = of("images"), of("molecules")
+    assert kept_steps(images, images.chosen[-1]) == tuple(range(1, 3_001))
+    assert kept_steps(molecules, molecules.chosen[-1]) == (1_000,)
+
+
+@given(st.integers(1, 60), st.integers(0, 40), st.integers(1, 30))
+def test_spaced_states_are_distinct_after_the_burn_in_and_end_with_the_last(steps, burn_in, keep):
+    assume(keep <= steps - burn_in)
+    options = ExperimentOptions.of("translation", steps=steps, burn_in=burn_in, keep=keep)
+    kept = kept_steps(options, options.chosen[-1])
+    assert len(set(kept)) == keep
+    assert burn_in < min(kept)
+    assert max(kept) == steps

@@ -1,0 +1,107 @@
+"""Further columns of a list: kept by name with each object, within bounds that are told with row and column."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from sampler import CatalogError, extra_columns_of
+from sampler.objects.extra_columns import MAX_CELL_CHARACTERS, MAX_COLUMNS
+from tests.support import files
+
+
+def test_further_columns_stay_with_their_object():
+    table = [
+        ["Prompt", "text", "weight", "quality"],
+        ["  a sea poem ", "Waves.", "2", "0.7"],
+        ["a wood", "Trees.", "1"],
+    ]
+    reading = files.read("texts", files.table(table))
+    assert reading.extra_columns == ("prompt", "quality")
+    assert [dict(item.extra) for item in reading.items] == [
+        {"prompt": "a sea poem", "quality": "0.7"},
+        {"prompt": "a wood", "quality": ""},
+    ]
+
+
+def test_those_of_molecules_are_kept_too():
+    reading = files.read("molecules", files.table([["smiles", "target"], ["CCO", "COX-2"], ["CCC", "COX-2"]]))
+    assert [item.extra["target"] for item in reading.items] == ["COX-2", "COX-2"]
+
+
+def test_those_of_images_stand_in_their_table():
+    pictures = {"a.png": files.picture("red"), "b.png": files.picture("blue")}
+    weights = files.table([["file", "weight", "prompt"], ["a.png", "1", "a fire"], ["b.png", "2", "a lake"]])
+    reading = files.read("images", files.archive(pictures | {"weights.csv": weights}))
+    assert {item.content: item.extra["prompt"] for item in reading.items} == {"a.png": "a fire", "b.png": "a lake"}
+
+
+def test_a_table_of_images_needs_no_weights():
+    pictures = {"a.png": files.picture("red"), "b.png": files.picture("blue")}
+    said = files.table([["file", "prompt"], ["a.png", "a fire"], ["b.png", "a lake"]])
+    reading = files.read("images", files.archive(pictures | {"weights.csv": said}))
+    assert [(item.weight, item.extra["prompt"]) for item in reading.items] == [(1, "a fire"), (1, "a lake")]
+
+
+def test_the_numbers_of_rows_that_a_program_writes_are_no_column():
+    reading = files.read("texts", b",text\n0,one\n1,two\n")
+    assert reading.extra_columns == ()
+
+
+@pytest.mark.parametrize("name", ["content", "state", "code", "neighbours", "id"])
+def test_a_column_may_be_called_like_one_of_the_record(name):
+    reading = files.read("texts", files.table([["text", name], ["one", "1"], ["two", "2"]]))
+    assert reading.items[1].extra == {name: "2"}
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (["text", "Text"], "names the column “text” twice"),
+        (["text", "weight", "weight"], "names the column “weight” twice"),
+        (["text", "source", "SOURCE "], "names the column “source” twice"),
+        (["text", "x" * 101], "The name of the column “x{40}” has 101 characters; at most 100"),
+        (["text", *(f"c{n}" for n in range(MAX_COLUMNS + 1))], "names 51 further columns; at most 50"),
+    ],
+    ids=["the objects", "the weight", "another", "a long name", "too many"],
+)
+def test_a_header_that_cannot_be_kept_is_refused(header, told):
+    with pytest.raises(CatalogError, match=told):
+        files.read("texts", files.table([header, ["one", "1", "1"], ["two", "1", "1"]]))
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("x" * (MAX_CELL_CHARACTERS + 1), "Row 3: the cell of “notes” has 20,001 characters; at most 20,000 are kept."),
+        ("a\x00b", r"Row 3: the cell of “notes” holds a NUL character \(U\+0000\); remove it"),
+    ],
+    ids=["too long", "unstorable"],
+)
+def test_a_cell_that_cannot_be_kept_is_named_and_no_object_is_lost_for_it(cell, told):
+    with pytest.raises(CatalogError, match=told):
+        files.read("texts", files.table([["text", "notes"], ["one", "fine"], ["two", cell], ["three", ""]]))
+
+
+def test_further_cells_count_among_the_characters_of_a_catalog():
+    rows = b"".join(b"%d,%s\n" % (number, b"x" * 15_000) for number in range(4_000))
+    with pytest.raises(CatalogError, match=r"50,000,000 characters in all, at row 33\d\d. Remove columns"):
+        files.read("texts", b"text,notes\n" + rows)
+
+
+def test_a_repeated_object_says_which_of_its_cells_was_not_kept():
+    table = [["text", "prompt"], ["one", "a"], ["two", "b"], ["one", "c"], ["two", "b"]]
+    reading = files.read("texts", files.table(table))
+    assert [refusal.reason for refusal in reading.refusals] == [
+        "repeats row 2; their weights were added, and what row 2 has in “prompt” was kept",
+        "repeats row 3; their weights were added",
+    ]
+    assert reading.items[0].extra == {"prompt": "a"}
+
+
+def test_the_names_are_known_from_the_first_row_alone():
+    file = io.BytesIO(b"text;Prompt;weight\nrow without end")
+    assert extra_columns_of(file, "text") == ("prompt",)
+    with pytest.raises(CatalogError, match="must name the columns"):
+        extra_columns_of(io.BytesIO(b"words\none\n"), "text")

@@ -1,0 +1,268 @@
+"""Rules that ask nobody: what a recipe of them may be, what decides, and the law that whole chains then have."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+import sampler
+from sampler import (
+    BaseRecipe,
+    Comparison,
+    QuestRecipe,
+    RecipeError,
+    ScoreRecipe,
+    Verdict,
+    numbers_of,
+    parse_recipe,
+    tell_by_scores,
+)
+from sampler.chain import Plan, Position, advance, ask
+from sampler.exact import log_base_ratio, target, transitions_of
+from sampler.kernels import Independent, Neighbours
+from sampler.kernels.released_suffix import ReleasedSuffix
+from sampler.kernels.suffix import Suffix
+from sampler.spaces.texts.space import Writing, WrittenTexts
+from tests.support.catalogs import SMALL_CATALOGS, independent_law, neighbours_law
+from tests.support.exact import visits_p_value
+from tests.support.three_tokens import PROMPT, random_language
+
+TEXTS = {"kind": "texts", "scenarios": [0]}
+SUFFIX = {"kind": "suffix", "cut": "length"}
+SERVED = {"kind": "model-texts", "model": "tower", "prompts": ["Translate."], "limit": 20}
+BASE = {
+    "version": 2, "space": TEXTS, "kernel": {"kind": "independent"}, "judges": [], "rule": {"kind": "base"},
+    "chains": 2, "steps": 10, "seed": 1,
+}  # fmt: skip
+MARS = BASE | {
+    "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "rule": {"kind": "score", "form": "mars"}
+}  # fmt: skip
+QUEST = BASE | {"kernel": SUFFIX, "rule": {"kind": "quest", "scorer": "comet", "beta": 0.05}}
+JUDGE = {"question": "Which?", "budget": 2}
+# Of a chi-square test with a fixed seed.
+LEAST_P_VALUE = 1e-3
+CHAIN_STEPS = 4_000
+
+
+@pytest.mark.parametrize(
+    ("recipe", "law"),
+    [
+        (BASE, "p0(x); each state is an independent draw"),
+        (
+            MARS,
+            "p0(x) * s(x)^30; s: (min(qed, 0.7) + min((10 - synthetic_accessibility) / 9, 0.7)) / 2 of scorers",
+        ),
+        (
+            QUEST | {"rule": {"kind": "score", "form": "power", "scorers": ["comet"], "beta": 2}},
+            "p0(x) * s(x)^2; s: the number of scorer “comet”",
+        ),
+        (
+            QUEST | {"rule": {"kind": "score", "form": "exponential", "scorers": ["comet"], "beta": 2}},
+            "p0(x) * exp(2*s(x)); s: the number of scorer “comet”",
+        ),
+        (
+            QUEST,
+            "p0(x) * exp(r(x)/0.05); r: logit of the number of scorer “comet”, clipped to 0.001 and 0.999",
+        ),
+    ],
+)
+def test_a_recipe_says_which_law_it_samples_and_comes_back_from_its_json(recipe, law):
+    parsed = parse_recipe(recipe)
+    assert parsed.law == law
+    assert parsed.budgets == ()
+    assert parse_recipe(parsed.model_dump(mode="json")) == parsed
+
+
+def test_the_published_ratio_of_quest_is_marked_as_inexact():
+    recipe = parse_recipe(QUEST | {"rule": QUEST["rule"] | {"released": True}})
+    assert recipe.law.startswith("not known, inexact: the ratio of QUEST's published code")
+    assert isinstance(recipe.build().kernel, ReleasedSuffix)
+
+
+def test_the_published_ratio_is_refused_where_the_writer_tells_no_probabilities():
+    from sampler.spaces.texts.served import RecordedTexts
+
+    recipe = parse_recipe(QUEST | {"space": SERVED, "rule": QUEST["rule"] | {"released": True}})
+    with pytest.raises(RecipeError, match=r"rule\.released: .*mean log-probability of the tokens after the cut"):
+        recipe.plan_on(RecordedTexts(recipe.space))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"judges": [JUDGE]}, "judges: must be empty, []: this rule asks nobody"),
+        ({"kernel": SUFFIX}, "kernel: must be 'independent' under rule 'base'"),
+        ({"most_chains": 9}, "most_chains: does not go with a rule that asks nobody"),
+        ({"further_steps": 5}, "further_steps: counts people's answers, and this rule asks nobody"),
+        ({"rule": {"kind": "n-vote"}}, "judges: there must be 1 to 8 under rule 'n-vote'"),
+        ({"rule": {"kind": "score", "form": "power"}}, "rule: form 'power' takes one scorer: name it in scorers"),
+        ({"rule": {"kind": "score", "form": "mars", "scorers": ["qed"]}}, "rule: form 'mars' takes two scorers"),
+        ({"rule": {"kind": "score", "form": "product"}}, "rule.form: Input should be 'mars', 'power' or 'exponential'"),
+        ({"rule": {"kind": "quest"}}, "rule.scorer: Field required"),
+        ({"rule": {"kind": "quest", "scorer": "comet", "beta": 0}}, "rule.beta: Input should be greater than 0"),
+        (
+            {"kernel": {"kind": "suffix"}, "rule": {"kind": "quest", "scorer": "comet", "released": True}},
+            "kernel: must be 'suffix' with cut 'length' where rule 'quest' is released",
+        ),
+        ({"target": "p0(x)"}, "target: judges and rule sample another law"),
+    ],
+)
+def test_what_such_a_recipe_cannot_be_is_said(changes, problem):
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(BASE | changes)
+    assert any(str(each).startswith(problem) for each in refused.value.problems), refused.value.problems
+
+
+def moving(uniform: float = 0.5, log_r0: float = 0.0) -> Comparison[str]:
+    return Comparison(0, 1, "x", "y", log_r0, uniform, ())
+
+
+def test_the_acceptance_is_that_of_the_formula():
+    mars = ScoreRecipe(form="mars")
+    before, after = (min(0.5, 0.7) + min(6 / 9, 0.7)) / 2, (0.7 + 0.7) / 2
+    assert math.isclose(mars.acceptance(-9, (0.5, 4), (0.9, 2)), min(1, math.exp(-9) * (after / before) ** 30))
+    power = ScoreRecipe(form="power", scorers=("s",), beta=2)
+    assert math.isclose(power.acceptance(0, (3,), (1,)), 1 / 9)
+    assert power.acceptance(0, (3,), (0,)) == 0
+    assert math.isclose(ScoreRecipe(form="exponential", scorers=("s",), beta=2).acceptance(0, (3,), (2,)), math.exp(-2))
+    quest = QuestRecipe(scorer="comet", beta=0.5)
+    r = math.log(0.8 / 0.2), math.log(0.6 / 0.4)
+    assert math.isclose(quest.acceptance(0.3, (0.8,), (0.6,)), math.exp(0.3 + (r[1] - r[0]) / 0.5))
+    # What is beyond 0.001 and 0.999 is clipped to them.
+    assert quest.acceptance(0, (1.7,), (0.999,)) == 1
+
+
+def test_a_step_waits_until_both_objects_have_all_their_numbers():
+    rule, both = ScoreRecipe(form="mars"), {"qed": 0.5, "synthetic_accessibility": 3.0}
+    assert tell_by_scores(rule, moving(), both, {"qed": 0.5}) is Verdict.UNDECIDED
+    assert tell_by_scores(rule, moving(), {}, both) is Verdict.UNDECIDED
+    assert tell_by_scores(rule, moving(), both, both | {"other": 7.0}) is Verdict.ACCEPT
+    assert tell_by_scores(rule, moving(0.9), both, both | {"qed": 0.1}) is Verdict.REJECT
+    staying = Comparison(0, 1, "x", "x", 0.0, 0.99, ())
+    assert tell_by_scores(rule, staying, {}, {}) is Verdict.ACCEPT
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "message"),
+    [
+        (ScoreRecipe(form="mars"), {"qed": 1.5, "synthetic_accessibility": 3.0}, "from 0 to 1, not 1.5"),
+        (ScoreRecipe(form="mars"), {"qed": 0.5, "synthetic_accessibility": 0.0}, "from 1 to 10, not 0"),
+        (ScoreRecipe(form="power", scorers=("s",)), {"s": -1.0}, "0 or more, not -1"),
+        (QuestRecipe(scorer="s"), {"s": math.inf}, "must be finite"),
+    ],
+)
+def test_a_number_that_the_rule_cannot_use_is_refused(rule, given, message):
+    with pytest.raises(ValueError, match=message):
+        numbers_of(rule, given)
+
+
+CATALOG = SMALL_CATALOGS["lopsided"]
+GRADES = 0.5 + np.random.default_rng(4).random(len(CATALOG))
+
+
+def visits(kernel, verdict_of, first, states, chains=8):
+    """Return how often each state was visited by chains of `ask`, a verdict and `advance`, shape (chains, n)."""
+    space = type("Space", (), {"start": lambda self, rng, chain: first})()
+    plan, place = Plan(31, space, kernel, ()), {state: number for number, state in enumerate(states)}
+    counts = np.zeros((chains, len(states)))
+    for chain in range(chains):
+        position = Position(chain, 0, first)
+        for _ in range(CHAIN_STEPS // chains):
+            comparison = ask(plan, position)
+            position = advance(position, comparison, verdict_of(comparison))
+            counts[chain, place[position.state]] += 1
+    return counts
+
+
+def by_scores(rule, grade_of):
+    def verdict(comparison):
+        given = [{"s": float(grade_of(state))} for state in (comparison.current, comparison.proposal)]
+        return tell_by_scores(rule, comparison, *given)
+
+    return verdict
+
+
+def always(comparison):
+    return Verdict.ACCEPT
+
+
+SCORED = {
+    "power": (ScoreRecipe(form="power", scorers=("s",), beta=3), lambda grade: 3 * np.log(grade)),
+    "exponential": (ScoreRecipe(form="exponential", scorers=("s",), beta=2), lambda grade: 2 * grade),
+    "quest": (QuestRecipe(scorer="s", beta=2), lambda grade: np.log(grade / (1 - grade)) / 2),
+}
+
+
+@cache
+def p_value_of_scores(decides, expected):
+    """Return how well chains that one rule decides fit the law of another one, on a catalog with neighbours."""
+    grades = GRADES / 1.6 if "quest" in (decides, expected) else GRADES
+    log_weight = SCORED[expected][1](grades)
+    law = target(CATALOG.log_p0, [log_weight])
+    q = neighbours_law(CATALOG)
+    ratio = log_base_ratio(CATALOG.log_p0, q) + log_weight[None, :] - log_weight[:, None]
+    matrix = transitions_of(q, np.exp(np.minimum(0, ratio)))
+    kernel = Neighbours(CATALOG)
+    seen = visits(kernel, by_scores(SCORED[decides][0], grades.__getitem__), 0, range(len(CATALOG)))
+    return visits_p_value(seen, matrix, law)
+
+
+@pytest.mark.parametrize("rule", SCORED)
+def test_chains_that_scores_decide_have_the_law_of_the_recipe(rule):
+    assert p_value_of_scores(rule, rule) > LEAST_P_VALUE
+
+
+@pytest.mark.parametrize(("rule", "other"), [("power", "exponential"), ("exponential", "power")])
+def test_the_law_of_another_form_is_noticed(rule, other):
+    assert p_value_of_scores(rule, other) < 1e-6
+
+
+def base_p_value(kernel, q=None):
+    law = np.exp(CATALOG.log_p0)
+    seen = visits(kernel, always, 0, range(len(CATALOG)))
+    return visits_p_value(seen, independent_law(CATALOG), law)
+
+
+def test_states_of_base_are_independent_draws_from_p0_and_other_kernels_are_noticed():
+    assert base_p_value(Independent(CATALOG)) > LEAST_P_VALUE
+    assert base_p_value(Neighbours(CATALOG)) < 1e-6
+
+
+@cache
+def language():
+    model, rewards = random_language(3)
+    texts = WrittenTexts(model, [PROMPT])
+    states = [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()]
+    return texts, states, dict(zip(states, rewards, strict=True))
+
+
+def quest_p_value(kernel_of):
+    """Return how well chains of QUEST fit p0 exp(r / beta) on thirty texts, by the exact chain of suffixes."""
+    texts, states, rewards = language()
+    kernel, r = Suffix(texts, "length"), np.array([rewards[state] for state in states]) / 2
+    log_p0 = np.array([texts.model.score(PROMPT, state.tokens) for state in states])
+    q = np.zeros((len(states), len(states)))
+    for a, x in enumerate(states):
+        for b, y in enumerate(states):
+            for cut in range(len(x.tokens)):
+                if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
+                    q[a, b] += math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / len(x.tokens)
+    log_r0 = np.array([[kernel.log_r0(x, y) for y in states] for x in states])
+    matrix = transitions_of(q, np.exp(np.minimum(0, log_r0 + r[None, :] - r[:, None])))
+    rule = QuestRecipe(scorer="s", beta=2)
+    seen = visits(
+        kernel_of(texts), by_scores(rule, lambda state: 1 / (1 + math.exp(-rewards[state]))), states[0], states
+    )
+    return visits_p_value(seen, matrix, target(log_p0, [r]))
+
+
+def test_chains_of_quest_have_the_law_of_the_recipe_and_those_of_the_published_ratio_have_not():
+    assert quest_p_value(lambda texts: Suffix(texts, "length")) > LEAST_P_VALUE
+    assert quest_p_value(ReleasedSuffix) < 1e-6
+
+
+def test_the_rules_are_public():
+    assert sampler.BaseRecipe is BaseRecipe

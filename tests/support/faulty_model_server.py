@@ -1,0 +1,255 @@
+"""Model servers in a process of their own, each with a plan of what goes wrong; they log all that they are asked.
+
+    python -m tests.support.faulty_model_server --port 9000 --log FILE --plans '{"ill": {"faults": [{"kind": "hang"}]}}'
+
+Each plan is a server of its own below its name: `http://127.0.0.1:9000/ill/v1`. It speaks like vLLM, and its votes are
+those of a `KnownJudge`, drawn with the request's seed. A fault strikes votes, and spares the test of the endpoint.
+
+The log has a line of JSON for each request for a vote that arrived, was answered or failed (`status` 0 where no reply
+came to its end), or whose client left. `GET /figures` tells for each server what is under way and was answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from tests.support.scripted_server import KnownJudge, anything_else, is_vote
+
+# As long as nobody gives up, which every client does.
+_FOR_EVER_S = 3600.0
+_LOOK_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that goes wrong.
+
+    Args:
+        kind: hang, trickle, reset, error, limit, rename or retokenize.
+        after: how many votes are answered before it begins.
+        lasts_s: how long it goes on; for ever where that is 0.
+        retry_after: of a limit: what its header says; none is sent where it is empty.
+        tokens: of retokenize: which token stands for each label from then on.
+    """
+
+    kind: str
+    after: int = 20
+    lasts_s: float = 0.0
+    retry_after: str = ""
+    tokens: dict[str, str] = field(default_factory=dict)
+
+
+class Connection:
+    """One connection of a client, as a request sees it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the client has gone."""
+        return self._reader.at_eof() or self._writer.is_closing()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait so long, or until the client has gone; return whether it is still there."""
+        until = time.monotonic() + seconds
+        while not self.is_left and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _LOOK_EVERY_S))
+        return not self.is_left
+
+    async def send(self, status: int, body: dict[str, Any], **headers: str) -> None:
+        """Answer with JSON; underscores in header names stand for hyphens."""
+        content = json.dumps(body).encode()
+        self._writer.write(_head(status, len(content), headers) + content)
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
+
+    async def begin(self, content: bytes, length: int) -> None:
+        """Promise a reply of some length, and send its first bytes."""
+        self._writer.write((_head(200, length, {}) if length else b"") + content)
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
+
+    def reset(self) -> None:
+        """Cut it so that the client gets an error, and not the end of a reply."""
+        linger = struct.pack("ii", 1, 0)
+        self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._writer.transport.abort()
+
+
+def _head(status: int, length: int, headers: dict[str, str]) -> bytes:
+    fields = {"content-type": "application/json", "content-length": str(length)}
+    fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+class Server:
+    """The server of one plan.
+
+    Args:
+        plan: `latency_s` of a vote, `scores` of the objects, `lean`, the `model` that it says it is, and its `faults`,
+            each after the one before.
+        log: writes down what happens, with the number of the request.
+    """
+
+    def __init__(self, plan: dict[str, Any], log: Callable[..., None]) -> None:
+        self._latency_s = float(plan.get("latency_s", 0.05))
+        self._judge = KnownJudge(plan.get("scores", {}), plan.get("lean", 0.0))
+        self._model = plan.get("model", "m")
+        self._tokens: dict[str, str] = {}
+        self._faults = [Fault(**fault) for fault in plan.get("faults", ())]
+        self._began: float | None = None
+        self._log = log
+        self.count: Counter[str] = Counter()
+
+    async def post(self, connection: Connection, body: dict[str, Any]) -> None:
+        """Answer a request, or fail to."""
+        if not is_vote(body):
+            await connection.send(200, self._reply(body))
+            return
+        self.count["arrived"] += 1
+        number, fault = self.count["arrived"], self._fault()
+        self._log("arrived", number, fault=fault.kind if fault else "")
+        self.count["now"] += 1
+        try:
+            status = await self._faulty(connection, fault, body) if fault else await self._well(connection, body)
+        finally:
+            self.count["now"] -= 1
+        self.count["answered"] += status == 200
+        self._log("ended", number, status=status, fault=fault.kind if fault else "")
+
+    async def _well(self, connection: Connection, body: dict[str, Any]) -> int:
+        """Answer a vote; return 200, or 0 if the client has left."""
+        if not await connection.wait(self._latency_s):
+            return 0
+        await connection.send(200, self._reply(body))
+        return 200
+
+    async def _faulty(self, connection: Connection, fault: Fault, body: dict[str, Any]) -> int:
+        if fault.kind in ("rename", "retokenize"):
+            return await self._well(connection, body)
+        if fault.kind == "error":
+            await connection.send(500, {"error": "out of order"})
+            return 500
+        if fault.kind == "limit":
+            headers = {"retry_after": fault.retry_after} if fault.retry_after else {}
+            await connection.send(429, {"error": "too many requests"}, **headers)
+            return 429
+        await _BREAKS[fault.kind](connection, self._reply(body), self.count["arrived"])
+        return 0
+
+    def _fault(self) -> Fault | None:
+        """Return what is wrong now; begin what is due, and leave what is over."""
+        if self._began is None and self._faults and self.count["answered"] >= self._faults[0].after:
+            self._began = time.monotonic()
+            if self._faults[0].kind == "rename":
+                self._model = "another"
+            self._tokens = self._faults[0].tokens
+        if self._began is None:
+            return None
+        if (lasts := self._faults[0].lasts_s) and time.monotonic() - self._began >= lasts:
+            self._faults, self._began = self._faults[1:], None
+            return None
+        return self._faults[0]
+
+    def _reply(self, body: dict[str, Any]) -> dict[str, Any]:
+        reply = self._judge(body) if self._judge.is_asked_about_two(body) else anything_else(body)
+        for choice in reply["choices"]:
+            for place in (choice.get("logprobs") or {}).get("content", ()):
+                for top in place["top_logprobs"]:
+                    top["token"] = self._tokens.get(top["token"], top["token"])
+        return {"model": self._model, **reply}
+
+
+async def _hang(connection: Connection, reply: dict[str, Any], number: int) -> None:
+    await connection.wait(_FOR_EVER_S)
+
+
+async def _trickle(connection: Connection, reply: dict[str, Any], number: int) -> None:
+    content = json.dumps(reply).encode()
+    await connection.begin(b"", len(content))
+    for byte in content:
+        if not await connection.wait(0.2):
+            return
+        await connection.begin(bytes([byte]), 0)
+
+
+async def _reset(connection: Connection, reply: dict[str, Any], number: int) -> None:
+    if number % 2:
+        await connection.begin(b'{"choices": [', 1000)
+    connection.reset()
+
+
+_BREAKS: dict[str, Callable[[Connection, dict[str, Any], int], Awaitable[None]]] = {
+    "hang": _hang,
+    "trickle": _trickle,
+    "reset": _reset,
+}
+
+
+class Servers:
+    """All servers of a run, behind one port.
+
+    Args:
+        plans: by name.
+        log: a line for each thing that happens.
+    """
+
+    def __init__(self, plans: dict[str, dict[str, Any]], log: TextIO) -> None:
+        def logged(name: str) -> Callable[..., None]:
+            def write(what: str, number: int, **more: object) -> None:
+                event = {"at": time.time(), "server": name, "what": what, "request": number, **more}
+                log.write(json.dumps(event) + "\n")
+
+            return write
+
+        self._servers = {name: Server(plan, logged(name)) for name, plan in plans.items()}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection."""
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while not writer.is_closing():
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                method, path, _ = head[0].split(" ", 2)
+                fields = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+                body = await reader.readexactly(int(fields.get("content-length", "0")))
+                await self._answer(Connection(reader, writer), method, path, body)
+        writer.close()
+
+    async def _answer(self, connection: Connection, method: str, path: str, body: bytes) -> None:
+        _, name, *rest = path.split("/")
+        if method == "POST":
+            await self._servers[name].post(connection, json.loads(body))
+        elif name == "figures":
+            await connection.send(200, {name: dict(server.count) for name, server in self._servers.items()})
+        elif rest == ["version"]:
+            await connection.send(200, {"version": "0.0"})
+        else:
+            await connection.send(404, {"error": "not found"})
+
+
+async def _main(port: int, log: Path, plans: dict[str, dict[str, Any]]) -> None:
+    with log.open("a", buffering=1) as file:
+        server = await asyncio.start_server(Servers(plans, file).serve, "127.0.0.1", port, backlog=1024)
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--plans", type=json.loads, required=True)
+    arguments = parser.parse_args()
+    asyncio.run(_main(arguments.port, arguments.log, arguments.plans))
