@@ -10,6 +10,7 @@ from prefmh_web.campaigns.models import Annotator
 from tests.campaigns.engine.test_parking import skip
 from tests.participants.test_practice import PAIRS
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
+from tests.support.chromium import press_and_wait
 from tests.support.panels import link_of, panel_campaign, panel_judges
 from tests.support.recruited import prolific, recruited_campaign
 from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
@@ -74,7 +75,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page.get_by_role("button", name="I agree: start").click()
     for path in ("vote/", "withdraw/", "vote/"):
         check(f"{invitation_path(study)}{path}")
-    page.keyboard.press("ArrowLeft")
+    press_and_wait(page, "ArrowLeft")
     page.get_by_text("Your part is complete").wait_for()
     check(f"{invitation_path(study)}vote/")
     guided = recruited_campaign(
@@ -106,8 +107,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page.get_by_label("both").check()
     page.get_by_role("button", name="Check my answers").click()
     page.locator("#question").wait_for()
-    page.wait_for_timeout(500)
-    page.keyboard.press("ArrowLeft")
+    press_and_wait(page, "ArrowLeft")
     page.get_by_role("link", name="Continue").click()
     check(f"{invitation_path(guided)}stage/")
     page.get_by_role("button", name="Continue").click()

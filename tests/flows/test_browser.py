@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Vote
+from tests.support.chromium import lease_on, press_and_wait
 from tests.support.record import assert_record_is_whole, assert_replay_passes, table
 from tests.support.stack import TEXTS, invitation_path, make_campaign, make_recipe
 
@@ -47,19 +48,6 @@ def join(open_page, campaign, **options) -> Page:
 
 def never_reloads(page: Page) -> None:
     page.evaluate("window.sameDocument = true")
-
-
-def lease_on(page: Page) -> str:
-    return page.locator("input[name=lease]").input_value()
-
-
-def press_and_wait(page: Page, key: str) -> None:
-    """Press a key on a pair and wait until the page shows something else."""
-    before = lease_on(page)
-    # Sooner than people can judge a pair, the page takes no answer.
-    page.wait_for_timeout(300)
-    page.keyboard.press(key)
-    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
 
 
 def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher, tmp_path):

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from prefmh_web.campaigns.models import Vote
 from tests.flows.test_context import NAMES, recipe_of
 from tests.support import files
+from tests.support.chromium import press_and_wait
 from tests.support.stack import invitation_path, make_campaign
 
 pytestmark = pytest.mark.browser
@@ -23,9 +24,7 @@ ARABIC = "بيت أحمر كبير على التل. " * 40
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (360, 640)])
-def test_long_and_hostile_columns_leave_room_for_both_objects(
-    chromium, live_site, researcher, eventually, width, height
-):
+def test_long_and_hostile_columns_leave_room_for_both_objects(chromium, live_site, researcher, width, height):
     # On a narrow screen the page grows with its objects.
     names = [name * (40 if width < 641 else 1) for name in NAMES]
     rows = [[name, ARABIC + SCRIPT, f"{place} " + "w" * 300 * (place == 0)] for place, name in enumerate(names)]
@@ -50,6 +49,6 @@ def test_long_and_hostile_columns_leave_room_for_both_objects(
         assert "Source text" not in label
     found = Axe().run(page, options=RULES).response["violations"]
     assert not [(wrong["id"], wrong["nodes"][0]["html"][:80]) for wrong in found]
-    page.keyboard.press("ArrowLeft")
-    eventually(lambda: Vote.objects.count() == 1)
+    press_and_wait(page, "ArrowLeft")
+    assert Vote.objects.count() == 1
     context.close()

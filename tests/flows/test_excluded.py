@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from tests.flows.test_browser import lease_on, press_and_wait
 from tests.flows.test_browser import open_page as open_page
+from tests.support.chromium import lease_on, press_and_wait
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.recruited import CODES, prolific, recruited_campaign
 from tests.support.stack import invitation_path, make_recipe

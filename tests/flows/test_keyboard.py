@@ -12,10 +12,10 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from prefmh_web.campaigns.models import Problem, Vote
 from prefmh_web.participants.models import Check, Participation
-from tests.flows.test_browser import lease_on
 from tests.flows.test_browser import open_page as open_page
 from tests.participants.test_practice import PAIRS
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
+from tests.support.chromium import lease_on
 from tests.support.recruited import prolific, recruited_campaign
 from tests.support.stack import invitation_path, make_recipe
 

@@ -4,8 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from prefmh_web.campaigns.models import Parking, Problem, Vote
-from tests.flows.test_browser import join, lease_on
+from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
+from tests.support.chromium import lease_on
 from tests.support.stack import make_campaign, make_recipe
 
 pytestmark = pytest.mark.browser
