@@ -1,4 +1,4 @@
-"""Where the browser of the tests is, how it is started (it asks nobody but the site), and how a pair is answered in it."""
+"""The browser of the tests: where it is, how it is started (it asks nobody but the site), and how it answers a pair."""
 
 from contextlib import suppress
 from pathlib import Path
