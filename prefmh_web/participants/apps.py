@@ -6,7 +6,7 @@ class ParticipantsConfig(AppConfig):
 
     def ready(self) -> None:
         from prefmh_web.campaigns.engine import rounds
-        from prefmh_web.campaigns.lifecycle import status
+        from prefmh_web.campaigns.lifecycle import extension, status
         from prefmh_web.campaigns.record import export
         from prefmh_web.participants import budget, protocol_file, record, recruiting
 
@@ -14,4 +14,5 @@ class ParticipantsConfig(AppConfig):
         export.also_documents(protocol_file.documents)
         status.also_demand(recruiting.demand_startable)
         status.also_demand(budget.demand_fit)
+        extension.also_demand(budget.demand_covers)
         rounds.weigh_by(budget.weigh)

@@ -113,6 +113,21 @@ def demand_fit(campaign: Campaign) -> None:
         )
 
 
+def demand_covers(campaign: Campaign) -> None:
+    """Demand that the budget of a started campaign, if it has one, covers chains as long as its recipe now says.
+
+    Raises:
+        NotPossible: it does not; the message says how many answers would.
+    """
+    recruitment = recruitment_of(campaign)
+    wanted = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
+    if recruitment.budget is not None and recruitment.budget < wanted.answers:
+        raise NotPossible(
+            f"The budget of {recruitment.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
+            f"can take {wanted.answers} answers."
+        )
+
+
 def takes_one_more(campaign: Campaign) -> bool:
     """Return whether a trial, or a vote that came too late, may be added. Within a transaction: until its end, nobody
     else adds one. Only where there is a budget.

@@ -16,7 +16,16 @@ from sampler.record import schema
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
-_NOT_ALWAYS = (schema.CHAINS, schema.PARKED, schema.SEATS, schema.CHECKS, schema.COLUMNS, schema.SCORES, schema.ROUNDS)
+_NOT_ALWAYS = (
+    schema.CHAINS,
+    schema.PARKED,
+    schema.SEATS,
+    schema.CHECKS,
+    schema.COLUMNS,
+    schema.SCORES,
+    schema.ROUNDS,
+    schema.EXTENSIONS,
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class Record:
     """What each of these scorers said of itself when the campaign started."""
     rounds: list[Row] | None = None
     """The rounds of further steps that were opened; None where none may follow the declared ones."""
+    extensions: list[Row] | None = None
+    """What a researcher added to the steps after the start; None where nothing was added."""
 
     def checked_recipe(self) -> Recipe:
         """Return the recipe as values.
@@ -77,7 +88,7 @@ def read_record(path: Path) -> Record:
             # Exports were once written without ratings, and without judges.json.
             held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
             tables = {table.name: _table(archive, table) for table in held}
-            chains, parked, seats, checks, columns, scores, rounds = (
+            chains, parked, seats, checks, columns, scores, rounds, extensions = (
                 _table(archive, table) if table.file in names else None for table in _NOT_ALWAYS
             )
             files = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL, schema.SCORERS)
@@ -113,6 +124,7 @@ def read_record(path: Path) -> Record:
         scores=scores,
         scorers=scorers,
         rounds=rounds,
+        extensions=extensions,
     )
 
 

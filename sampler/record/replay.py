@@ -20,6 +20,7 @@ from sampler.record.chain_record import chains_in, compare_openings
 from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
 from sampler.record.columns_record import compare_columns
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
+from sampler.record.extension_record import compare_extensions
 from sampler.record.judge_record import compare_judges
 from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
@@ -83,6 +84,7 @@ def replay(
     scores: Iterable[Row] | None = None,
     scorers: Sequence[Mapping[str, Any]] | None = None,
     rounds: Iterable[Row] | None = None,
+    extensions: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
@@ -90,9 +92,9 @@ def replay(
     warm-up; the rows of chains.csv, where chains open while the campaign runs; those of parked.csv, if there were
     parked steps; those of seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were
     shown trials that are no votes; those of columns.csv, where the list of the objects has further columns; the
-    rows of scores.csv and scorers.json, where there are scorers; and those of rounds.csv, where further steps may
-    follow the declared ones. Exports were once written without ratings; only a rule
-    that rates needs them.
+    rows of scores.csv and scorers.json, where there are scorers; those of rounds.csv, where further steps may follow
+    the declared ones; and those of extensions.csv, where a researcher added steps. Exports were once written without
+    ratings; only a rule that rates needs them.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -130,6 +132,7 @@ def replay(
             *compare_scores(parsed, tables.states, tables.scores, scorers or ()),
             *(() if protocol is None else compare_protocol(parsed, protocol, trials, tables.votes)),
             *compare_rounds(parsed, longer or [], tables, opened, protocol, trials),
+            *compare_extensions(parsed, list(_whole("extensions", extensions or ())), tables.steps),
         ]
     except (KeyError, ValueError) as error:
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)

@@ -30,4 +30,5 @@ def replay_file(path: Path) -> Replay:
         scores=record.scores,
         scorers=record.scorers,
         rounds=record.rounds,
+        extensions=record.extensions,
     )

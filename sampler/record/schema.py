@@ -178,6 +178,16 @@ ROUNDS = Table(
     ),
 )
 """Rounds of further steps, paid for by what was left of the budget: `Recipe.further_steps`."""
+EXTENSIONS = Table(
+    "extensions",
+    (
+        Column("extension", whole),
+        Column("steps_before", whole),
+        Column("steps_after", whole),
+        Column("extended_at", moment),
+    ),
+)
+"""What a researcher added to the steps after the start."""
 CHAINS = Table(
     "chains",
     (Column("chain", whole), Column("opened_at", moment), Column("reason", word), Column("annotator", whole)),

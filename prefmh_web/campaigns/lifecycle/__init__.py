@@ -4,6 +4,7 @@ drafts         saving a setup
 local_start    loading and freezing the models of the site itself that judge
 model_start    testing and freezing the models that a campaign asks
 status         start, pause, resume, discard: the one door through which a campaign's status changes
+extension      further steps by a researcher's decision
 warm_up        the choice of how far a campaign walks, at the end of its warm-up
 access         members, links and annotators
 caps           caps on what models may take: the one door through which those of a started campaign change

@@ -1,6 +1,7 @@
 """The campaign's own states: draft, running, paused, finished. The one door through which they change.
 
     draft --start--> running <--pause/resume--> paused        running or paused --(last step decided)--> finished
+    finished --(extended)--> paused
 
 A change is a guarded update: of two clicks at once, one wins and the other is told. Pausing stops the handing out
 of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.
@@ -185,6 +186,12 @@ def resume(campaign: Campaign) -> None:
         if started_campaign(campaign).uses_models:
             for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
                 dispatch.judge(comparison)
+
+
+def reopen(campaign: Campaign) -> None:
+    """Pause a finished campaign whose chains have become longer. Called within a transaction that has locked it."""
+    if campaign.status == Campaign.Status.FINISHED:
+        _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, finished_at=None)
 
 
 def _check_readable(campaign: Campaign) -> None:

@@ -12,6 +12,7 @@ annotators are written by the voters' pages. What must never happen stands as a 
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
+from prefmh_web.campaigns.models.extensions import Extension
 from prefmh_web.campaigns.models.languages import Translation
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
@@ -38,6 +39,7 @@ __all__ = [
     "Chain",
     "ChainOpening",
     "Comparison",
+    "Extension",
     "FurtherRound",
     "Invitation",
     "Judge",

@@ -158,6 +158,18 @@ def rounds(snapshot: Snapshot) -> Iterator[Row]:
         )
 
 
+def extensions(snapshot: Snapshot) -> Iterator[Row]:
+    """What a researcher added to the steps, and when."""
+    yield schema.EXTENSIONS.header
+    for each in snapshot.extensions:
+        yield schema.EXTENSIONS.row(
+            extension=each.number,
+            steps_before=each.steps_before,
+            steps_after=each.steps_after,
+            extended_at=each.extended_at,
+        )
+
+
 def _questions(campaign: Campaign) -> Case:
     return cells.of_judge({judge.pk: schema.escaped(judge.question) for judge in campaign.judges.all()})
 

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Max
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Comparison, FurtherRound, Rating, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Extension, FurtherRound, Rating, Vote
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Snapshot:
     """And the scores that it has fitted."""
     rounds: tuple[FurtherRound, ...]
     """The rounds of further steps that were open."""
+    extensions: tuple[Extension, ...]
+    """What had been added to the steps by a researcher; the recipe says what they came to."""
 
     @cached_property
     def chosen(self) -> sampler.Chosen | None:
@@ -58,7 +60,9 @@ class Snapshot:
         steps = dict(campaign.chains.values_list("place", "step"))
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
-        tuning, surrogates = Campaign.objects.values_list("tuning", "surrogates").get(pk=campaign.pk)
+        # Also the recipe: somebody may have extended the campaign, and the steps may be those of longer chains.
+        campaign.refresh_from_db(fields=["recipe", "tuning", "surrogates"])
+        tuning, surrogates = campaign.tuning, campaign.surrogates
         # A choice that came after the steps were counted is no part of the record; one that no step led to is.
         recipe = campaign.parsed_recipe
         first = [step for place, step in steps.items() if place < recipe.chains]
@@ -79,6 +83,7 @@ class Snapshot:
             tuning=tuning if is_made else None,
             surrogates=surrogates if is_made else None,
             rounds=_rounds_after(campaign, steps, {place for place, _ in ended}),
+            extensions=tuple(campaign.extensions.filter(steps_after__lte=recipe.steps)),
         )
 
     def has_state(self, place: int) -> bool:

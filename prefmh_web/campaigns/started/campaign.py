@@ -1,4 +1,6 @@
-"""A started campaign's recipe and judges: nothing in them can change, so they are read once in each process."""
+"""A started campaign's recipe and judges: nothing in them can change but the number of steps, so they are read once in
+each process and for each length.
+"""
 
 from __future__ import annotations
 
@@ -103,12 +105,12 @@ class StartedCampaign:
 
 def started_campaign(campaign: Campaign) -> StartedCampaign:
     """Return what is fixed of a started campaign."""
-    return _read(campaign.pk, campaign.started_at)
+    return _read(campaign.pk, campaign.started_at, campaign.recipe.get("steps"))
 
 
-# Started again under the same number, as tests do, it is another one.
+# Started again under the same number, as tests do, it is another one; and extended, it has another length.
 @lru_cache(maxsize=64)
-def _read(campaign_id: int, started_at: datetime) -> StartedCampaign:
+def _read(campaign_id: int, started_at: datetime, steps: int | None) -> StartedCampaign:
     try:
         read: sampler.Recipe | sampler.RecipeError = Campaign.objects.get(pk=campaign_id).parsed_recipe
     except sampler.RecipeError as error:

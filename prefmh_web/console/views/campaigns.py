@@ -24,6 +24,7 @@ from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.forms.extension import ExtensionFields
 from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
@@ -125,6 +126,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
             "may_run": right >= Right.RUN,
             "may_own": right >= Right.OWN,
             "problems": problems_in(found).count(),
+            "is_extended": not found.is_draft and found.extensions.exists(),
             **_people(request, found, right),
         },
     )
@@ -145,6 +147,8 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
             people["caps"] = CapFields(
                 initial={name: getattr(campaign, name) for name in CapFields.base_fields}, auto_id="caps_%s"
             )
+        if not campaign.is_draft and not campaign.unreadable and campaign.parsed_recipe.rounds is None:
+            people["extension"] = ExtensionFields(auto_id="extension_%s")
         people["roles"] = Membership.Role.choices
         if terms_of(campaign).may_be_paid_for or (not campaign.unreadable and campaign.readable_recipe.rounds):
             people["spending"] = spending_of(campaign, recruitment_of(campaign))

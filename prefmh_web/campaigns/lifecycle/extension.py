@@ -1,0 +1,108 @@
+"""Further steps by a researcher's decision: the one door through which a started campaign's recipe gets longer chains.
+
+The chains go on from where they stand, each step under the stream of its number, as if the recipe had declared so many
+steps from the start. The recipe says how many there are now, and each extension is kept with its time.
+
+Rounds of further steps (`engine/rounds.py`) are opened by the campaign itself, out of a budget. A campaign has the one
+or the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+import sampler
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import status
+from prefmh_web.campaigns.models import Campaign, Chain, Extension
+from prefmh_web.transport import nudges
+
+_demands: list[Callable[[Campaign], None]] = []
+
+
+def also_demand(demand: Callable[[Campaign], None]) -> None:
+    """Let an upper room look at each campaign as it would be: it raises NotPossible to refuse."""
+    _demands.append(demand)
+
+
+def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
+    """Let every chain that was not ended walk so many steps more. A finished campaign is paused until it is resumed.
+
+    Args:
+        steps: of each chain.
+        by: who has decided it; None on the command line.
+
+    Raises:
+        NotPossible: it is a draft; it has rounds of further steps; its budget does not cover them; all of its chains
+            were ended; or the chains would get longer than a recipe allows.
+    """
+    if steps < 1:
+        raise NotPossible("A campaign is extended by at least 1 step.")
+    with transaction.atomic():
+        # Chains first: the campaign is the last of all locks, and whoever decides a last step holds its chain.
+        chains = list(campaign.chains.select_for_update(no_key=True).order_by("pk"))
+        locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        if locked.chains.count() > len(chains):
+            raise NotPossible("A chain opened in this very moment. Try again.")
+        before = _demand_extensible(locked, chains)
+        locked.recipe = _longer(locked.recipe, before + steps)
+        for demand in _demands:
+            demand(locked)
+        _write(locked, before, steps, by)
+        if locked.is_running:
+            _go_on(locked, chains, before)
+    # What the caller holds may have been read before somebody else changed it.
+    campaign.refresh_from_db()
+    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+
+
+def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
+    """Return how many steps each chain walks now."""
+    if campaign.is_draft:
+        raise NotPossible("The campaign has not started. Change the steps in its setup.")
+    if campaign.unreadable:
+        raise NotPossible(f"The setup cannot be run: {campaign.unreadable}.")
+    recipe = campaign.parsed_recipe
+    if recipe.rounds is not None:
+        raise NotPossible("This campaign opens further steps by itself, as far as its budget covers them.")
+    if all(chain.ended_at for chain in chains):
+        raise NotPossible("All chains were ended, so none can go on.")
+    return recipe.steps
+
+
+def _longer(recipe: dict[str, Any], steps: int) -> dict[str, Any]:
+    longer = recipe | {"steps": steps}
+    try:
+        sampler.parse_recipe(longer)
+    except sampler.RecipeError as error:
+        raise NotPossible(f"The chains cannot get {steps} steps long: {error}.") from error
+    return longer
+
+
+def _write(campaign: Campaign, before: int, steps: int, by: User | None) -> None:
+    campaign.save(update_fields=["recipe"])
+    campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
+    Extension.objects.create(
+        campaign=campaign,
+        number=campaign.extensions.count() + 1,
+        steps_before=before,
+        steps_after=before + steps,
+        extended_at=timezone.now(),
+        extended_by=by,
+    )
+    status.reopen(campaign)
+
+
+def _go_on(campaign: Campaign, chains: list[Chain], before: int) -> None:
+    """Let the chains that had walked all their steps go on; the others do so by themselves."""
+    for chain in chains:
+        if chain.step == before and not chain.ended_at:
+            chain.campaign = campaign
+            dispatch.propose(chain)

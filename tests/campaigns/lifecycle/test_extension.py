@@ -1,0 +1,205 @@
+"""Extensions: chains go on as if the setup had asked for so many steps, and the record says when that was decided."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import sampler
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases, rounds
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import extension
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
+from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.participants import recruiting
+from prefmh_web.participants.recruiters import ANYBODY
+from sampler import Record, read_record
+from tests.campaigns.engine.test_rounds import campaign_with
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
+
+STEPS, FURTHER = 4, 3
+RECIPE = {"judges": [{"question": "Which is darker?", "budget": 2}], "chains": 2, "burn_in": 1}
+
+
+@pytest.fixture
+def short(researcher, idle_tasks) -> Campaign:
+    return make_campaign(researcher, recipe=make_recipe(steps=STEPS, **RECIPE))
+
+
+def finish(campaign: Campaign) -> None:
+    """Vote to the end. A pair is answered by its objects alone, so the order in which pairs come does not matter."""
+    campaign.refresh_from_db()
+    people = [Annotator.objects.create(campaign=campaign, votes_cast=0) for _ in range(2)]
+    vote_until_finished(campaign, people, {0: lambda place: 1e4 * place}, np.random.default_rng(1))
+    campaign.refresh_from_db()
+
+
+def walked(campaign: Campaign) -> list[tuple[object, ...]]:
+    columns = ("chain__place", "step", "uniform", "current__place", "proposal__place", "verdict")
+    chains = campaign.chains.all()
+    return sorted(chains.exclude(comparisons=None).values_list(*(f"comparisons__{c}" for c in columns)))
+
+
+def walk_to_the_end(chain: Chain) -> None:
+    """Vote on one chain alone: whoever gets a pair of another one answers when this one has ended."""
+    held = []
+    while chain.step < STEPS:
+        person = Annotator.objects.create(campaign=chain.campaign, votes_cast=0)
+        lease = leases.take(person)
+        assert lease is not None
+        if lease.comparison.chain_id == chain.pk:
+            leases.answer(lease.key, person, Side.LEFT, 0)
+        else:
+            held.append((lease.key, person))
+        wait_until_idle()
+        chain.refresh_from_db()
+    for key, person in held:
+        leases.answer(key, person, Side.LEFT, 0)
+
+
+def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idle_tasks, short, tmp_path):
+    declared = make_campaign(researcher, recipe=make_recipe(steps=STEPS + FURTHER, **RECIPE))
+    finish(declared)
+    finish(short)
+    extension.extend(short, FURTHER, researcher)
+    assert short.status == Campaign.Status.PAUSED
+    assert short.finished_at is None
+    lifecycle.resume(short)
+    wait_until_idle()
+    finish(short)
+    assert short.status == Campaign.Status.FINISHED
+    assert walked(short) == walked(declared)
+    assert_record_is_whole(short)
+    path = export_to(short, tmp_path)
+    assert_replay_passes(path)
+    assert [(row["steps_before"], row["steps_after"]) for row in table(path, "extensions.csv")] == [("4", "7")]
+    phases = {int(row["step"]): row["phase"] for row in table(path, "samples.csv")}
+    assert [phases[step] for step in (1, STEPS, STEPS + FURTHER)] == ["burn-in", "sampling", "sampling"]
+
+
+def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
+    walk_to_the_end(short.chains.order_by("place")[0])
+    assert sorted(chain.step for chain in short.chains.all())[0] < STEPS
+    extension.extend(short, FURTHER)
+    extension.extend(short, 1)
+    wait_until_idle()
+    assert short.is_running
+    assert {chain.length for chain in short.chains.all()} == {STEPS + FURTHER + 1}
+    assert not short.chains.exclude(comparisons__verdict__isnull=True).exists()
+    finish(short)
+    assert {chain.step for chain in short.chains.all()} == {STEPS + FURTHER + 1}
+    assert_replay_passes(export_to(short, tmp_path))
+
+
+def test_other_processes_and_chains_that_open_later_know_the_new_length(short):
+    assert started_campaign(short).recipe.steps == STEPS
+    extension.extend(Campaign.objects.get(pk=short.pk), FURTHER)
+    found = Campaign.objects.get(pk=short.pk)
+    assert started_campaign(found).recipe.steps == STEPS + FURTHER
+    assert rounds.length_of(found) == STEPS + FURTHER
+
+
+def test_an_ended_chain_stays_where_it_is(short):
+    ended = short.chains.order_by("place")[0]
+    short.chains.filter(pk=ended.pk).update(ended_at=short.started_at)
+    extension.extend(short, FURTHER)
+    assert list(short.chains.order_by("place").values_list("length", flat=True)) == [STEPS, STEPS + FURTHER]
+    short.chains.update(ended_at=short.started_at)
+    with pytest.raises(NotPossible, match="none can go on"):
+        extension.extend(short, FURTHER)
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"), [(0, "at least 1"), (-2, "at least 1"), (10**6, "cannot get 1000004 steps")]
+)
+def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, told):
+    with pytest.raises(NotPossible, match=told):
+        extension.extend(short, steps)
+    short.refresh_from_db()
+    assert short.recipe["steps"] == STEPS
+    assert not short.extensions.exists()
+    assert {chain.length for chain in short.chains.all()} == {STEPS}
+
+
+def test_a_draft_and_a_campaign_with_rounds_are_not_extended(researcher, idle_tasks):
+    with pytest.raises(NotPossible, match="has not started"):
+        extension.extend(make_draft(researcher), 1)
+    with pytest.raises(NotPossible, match="by itself"):
+        extension.extend(campaign_with(researcher), 1)
+
+
+def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
+    draft = make_draft(researcher, recipe=make_recipe(steps=STEPS, **RECIPE))
+    recruiting.set_up(draft, {"recruiter": ANYBODY.name, "budget": 2 * 2 * (STEPS + 1)}, ())
+    lifecycle.start(draft)
+    wait_until_idle()
+    with pytest.raises(NotPossible, match="can take 24 answers"):
+        extension.extend(draft, 2)
+    extension.extend(draft, 1)
+    assert draft.recipe["steps"] == STEPS + 1
+
+
+def test_the_owner_extends_on_the_campaigns_page(client, researcher, short, django_user_model):
+    client.force_login(researcher)
+    path = short.get_absolute_url()
+    assert "Extend the campaign" in client.get(path).content.decode()
+    told = client.post(f"{path}extend/", {"steps": "3"}, follow=True).content.decode()
+    assert "Each chain walks 7 steps now." in told
+    assert "extensions.csv" in told
+    told = client.post(f"{path}extend/", {"steps": "many"}, follow=True).content.decode()
+    assert "Further steps of each chain: Enter a whole number. Nothing was changed." in told
+    friend = django_user_model.objects.create_user("grace")
+    Membership.objects.create(campaign=short, user=friend, role=Membership.Role.MANAGER)
+    client.force_login(friend)
+    assert "Extend the campaign" not in client.get(path).content.decode()
+    assert client.post(f"{path}extend/", {"steps": "3"}).status_code in (403, 404)
+    assert short.extensions.count() == 1
+
+
+def cell(column: str, value: str) -> Callable[[Record], None]:
+    def change(record: Record) -> None:
+        record.extensions[0][column] = value
+
+    change.__name__ = f"{column}={value}"
+    return change
+
+
+def shorter_recipe(record: Record) -> None:
+    record.recipe["steps"] -= 1
+    for rows in (record.steps, record.votes, record.samples):
+        rows[:] = [row for row in rows if int(row["step"]) <= record.recipe["steps"]]
+
+
+TAMPERED = [
+    cell("extension", "2"),
+    cell("steps_before", "9"),
+    cell("steps_after", "6"),
+    cell("extended_at", "2099-01-01T00:00:00.000Z"),
+    shorter_recipe,
+]
+
+
+def test_replay_finds_an_extension_that_cannot_be(short, tmp_path):
+    finish(short)
+    extension.extend(short, FURTHER)
+    lifecycle.resume(short)
+    wait_until_idle()
+    finish(short)
+    record = read_record(export_to(short, tmp_path))
+
+    def told(changed: Record) -> list[str]:
+        tables = changed.states, changed.steps, changed.votes, changed.samples
+        return [
+            str(each) for each in sampler.replay(changed.recipe, *tables, extensions=changed.extensions).differences
+        ]
+
+    assert not told(record)
+    for tamper in TAMPERED:
+        changed = copy.deepcopy(record)
+        tamper(changed)
+        assert any("extensions.csv, extension 1" in each for each in told(changed)), tamper.__name__
