@@ -73,7 +73,7 @@ def diagnose(
     """
     try:
         record, about_further = _further(record, beyond_declared)
-        opening = [*_chains(record), *about_further]
+        opening = [*_chains(record), *_extensions(record), *about_further]
         if not all_samples:
             record, left_out = analysed(record)
             opening += [f"Left out: {left_out}"] if left_out else []
@@ -130,6 +130,15 @@ def _further(record: Record, are_wanted: bool) -> tuple[Record, list[str]]:
     if are_wanted:
         return record, [f"Included: {about}; {why}, so averages have a small bias"]
     return within, [f"Left out: {about}; {why} (--beyond-declared takes them in)"]
+
+
+def _extensions(record: Record) -> Iterator[str]:
+    """Yield what was added to the steps after the start: whoever reads averages should know."""
+    for row in record.extensions or ():
+        yield (
+            f"Extended from {row['steps_before']} to {_many(int(row['steps_after']), 'step')} a chain on "
+            f"{row['extended_at'][:10]}; if that was decided by what had been sampled, averages are biased"
+        )
 
 
 def _chains(record: Record) -> Iterator[str]:

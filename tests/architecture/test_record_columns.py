@@ -11,7 +11,16 @@ from sampler import schema
 ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
 WIDE = {schema.STEPS.name: schema.steps_table(True, True, True), schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES}
-NOT_ALWAYS = (schema.COLUMNS, schema.CHAINS, schema.PARKED, schema.SEATS, schema.CALLS, schema.SCORES, schema.ROUNDS)
+NOT_ALWAYS = (
+    schema.COLUMNS,
+    schema.CHAINS,
+    schema.PARKED,
+    schema.SEATS,
+    schema.CALLS,
+    schema.SCORES,
+    schema.ROUNDS,
+    schema.EXTENSIONS,
+)
 TABLES = [WIDE.get(table.name, table) for table in (*schema.TABLES, *NOT_ALWAYS)]
 
 

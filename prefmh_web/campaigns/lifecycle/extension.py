@@ -87,7 +87,8 @@ def _longer(recipe: dict[str, Any], steps: int) -> dict[str, Any]:
 
 
 def _write(campaign: Campaign, before: int, steps: int, by: User | None) -> None:
-    campaign.save(update_fields=["recipe"])
+    campaign.steps_added += steps
+    campaign.save(update_fields=["recipe", "steps_added"])
     campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
     Extension.objects.create(
         campaign=campaign,

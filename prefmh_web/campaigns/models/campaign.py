@@ -74,6 +74,8 @@ class Campaign(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # How many steps extensions have added (`lifecycle/extension.py`): recipes in memory go by it.
+    steps_added = models.PositiveIntegerField(default=0, db_default=0)
     # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by
     # what it was chosen. See `lifecycle/warm_up.py`.
     warm_up = models.PositiveIntegerField(default=0, db_default=0)

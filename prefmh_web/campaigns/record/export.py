@@ -135,7 +135,7 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     """Return the tables of a started campaign's record, by the file's name."""
     recipe = campaign.parsed_recipe
     found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
-    found |= (_ROUNDS if recipe.rounds is not None else {}) | (_EXTENSIONS if campaign.extensions.exists() else {})
+    found |= (_ROUNDS if recipe.rounds is not None else {}) | (_EXTENSIONS if campaign.steps_added else {})
     has_columns = Catalog.objects.filter(campaign=campaign).exclude(columns=[]).exists()
     found |= (_COLUMNS if has_columns else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}

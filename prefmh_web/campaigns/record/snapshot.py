@@ -61,7 +61,7 @@ class Snapshot:
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         # Also the recipe: somebody may have extended the campaign, and the steps may be those of longer chains.
-        campaign.refresh_from_db(fields=["recipe", "tuning", "surrogates"])
+        campaign.refresh_from_db(fields=["recipe", "steps_added", "tuning", "surrogates"])
         tuning, surrogates = campaign.tuning, campaign.surrogates
         # A choice that came after the steps were counted is no part of the record; one that no step led to is.
         recipe = campaign.parsed_recipe

@@ -105,12 +105,12 @@ class StartedCampaign:
 
 def started_campaign(campaign: Campaign) -> StartedCampaign:
     """Return what is fixed of a started campaign."""
-    return _read(campaign.pk, campaign.started_at, campaign.recipe.get("steps"))
+    return _read(campaign.pk, campaign.started_at, campaign.steps_added)
 
 
 # Started again under the same number, as tests do, it is another one; and extended, it has another length.
 @lru_cache(maxsize=64)
-def _read(campaign_id: int, started_at: datetime, steps: int | None) -> StartedCampaign:
+def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
     try:
         read: sampler.Recipe | sampler.RecipeError = Campaign.objects.get(pk=campaign_id).parsed_recipe
     except sampler.RecipeError as error:

@@ -126,7 +126,6 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
             "may_run": right >= Right.RUN,
             "may_own": right >= Right.OWN,
             "problems": problems_in(found).count(),
-            "is_extended": not found.is_draft and found.extensions.exists(),
             **_people(request, found, right),
         },
     )

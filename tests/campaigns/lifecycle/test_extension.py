@@ -18,6 +18,7 @@ from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import recruiting
 from prefmh_web.participants.recruiters import ANYBODY
 from sampler import Record, read_record
+from sampler.diagnostics.report import diagnose
 from tests.campaigns.engine.test_rounds import campaign_with
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
@@ -78,6 +79,10 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
     path = export_to(short, tmp_path)
     assert_replay_passes(path)
     assert [(row["steps_before"], row["steps_after"]) for row in table(path, "extensions.csv")] == [("4", "7")]
+    assert any(
+        "Extended from 4 to 7 steps a chain" in line
+        for line in diagnose(read_record(path), np.random.default_rng(0), resamples=10)
+    )
     phases = {int(row["step"]): row["phase"] for row in table(path, "samples.csv")}
     assert [phases[step] for step in (1, STEPS, STEPS + FURTHER)] == ["burn-in", "sampling", "sampling"]
 
