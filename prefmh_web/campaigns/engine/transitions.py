@@ -264,9 +264,17 @@ def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")
     dispatch.step_decided(comparison)
     if chain.step == chain.length:
-        finish_if_done(chain.campaign)
+        _end(chain)
     elif status == Campaign.Status.RUNNING:
         _go_on(chain, following, most_at_once - 1)
+
+
+def _end(chain: Chain) -> None:
+    """Let a campaign whose chain has come to its end finish, if it was the last one."""
+    if Chain.objects.filter(pk=chain.pk, length__gt=chain.length).exists():
+        # Extended after it was read: whoever did that saw it before this step, so nobody else lets it go on.
+        dispatch.propose(chain)
+    finish_if_done(chain.campaign)
 
 
 def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> None:

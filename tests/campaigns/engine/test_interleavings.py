@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 import sampler
 from prefmh_web.annotate.screens import screen_after
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases, open_comparisons, statements
-from prefmh_web.campaigns.lifecycle import access, pause, resume
+from prefmh_web.campaigns.lifecycle import access, extension, pause, resume
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.campaigns.started import started_campaign
@@ -208,6 +209,34 @@ def test_nor_where_a_model_judges_beside_people(with_a_model):
     assert_nothing_goes_wrong(with_a_model, 1, 2)
     assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_a_model).count() > ROUNDS
     assert Vote.objects.filter(annotator=None).count() > ROUNDS
+
+
+def test_nor_where_a_campaign_is_extended_while_its_last_steps_are_decided(researcher):
+    judges = [{"question": "Which is darker?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=1))
+    rng, decided_at_once = np.random.default_rng(1), 0
+    for steps in range(2, 2 + ROUNDS):
+        wait_until_idle()
+        found = [(person, leases.take(person)) for person in map(_newcomer, [campaign] * 3)]
+        works = [work for person, lease in found if lease for work in _works("vote", person, lease, Side.LEFT)]
+        works.append(lambda: extension.extend(Campaign.objects.get(pk=campaign.pk), 1))
+        assert not interleave(rng, works)
+        campaign.refresh_from_db()
+        assert campaign.recipe["steps"] == steps
+        assert {chain.length for chain in campaign.chains.all()} == {steps}
+        # Paused, where it had finished before it was extended.
+        if campaign.status == Campaign.Status.PAUSED:
+            decided_at_once += 1
+            resume(campaign)
+        wait_until_idle()
+        is_open = Comparison.objects.filter(chain=OuterRef("pk"), verdict__isnull=True)
+        assert not campaign.chains.filter(~Exists(is_open), step__lt=F("length")).exists()
+        assert_record_is_whole(campaign)
+    assert 0 < decided_at_once < ROUNDS
+
+
+def _newcomer(campaign: Campaign) -> Annotator:
+    return Annotator.objects.create(campaign=campaign)
 
 
 def test_without_the_lock_of_models_turns_it_shows(with_a_model, monkeypatch):
