@@ -117,6 +117,11 @@ def start(campaign: Campaign) -> None:
     _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=queue)
 
 
+def delete(campaign: Campaign) -> None:
+    """Hint that the rows of a campaign are to be deleted."""
+    _hint("prefmh_web.campaigns.tasks.delete", campaign.pk)
+
+
 def tryout(tryout: Tryout) -> None:
     """Hint that a try of a judge has a pair to ask about, where the campaign's models are run or asked."""
     queue = ENDPOINTS if tryout.campaign is None else _QUEUES.get(tryout.campaign.backend, ENDPOINTS)

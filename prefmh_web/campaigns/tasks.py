@@ -10,7 +10,7 @@ from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
 from prefmh_web.campaigns.engine import caps, openings, transitions
-from prefmh_web.campaigns.lifecycle import tryouts, warm_up
+from prefmh_web.campaigns.lifecycle import deletion, tryouts, warm_up
 from prefmh_web.campaigns.model_judges import local_turns, repeated, scheduling, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, Tryout
 from prefmh_web.campaigns.proposals import drawing, scoring, starts
@@ -65,6 +65,12 @@ def start(campaign_id: int) -> None:
 
 
 @shared_task
+def delete(campaign_id: int) -> None:
+    """Delete the rows of a campaign that is being deleted."""
+    deletion.finish(campaign_id)
+
+
+@shared_task
 def judge(comparison_id: int, judge_id: int) -> None:
     """Let a model cast its votes on a comparison."""
     scheduling.take(comparison_id, judge_id)
@@ -115,8 +121,9 @@ def score(campaign_id: int) -> None:
 @shared_task
 def sweep() -> None:
     """Queue every chain that waits for a proposal or to be opened, every warm-up that is over, every model that waits
-    for its turn, every object without a score, every try of a judge, every test of an endpoint and every catalog that
-    waits to be read; pause what has come to a cap; finish what is done; remove files that were left on their way.
+    for its turn, every object without a score, every try of a judge, every test of an endpoint, every catalog that
+    waits to be read and every campaign that is being deleted; pause what has come to a cap; finish what is done; remove
+    files that were left on their way.
     """
     for campaign in caps.stopped():
         lifecycle.pause_at_cap(campaign)
@@ -144,4 +151,6 @@ def sweep() -> None:
             dispatch.read_catalog(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         transitions.finish_if_done(campaign)
+    for campaign in deletion.waiting():
+        dispatch.delete(campaign)
     leftovers.remove()

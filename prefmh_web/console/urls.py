@@ -6,6 +6,7 @@ from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.console.views import (
     campaigns,
     caps,
+    deletion,
     downloads,
     endpoints,
     extension,
@@ -75,6 +76,9 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/tries/pairs/<int:pair_id>/", tryouts.prefer, name="prefer"),
     path("campaigns/<int:campaign_id>/tries/pairs/<int:pair_id>/<int:which>/", tryouts.picture, name="tried-picture"),
     path("campaigns/<int:campaign_id>/caps/", caps.change, name="caps"),
+    path("campaigns/<int:campaign_id>/archive/", deletion.archive, {"is_archived": True}, name="archive"),
+    path("campaigns/<int:campaign_id>/unarchive/", deletion.archive, {"is_archived": False}, name="unarchive"),
+    path("campaigns/<int:campaign_id>/delete/", deletion.delete, name="delete"),
     path("campaigns/<int:campaign_id>/extend/", extension.extend, name="extend"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.edit, name="new-endpoint"),

@@ -6,9 +6,9 @@ class ParticipantsConfig(AppConfig):
 
     def ready(self) -> None:
         from prefmh_web.campaigns.engine import rounds
-        from prefmh_web.campaigns.lifecycle import extension, status
+        from prefmh_web.campaigns.lifecycle import deletion, extension, status
         from prefmh_web.campaigns.record import export
-        from prefmh_web.participants import budget, protocol_file, record, recruiting
+        from prefmh_web.participants import budget, erasure, protocol_file, record, recruiting
 
         export.also(record.tables)
         export.also_documents(protocol_file.documents)
@@ -16,3 +16,4 @@ class ParticipantsConfig(AppConfig):
         status.also_demand(budget.demand_fit)
         extension.also_demand(budget.demand_covers)
         rounds.weigh_by(budget.weigh)
+        deletion.also_delete(erasure.forget_all)

@@ -4,9 +4,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import deletion
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants.models import Check, ErasedTrials, Event, Participant, Participation
+from prefmh_web.participants.models import Check, CommonPair, ErasedTrials, Event, Participant, Participation
 from prefmh_web.participants.recruiting import terms_of
+
+_AT_ONCE = 500
 
 
 def forget_one(annotator: Annotator) -> None:
@@ -25,6 +28,16 @@ def forget(campaign: Campaign) -> int:
         if status != Campaign.Status.FINISHED:
             raise NotPossible("The ids can be deleted once the campaign is finished.")
         return _delete(Participation.objects.filter(campaign=campaign), campaign)
+
+
+def forget_all(campaign: Campaign) -> None:
+    """Delete all that is known of the people of a campaign that is being deleted, some hundred at a time."""
+    parts = Participation.objects.filter(campaign=campaign)
+    while keys := list(parts.order_by("pk").values_list("pk", flat=True)[:_AT_ONCE]):
+        with transaction.atomic():
+            _delete(parts.filter(pk__in=keys), campaign)
+    deletion.delete_in_parts(Event.objects.filter(annotator__campaign=campaign))
+    deletion.delete_in_parts(CommonPair.objects.filter(campaign=campaign))
 
 
 def _delete(parts: QuerySet[Participation], campaign: Campaign) -> int:

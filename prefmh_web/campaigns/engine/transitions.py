@@ -297,7 +297,7 @@ def finish_if_done(campaign: Campaign) -> None:
     with transaction.atomic():
         # Locked first: of two last steps decided at once, the second then sees the first.
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        if locked.status == Campaign.Status.FINISHED:
+        if not locked.is_under_way:
             return
         if campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True).exists():
             return

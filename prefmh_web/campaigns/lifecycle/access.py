@@ -46,7 +46,8 @@ _RIGHT_OF = {Membership.Role.VIEWER: Right.WATCH, Membership.Role.MANAGER: Right
 def campaigns_for(user: User | AnonymousUser, right: Right = Right.WATCH) -> QuerySet[SeenCampaign]:
     """Return the campaigns in which `user` has this right, each with their `role` as a member, if any."""
     memberships = Membership.objects.filter(campaign=OuterRef("pk"), user=user.pk)
-    found = Campaign.objects.annotate(role=Subquery(memberships.values("role")))
+    found = Campaign.objects.exclude(status=Campaign.Status.DELETING)
+    found = found.annotate(role=Subquery(memberships.values("role")))
     if not (user.is_authenticated and user.is_active):
         return found.none()
     if user.is_superuser:

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, Chain, Extension
 from prefmh_web.transport import nudges
@@ -72,6 +72,10 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
     recipe = campaign.parsed_recipe
     if recipe.rounds is not None:
         raise NotPossible("This campaign opens further steps by itself, as far as its budget covers them.")
+    if campaign.status == Campaign.Status.DELETING:
+        raise Deleted
+    if campaign.status == Campaign.Status.FINISHED and any(c.step < c.length and not c.ended_at for c in chains):
+        raise NotPossible("The campaign was ended before its last step, and stays so.")
     if all(chain.ended_at for chain in chains):
         raise NotPossible("All chains were ended, so none can go on.")
     return recipe.steps

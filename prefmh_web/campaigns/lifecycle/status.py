@@ -2,6 +2,7 @@
 
     draft --start--> running <--pause/resume--> paused        running or paused --(last step decided)--> finished
     finished --(extended)--> paused
+    paused or finished --(deletion.request)--> deleting, until its rows are gone
 
 A change is a guarded update: of two clicks at once, one wins and the other is told. Pausing stops the handing out
 of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.

@@ -41,6 +41,7 @@ class Campaign(models.Model):
         RUNNING = "running"
         PAUSED = "paused"
         FINISHED = "finished"
+        DELETING = "deleting"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="campaigns")
     name = models.CharField(max_length=120)
@@ -74,6 +75,8 @@ class Campaign(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # Since when it is not on the list; null while it is.
+    archived_at = models.DateTimeField(null=True)
     # How many steps extensions have added (`lifecycle/extension.py`): recipes in memory go by it.
     steps_added = models.PositiveIntegerField(default=0, db_default=0)
     # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by

@@ -49,12 +49,11 @@ def told(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible
 @login_required
 @require_safe
 def campaigns(request: HttpRequest) -> HttpResponse:
-    """List the campaigns that the signed-in person may see."""
-    return render(
-        request,
-        "console/campaigns.html",
-        {"campaigns": access.campaigns_for(request.user), "may_create": is_researcher(request.user)},
-    )
+    """List the campaigns that the signed-in person may see: those that are archived, or the others."""
+    is_archived = "archived" in request.GET
+    found = access.campaigns_for(request.user).filter(archived_at__isnull=not is_archived)
+    context = {"campaigns": found, "is_archived": is_archived, "may_create": is_researcher(request.user)}
+    return render(request, "console/campaigns.html", context)
 
 
 @login_required
