@@ -51,8 +51,8 @@ from .experiments.document import (
 )
 from .experiments.kept import kept_steps, shown_steps
 from .experiments.lockstep_archive import replay_file
-from .experiments.options import ExperimentOptions, OptionError
-from .experiments.planned import planned_sums, scorer_passes, tournament_votes
+from .experiments.options import ExperimentOptions, OptionError, VoteSource, checked_source
+from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
 from .experiments.settings import EXPERIMENTS
 from .experiments.settings.values import Asked, Experiment, ExperimentMethod
 from .experiments.tournament import (
@@ -270,6 +270,7 @@ __all__ = [
     "Vision",
     "Vocabulary",
     "VotePlan",
+    "VoteSource",
     "VoteWalker",
     "Walk",
     "WalkKernel",
@@ -287,6 +288,7 @@ __all__ = [
     "best_acceptance",
     "changed_settings",
     "check_lockstep",
+    "checked_source",
     "compare_texts",
     "comparison_document",
     "default_vocabulary",
@@ -318,6 +320,7 @@ __all__ = [
     "parse_first_version",
     "parse_recipe",
     "parse_size_log_weights",
+    "planned_scores",
     "planned_sums",
     "png",
     "preferences",

@@ -26,6 +26,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments.campaigns import Blocked, LimitReached
 from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.models import EvaluationAnswer
+from prefmh_web.experiments.voting import Voting
 from sampler import judges
 
 SCALE = judges.RatingScale(1, 10)
@@ -60,7 +61,7 @@ class Evaluation:
     @property
     def answers(self) -> Any:
         """The rows of this run."""
-        return EvaluationAnswer.objects.filter(owner=self.owner, settings=self.settings)
+        return EvaluationAnswer.of_models(self.owner, self.settings)
 
     @property
     def requests(self) -> int:
@@ -150,6 +151,7 @@ def votes(evaluation: Evaluation) -> Iterator[Wanted]:
     if not options.matches:
         return
     about = {asked.name: asked for asked in options.of_experiment.compared}
+    voting = Voting(evaluation.evaluator, options.evaluator_votes, evaluation.settings)
     for slot in sampler.tournament_schedule(options):
         match, asked = slot.match, about[slot.about]
         shown = [
@@ -160,7 +162,7 @@ def votes(evaluation: Evaluation) -> Iterator[Wanted]:
         pair = judge_calls.Pair(options.of_experiment.objects, asked.question, shown[1], shown[0], prompt=words)
         key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
         first = match.one if slot.one_first else match.other
-        vote = sampled_vote(evaluation.evaluator, pair, slot.one_first)
+        vote = voting.asks(pair, slot.one_first, "|".join(key))
         yield Wanted(EvaluationAnswer.Kind.VOTE, key, first, vote)
 
 
@@ -181,18 +183,6 @@ def _rating(endpoint: Endpoint, rated: judge_calls.Rated) -> Callable[[], tuple[
         # Nobody can ask a server for the same reply again: seeds only keep replies apart.
         found = judge_calls.ratings(endpoint, rated, 1, np.random.default_rng())
         return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
-
-    return ask
-
-
-def sampled_vote(
-    endpoint: Endpoint, pair: judge_calls.Pair, first: bool
-) -> Callable[[], tuple[float, int] | EndpointError]:
-    """Return what asks for one vote; `first` says whether the pair's proposal is shown first."""
-
-    def ask() -> tuple[float, int] | EndpointError:
-        found = judge_calls.votes_by_sampling(endpoint, pair, [first], np.random.default_rng())
-        return found.failure if found.failure is not None else (float(found.cast[0].for_proposal), found.cast[0].asks)
 
     return ask
 
