@@ -51,7 +51,7 @@ from .experiments.document import (
 )
 from .experiments.kept import kept_steps, shown_steps
 from .experiments.lockstep_archive import replay_file
-from .experiments.options import ExperimentOptions, OptionError
+from .experiments.options import ExperimentOptions, OptionError, VoteSource, checked_source
 from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
 from .experiments.sentences import own_sentences, read_sentences
 from .experiments.settings import EXPERIMENTS
@@ -271,6 +271,7 @@ __all__ = [
     "Vision",
     "Vocabulary",
     "VotePlan",
+    "VoteSource",
     "VoteWalker",
     "Walk",
     "WalkKernel",
@@ -288,6 +289,7 @@ __all__ = [
     "best_acceptance",
     "changed_settings",
     "check_lockstep",
+    "checked_source",
     "compare_texts",
     "comparison_document",
     "default_vocabulary",

@@ -126,8 +126,8 @@ def _check(campaign: Campaign, most_requests: int | None) -> None:
         raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
     for scorer in campaign.scorers.filter(name__in=campaign.parsed_recipe.scorers).exclude(stopped_because=""):
         raise Blocked(
-            f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Mend it, press “Try "
-            "the scorers again” on the campaign's page, and run the same command again"
+            f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Mend it, press "
+            "“Try the scorers again” on the campaign's page, and run the same command again"
         )
     if (score := _missing_number(campaign)) is not None:
         raise Blocked(

@@ -23,7 +23,7 @@ import sampler
 from prefmh_web.embedded.serving import prepare_database
 from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import campaigns, comparing, folder, forecast, progress, run, scoring
+from prefmh_web.experiments import campaigns, comparing, folder, forecast, progress, run, scoring, voting
 from prefmh_web.experiments.recipes import RECIPES
 from prefmh_web.scorers import Scorer
 from sampler import judges
@@ -54,6 +54,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--exact", action="store_true", help="add rows with the exact base ratio (molecules)")
         parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
+        parser.add_argument("--evaluator-votes", default="sampled", help="the same, of the tournament and of compare")
         parser.add_argument(
             "--endpoint", action="append", default=[], metavar="ROLE=NAME", help="who writes, judges and evaluates"
         )
@@ -99,6 +100,8 @@ class Command(BaseCommand):
             raise sampler.OptionError("--data", "must name the file of sentences: the paper's are not in this program")
         owner = _owner(given["owner"])
         endpoints = _endpoints(options, owner, given["endpoint"])
+        if "evaluator" in endpoints:
+            voting.check(endpoints["evaluator"], options.evaluator_votes)
         scorers = _scorers(options, given["scorer"])
         document = sampler.settings_document(
             options,
@@ -130,8 +133,10 @@ class Command(BaseCommand):
         _check_out(given)
         owner = _owner(given["owner"])
         judge = _endpoint(owner, comparing.judge_named(given["endpoint"]))
+        source = sampler.checked_source("--evaluator-votes", given["evaluator_votes"])
+        voting.check(judge, source)
         comparison = comparing.Comparing(
-            records, given["question"], owner, judge, given["out"], _commit(), given["max_requests"]
+            records, given["question"], owner, judge, given["out"], _commit(), given["max_requests"], source
         )
         with self._display() as display:
             comparison.run(display)
@@ -180,6 +185,7 @@ def _options(given: Mapping[str, Any], inputs: Inputs) -> sampler.ExperimentOpti
         seeds=None if given["seeds"] is None else _whole_numbers("--seeds", given["seeds"]),
         exact=given["exact"],
         votes=given["votes"],
+        evaluator_votes=given["evaluator_votes"],
         available=[len(each) for each in inputs.values()] if given["data"] or _is_own_set(given) else None,
         **numbers,
     )
