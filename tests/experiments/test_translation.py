@@ -123,7 +123,8 @@ def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, s
             source = record.recipe["space"]["sources"][int(row["state"]) % PROMPTS]
             shown.setdefault(row["content"], set()).add((f"{float(score['score']):.3f}", source))
     asked = user_messages(server, "judge")
-    # Those of *Test* at a start, whose texts have no number yet, say 0.000.
+    # The longest prompt, which is tried when a campaign starts, has no number yet. All others have waited for theirs.
+    assert sum("0.000" in text for text in asked) == len(records) * len(DIRECTIONS)
     votes = [text for text in asked if "Quality estimate" in text and "0.000" not in text]
     assert len(votes) >= sum(len(record.votes) + len(record.ratings) for found in records.values() for record in found)
     for text in votes:
@@ -185,6 +186,28 @@ def test_run_again_it_asks_nothing(site, server):
     assert len(server.requests) == asked
     assert [(site.folder / name).read_text() for name in ("estimate", "judged")] == scored
     assert site.rows("evaluation/scores.csv") == rows
+
+
+def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server, tmp_path, monkeypatch):
+    script = tmp_path / "silent.py"
+    script.write_text(f"{READS}    print('nan', flush=True)\n")
+    monkeypatch.setenv("SCORERS", f"silent={shlex.quote(sys.executable)} {shlex.quote(str(script))}")
+    small = ("translation", "--scale", "laptop", "--methods", "pref", "--prompts", "1", "--steps", "1")
+    site = Site.made(tmp_path, server.url, "vllm", (*small, "--scorer", "quality=silent"))
+    before = len(user_messages(server, "judge"))
+    ended = site.run()
+    assert ended.returncode == 4, ended.stderr
+    assert "waits for a number that silent does not give" in ended.stderr
+    assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []
+
+
+def test_quest_as_released_is_refused_before_anything_is_asked(site, server, tmp_path):
+    asked = len(server.requests)
+    options = ("translation", "--scale", "laptop", "--methods", "quest-released-0.1", "--scorer", "quality=estimate")
+    ended = Site(site.folder, options).run("--out", str(tmp_path / "out"))
+    assert ended.returncode == 2
+    assert "which model servers do not tell this program" in ended.stderr
+    assert len(server.requests) == asked
 
 
 def test_a_wrong_file_ends_the_command_before_anything_is_asked(tmp_path):
