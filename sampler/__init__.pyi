@@ -53,6 +53,7 @@ from .experiments.kept import kept_steps, shown_steps
 from .experiments.lockstep_archive import replay_file
 from .experiments.options import ExperimentOptions, OptionError, VoteSource, checked_source
 from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
+from .experiments.sentences import own_sentences, read_sentences
 from .experiments.settings import EXPERIMENTS
 from .experiments.settings.values import Asked, Experiment, ExperimentMethod
 from .experiments.tournament import (
@@ -316,6 +317,7 @@ __all__ = [
     "objects_of",
     "options_of",
     "outputs",
+    "own_sentences",
     "parse_arms",
     "parse_first_version",
     "parse_recipe",
@@ -331,6 +333,7 @@ __all__ = [
     "read_chosen",
     "read_compared",
     "read_record",
+    "read_sentences",
     "record_lockstep",
     "replay",
     "replay_file",

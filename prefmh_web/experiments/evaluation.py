@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
@@ -34,8 +34,11 @@ _AT_ONCE = 64
 # With pauses as the server asks for them: some ten minutes.
 _TRIES, _LONGEST_PAUSE_S = 20, 60.0
 
-States = Mapping[tuple[str, str, int, int, int], str]
-"""By method, direction, seed, chain and step: what stood there."""
+_CONTEXT = "{{context}}"
+Place = tuple[str, str, int, int, int]
+"""Method, direction, seed, chain and step."""
+States = Mapping[Place, str]
+"""What stood in a place."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Evaluation:
         evaluator: who is asked.
         states: what is evaluated.
         most_requests: how many requests it may have taken in all, those of earlier runs included.
+        prompts: by direction, in order.
     """
 
     owner: User
@@ -57,6 +61,16 @@ class Evaluation:
     evaluator: Endpoint
     states: States
     most_requests: int | None
+    prompts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def exhibit(self, place: Place, words: judges.OwnPrompt) -> judges.Exhibit:
+        """Return what stood in a place as the evaluator sees it: with its source where the words have a place."""
+        shown: judges.Context = ()
+        if _CONTEXT in words.template.user:
+            [direction] = [each for each in self.options.directions if each.name == place[1]]
+            source = self.prompts[direction.name][place[3] % direction.inputs]
+            shown = (judges.ContextLine("Source", source),)
+        return judges.Exhibit(self.states[place], context=shown)
 
     @property
     def answers(self) -> Any:
@@ -154,11 +168,11 @@ def votes(evaluation: Evaluation) -> Iterator[Wanted]:
     voting = Voting(evaluation.evaluator, options.evaluator_votes, evaluation.settings)
     for slot in sampler.tournament_schedule(options):
         match, asked = slot.match, about[slot.about]
+        words = judges.OwnPrompt(_template(asked), asked.question)
         shown = [
-            judges.Exhibit(evaluation.states[method, match.direction, match.seed, state.chain, state.step])
+            evaluation.exhibit((method, match.direction, match.seed, state.chain, state.step), words)
             for method, state in ((match.one, match.one_state), (match.other, match.other_state))
         ]
-        words = judges.OwnPrompt(_template(asked), asked.question)
         pair = judge_calls.Pair(options.of_experiment.objects, asked.question, shown[1], shown[0], prompt=words)
         key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
         first = match.one if slot.one_first else match.other

@@ -130,7 +130,7 @@ def evaluate(run: Run, display: Display) -> None:
     spent = sum(map(campaigns.requests_of, Campaign.objects.filter(experiment__settings=run.settings)))
     evaluator = Endpoint.objects.get(owner=run.owner, name=run.endpoints["evaluator"])
     left = None if run.most_requests is None else run.most_requests - spent
-    wanted = evaluation.Evaluation(run.owner, run.settings, run.options, evaluator, _states(run), left)
+    wanted = evaluation.Evaluation(run.owner, run.settings, run.options, evaluator, _states(run), left, run.inputs)
     try:
         evaluation.run(wanted, lambda *counts: display.show(partial(standing.of_evaluation, run, *counts)))
     finally:
@@ -146,8 +146,8 @@ def _score(run: Run, display: Display) -> list[folder.Row]:
     try:
         scoring.run(wanted, lambda *counts: display.show(partial(standing.of_scoring, run, *counts)), display.say)
     finally:
-        numbers = list(scoring.score_rows(wanted))
-        roles = set(wanted.asked)
+        numbers = [*scoring.score_rows(wanted), *(states.quality_rows() if scoring.QUALITY in run.scorers else ())]
+        roles = set(run.scorers)
         others = [row for row in folder.rows_of(run.out, outputs.SCORES) if row[_NAME] not in roles]
         folder.write_table(run.out, outputs.SCORES, [*others, *numbers])
         _write_calls(run, scoring.call_rows(wanted, _campaigns_of(run)), "score")

@@ -33,7 +33,8 @@ def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] |
         KeyError: a row lacks a column.
         ValueError: a number is none.
     """
-    shown = {each.column for each in recipe.context}
+    # Of texts that are written, what is shown with them stands in the recipe and among the scores.
+    shown = set() if recipe.generates else {each.column for each in recipe.context}
     cells: dict[int, set[str]] = {int(row["state"]): set() for row in states}
     columns: set[str] = set()
     for row in rows or ():

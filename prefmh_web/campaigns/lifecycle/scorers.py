@@ -9,12 +9,12 @@ from prefmh_web.scorers import Scorer, offered
 
 
 def chosen(campaign: Campaign) -> list[Scorer]:
-    """Return the scorers that a setup names: those whose numbers decide first, if such decide.
+    """Return the scorers that a setup names: those that steps wait for first, if there are such.
 
     Raises:
         NotPossible: this site does not offer one of them for these objects.
     """
-    names = list(dict.fromkeys([*campaign.readable_recipe.rule.scorers, *campaign.scorer_names.split()]))
+    names = list(dict.fromkeys([*campaign.readable_recipe.scorers, *campaign.scorer_names.split()]))
     found = offered(campaign.object_kind.name) if names else {}
     if missing := [name for name in names if name not in found]:
         raise NotPossible(

@@ -30,7 +30,7 @@ from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, 
 from prefmh_web.campaigns.model_judges.storing import stored_in_the_end
 from prefmh_web.campaigns.model_judges.turn_claims import TurnClaim, kept
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
-from prefmh_web.campaigns.started import cheap, started_campaign
+from prefmh_web.campaigns.started import cheap, numbers, started_campaign
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.calls import unless_full
 from prefmh_web.endpoints.errors import EndpointError, TryLater
@@ -119,6 +119,9 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
             return None
         judge, endpoint, has_cap = asked
         kind = kind_of(started_campaign(campaign).recipe, judge.place)
+        if not numbers.may_be_judged(comparison):
+            # Whoever stores the numbers that it is shown gives the hint.
+            return None
         asking = kind.wanted(comparison, judge)
         if asking is None:
             # Whoever asks for it now gives the hint.

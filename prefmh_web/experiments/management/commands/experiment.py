@@ -30,6 +30,7 @@ from sampler import judges
 
 _DIFFERS, _UNUSABLE, _LIMIT, _PARKED = 1, 2, 3, 4
 _STAGES = ("run", "evaluate", "report")
+Inputs = Mapping[str, Sequence[sampler.ExperimentInput]]
 _NUMBERS = ("steps", "burn-in", "keep", "prompts", "chains", "limit", "matches")
 
 
@@ -48,7 +49,9 @@ class Command(BaseCommand):
         parser.add_argument("--seeds", help="whole numbers, separated by commas")
         for name in _NUMBERS:
             parser.add_argument(f"--{name}", type=int, metavar="N", help="instead of the preset's")
-        parser.add_argument("--data", type=Path, metavar="FILE", help="the prompts, one a line")
+        parser.add_argument(
+            "--data", type=Path, metavar="FILE", help="the prompts, one a line; translation: a TSV of sentences"
+        )
         parser.add_argument("--exact", action="store_true", help="add rows with the exact base ratio (molecules)")
         parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
         parser.add_argument("--evaluator-votes", default="sampled", help="the same, of the tournament and of compare")
@@ -89,10 +92,12 @@ class Command(BaseCommand):
         self,
         given: Mapping[str, Any],
         options: sampler.ExperimentOptions,
-        inputs: Mapping[str, Sequence[str]],
+        inputs: Inputs,
         hashes: Mapping[str, str],
     ) -> None:
         _check_out(given)
+        if options.experiment == "translation" and not inputs:
+            raise sampler.OptionError("--data", "must name the file of sentences: the paper's are not in this program")
         owner = _owner(given["owner"])
         endpoints = _endpoints(options, owner, given["endpoint"])
         if "evaluator" in endpoints:
@@ -101,16 +106,16 @@ class Command(BaseCommand):
         document = sampler.settings_document(
             options,
             {name: judges.PRESETS[name].template.model_dump(mode="json") for name in sampler.preset_names(options)},
-            inputs={name: [sampler.ExperimentInput(each) for each in prompts] for name, prompts in inputs.items()},
+            inputs=inputs,
             models={role: f"{each.name}: {each.model}" for role, each in endpoints.items()}
             | {role: scoring.described(each) for role, each in scorers.items()},
             hashes=hashes,
             commit=_commit(),
         )
         names = {role: each.name for role, each in endpoints.items()}
-        found = run.Run(
-            options, owner, given["out"], sampler.settings_hash(document), names, inputs, given["max_requests"], scorers
-        )
+        prompts = {name: [each.prompt for each in of_one] for name, of_one in inputs.items()}
+        settings_hash = sampler.settings_hash(document)
+        found = run.Run(options, owner, given["out"], settings_hash, names, prompts, given["max_requests"], scorers)
         for part in found.parts():
             run.check(part)
         folder.settle(given["out"], document)
@@ -171,7 +176,7 @@ def _check_out(given: Mapping[str, Any]) -> None:
         prepare_database()
 
 
-def _options(given: Mapping[str, Any], inputs: Mapping[str, Sequence[str]]) -> sampler.ExperimentOptions:
+def _options(given: Mapping[str, Any], inputs: Inputs) -> sampler.ExperimentOptions:
     numbers = {name.replace("-", "_"): given[name.replace("-", "_")] for name in _NUMBERS}
     return sampler.ExperimentOptions.of(
         given["experiment"],
@@ -181,9 +186,14 @@ def _options(given: Mapping[str, Any], inputs: Mapping[str, Sequence[str]]) -> s
         exact=given["exact"],
         votes=given["votes"],
         evaluator_votes=given["evaluator_votes"],
-        available=[len(each) for each in inputs.values()] if given["data"] else None,
+        available=[len(each) for each in inputs.values()] if given["data"] or _is_own_set(given) else None,
         **numbers,
     )
+
+
+def _is_own_set(given: Mapping[str, Any]) -> bool:
+    """Say whether a run takes sentences of our own, of which there are fewer than of the paper's."""
+    return bool(given["experiment"] == "translation" and given["data"] is None and given["scale"] != "paper")
 
 
 def _whole_numbers(option: str, text: str) -> list[int]:
@@ -192,14 +202,25 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     return [int(each) for each in text.split(",")]
 
 
-def _inputs(given: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return the prompts by direction, and the hashes of files."""
-    if given["data"] is not None:
-        content = given["data"].read_bytes()
+def _inputs(given: Mapping[str, Any]) -> tuple[Inputs, dict[str, str]]:
+    """Return the prompts by direction, with what is known of them, and the hashes of files.
+
+    Raises:
+        OptionError: a file cannot be used.
+    """
+    experiment, path = given["experiment"], given["data"]
+    content = None if path is None else path.read_bytes()
+    hashes = {} if content is None else {"--data": hashlib.sha256(content).hexdigest()}
+    if experiment == "translation":
+        if content is not None:
+            return sampler.read_sentences(content, path.name), hashes
+        # The paper's are not in this repository; their sums are.
+        return ({} if given["scale"] == "paper" else sampler.own_sentences()), {}
+    if content is not None:
         lines = [line.strip() for line in content.decode("utf-8").splitlines() if line.strip()]
-        return {"": lines}, {"--data": hashlib.sha256(content).hexdigest()}
-    if given["experiment"] == "stories":
-        return {"": [scenario.prompt for scenario in sampler.STORY_SCENARIOS]}, {}
+        return {"": [sampler.ExperimentInput(line) for line in lines]}, hashes
+    if experiment == "stories":
+        return {"": [sampler.ExperimentInput(scenario.prompt) for scenario in sampler.STORY_SCENARIOS]}, {}
     return {}, {}
 
 
