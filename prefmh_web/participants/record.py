@@ -67,8 +67,8 @@ def _leases(campaign: Campaign) -> Iterator[Row]:
     columns = ("annotator", "comparison__chain__place", "comparison__step", "judge__place", "proposal_side")
     # A vote has the key of its lease.
     hidden = Vote.objects.filter(key=OuterRef("key")).values("hidden_ms")[:1]
-    for annotator, chain, step, judge, side, issued_at, ended_at, ending, hidden_ms in asked.values_list(
-        *columns, "issued_at", "ended_at", "ending", Subquery(hidden)
+    for annotator, chain, step, judge, side, issued_at, ended_at, ending, key, hidden_ms in asked.values_list(
+        *columns, "issued_at", "ended_at", "ending", "key", Subquery(hidden)
     ).iterator(chunk_size=_AT_A_TIME):
         yield table.row(
             **({"hidden_ms": hidden_ms} if is_told else {}),
@@ -80,6 +80,8 @@ def _leases(campaign: Campaign) -> Iterator[Row]:
             issued_at=issued_at,
             ended_at=ended_at,
             ending=ending,
+            # With the key of a pair that is on somebody's screen, that pair is answered.
+            lease=str(key) if ending else "",
         )
 
 

@@ -7,6 +7,7 @@ what is a cell already; `reader.py` reads through `Table.unescape`. How a value 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,10 +68,15 @@ class Table:
         return [values[column.name] for column in self.columns]
 
     def unescape(self, row: dict[str, str]) -> None:
-        """Take the apostrophes from the texts of a row that was read, in place; columns that it lacks stay missing."""
+        """Take the apostrophes from the texts of a row that was read, in place; columns that it lacks stay missing.
+
+        Which `meta_*` columns states.csv has depends on the list, so that those of a row are found by their names.
+        """
         for column in self.columns:
             if column.cell is escaped and column.name in row:
                 row[column.name] = unescaped(row[column.name])
+        if self.name == STATES.name:
+            row |= {name: unescaped(cell) for name, cell in row.items() if name.startswith(META)}
 
     def with_measures(self, names: Iterable[str]) -> Table:
         """Return the table with a further column for each property that was measured."""
@@ -98,8 +104,14 @@ VOTES = Table(
         Column("preference", number),
         Column("asks", whole),
         Column("identity", whole),
+        Column("lease", word),
+        Column("left_state", whole),
+        Column("right_state", whole),
+        Column("chosen_state", whole),
+        Column("hidden_ms", whole),
     ),
 )
+"""Older records lack the last five; those about states follow from the step and the sides."""
 STEPS = Table(
     "steps",
     (
@@ -152,6 +164,34 @@ STATES = Table(
         Column("code", escaped),
     ),
 )
+META = "meta_"
+"""In states.csv, what the columns begin with that are an uploaded list's own."""
+
+
+def meta_names(names: Iterable[str]) -> list[str]:
+    """Return what the further columns of an uploaded list are called in states.csv, in their order.
+
+    Whatever is no letter, digit or underscore becomes an underscore, so that programs can use the names as they are;
+    of two that are then the same, in whichever case, the later one gets a number.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        safe = META + (re.sub(r"\W+", "_", name).strip("_") or "column")
+        unique, number = safe, 1
+        while unique.casefold() in taken:
+            number += 1
+            unique = f"{safe}_{number}"
+        taken.add(unique.casefold())
+        found.append(unique)
+    return found
+
+
+def states_table(names: Iterable[str]) -> Table:
+    """Return states.csv of an uploaded list with further columns of these names, in the order of the file."""
+    return replace(STATES, columns=(*STATES.columns, *(Column(name, escaped) for name in meta_names(names))))
+
+
 COLUMNS = Table("columns", (Column("state", whole), Column("column", escaped), Column("value", escaped)))
 """The further columns of the uploaded list, a row for each object and column; only where it has any."""
 SAMPLES = Table(
@@ -318,6 +358,7 @@ LEASES = Table(
         Column("issued_at", moment),
         Column("ended_at", moment),
         Column("ending", word),
+        Column("lease", word),
     ),
 )
 """Every pair that was shown to people whom a platform has sent, and how that ended."""

@@ -21,7 +21,7 @@ from zipfile import ZIP_DEFLATED
 
 from zipstream import ZipStream
 
-from prefmh_web.campaigns.models import Campaign, Catalog, Judge
+from prefmh_web.campaigns.models import Campaign, Judge
 from prefmh_web.campaigns.record import calls, parked, reasons, repeats, rows, scores
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
@@ -136,8 +136,7 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     recipe = campaign.parsed_recipe
     found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
     found |= (_ROUNDS if recipe.rounds is not None else {}) | (_EXTENSIONS if campaign.steps_added else {})
-    has_columns = Catalog.objects.filter(campaign=campaign).exclude(columns=[]).exists()
-    found |= (_COLUMNS if has_columns else {}) | (_SCORES if scores.are_in(campaign) else {})
+    found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
     found |= _REPEATS if repeats.are_in(campaign) else {}
     found |= _PARKED if parked.are_in(campaign) else {}
