@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
 
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, Q, QuerySet, When
 
 from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Rating, Vote
 from prefmh_web.campaigns.record import cells
@@ -81,13 +81,17 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         chosen_state=cells.CHOSEN_STATE,
         hidden_ms="hidden_ms",
     )
+    for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
+        if snapshot.has_vote(*row[:3]):
+            yield row
+
+
+def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
+    """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
     # By way of the chains: SQLite then finds the votes in this order, and sorts none.
     found = Vote.objects.filter(comparison__chain__campaign=snapshot.campaign)
     found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
-    found = found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
-    for row in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
-        if snapshot.has_vote(*row[:3]):
-            yield row
+    return found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
 
 
 def ratings(snapshot: Snapshot) -> Iterator[Row]:
