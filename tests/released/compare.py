@@ -2,7 +2,8 @@
 
 What is left out of the comparison:
 
-    opened_at, decided_at (steps.csv), cast_at (votes.csv), rated_at (ratings.csv)      the moments
+    opened_at, decided_at (steps.csv), cast_at (votes.csv), rated_at (ratings.csv), at (events.csv)      the moments
+    lease (votes.csv, preferences.jsonl)      keys of leases, which are random
     elapsed_ms (votes.csv) of a model's vote      how long its server took; a person's is part of the script
     frozen_at, first_seen_at, accepted_at (judges.json)      the moments
     the moment that the ZIP notes of each of its files
@@ -10,7 +11,7 @@ What is left out of the comparison:
     what later releases add: files that the older export lacks, and the columns after its own in tables that it has
 
 Nothing else: the released campaigns are made so that the rest follows from their seeds, numbers of people included.
-(Keys of votes and leases, sessions and links are random, and in no export. Pictures of a catalog stand in it by their
+(Sessions and links are random, too, and in no export. Pictures of a catalog stand in it by their
 files' names, those that chains make by a name that follows from their codes.)
 """
 
@@ -22,8 +23,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-MOMENTS = {"opened_at", "decided_at", "cast_at", "rated_at"}
+MOMENTS = {"opened_at", "decided_at", "cast_at", "rated_at", "at"}
+_KEYS = {"lease"}
 _MOMENTS_OF_JUDGES = re.compile(rb'(?<=_at": ")[^"]+(?=")')
+
+_KEY_OF_LINE = re.compile(rb'(?<="lease": ")[^"]+(?=")')
 
 
 def differences(before: Path, after: Path) -> list[str]:
@@ -38,6 +42,8 @@ def _in_file(name: str, before: bytes, after: bytes) -> Iterator[str]:
     if name.endswith(".csv"):
         after = _without_later_columns(before, after)
         before, after = _without_moments(before), _without_moments(after)
+    if name.endswith(".jsonl"):
+        before, after = _KEY_OF_LINE.sub(b"", before), _KEY_OF_LINE.sub(b"", after)
     if name == "judges.json":
         before, after = _MOMENTS_OF_JUDGES.sub(b"", before), _MOMENTS_OF_JUDGES.sub(b"", after)
     pairs = zip_longest(before.decode().split("\n"), after.decode().split("\n"))
@@ -70,7 +76,7 @@ def _without_moments(table: bytes) -> bytes:
 
 def _comparable(header: list[str], row: list[str]) -> list[str]:
     is_of_model = bool(dict(zip(header, row, strict=False)).get("endpoint"))
-    left_out = MOMENTS | ({"elapsed_ms"} if is_of_model else set())
+    left_out = MOMENTS | _KEYS | ({"elapsed_ms"} if is_of_model else set())
     places = {place for place, name in enumerate(header) if name in left_out}
     return ["" if place in places else cell for place, cell in enumerate(row)]
 

@@ -30,8 +30,7 @@ from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
 from prefmh_web.campaigns.started import words_of
 from prefmh_web.settings.languages import SOURCE
-from sampler import schema
-from sampler.record.codebook import codebook
+from sampler import codebook, schema
 
 _CHARACTERS_PER_CHUNK = 2**16
 _ROWS = {
