@@ -9,7 +9,7 @@ from prefmh_web.campaigns.lifecycle import access, caps, extension
 from prefmh_web.campaigns.models import CampaignEvent, Membership
 from prefmh_web.participants import recruiting
 from tests.support.record import assert_replay_passes, everything_in, export_to, table
-from tests.support.stack import make_campaign
+from tests.support.stack import make_draft
 
 
 def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_path):
@@ -53,6 +53,6 @@ def test_codes_are_changed_by_name_only(campaign, tmp_path):
 
 
 def test_a_draft_has_no_events(researcher, idle_tasks):
-    draft = make_campaign(researcher, start=False)
+    draft = make_draft(researcher)
     recruiting.set_up(draft, {"codes": {"completed": "A1"}}, ())
     assert not CampaignEvent.objects.exists()
