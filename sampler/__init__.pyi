@@ -108,6 +108,7 @@ from .planning import (
 )
 from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
 from .record import schema
+from .record.codebook import codebook
 from .record.first_version import parse_first_version
 from .record.reader import Record, read_record
 from .record.replay import Difference, RecordError, Replay, replay
@@ -290,6 +291,7 @@ __all__ = [
     "changed_settings",
     "check_lockstep",
     "checked_source",
+    "codebook",
     "compare_texts",
     "comparison_document",
     "default_vocabulary",

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('campaigns', '0022_extensions'),
+        ('campaigns', '0022_extend_archive_delete'),
     ]
 
     operations = [
