@@ -39,7 +39,7 @@ def setup_of(campaign: Campaign) -> Setup:
                 "instructions": campaign.instructions,
                 "languages": campaign.languages,
                 "file": _file(campaign, recipe),
-                **recipe.model_dump(mode="json", include=set(RECIPE_FIELDS)),
+                **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
                 "seed": recipe.seed if campaign.is_seed_typed else None,
                 # Once it has started, a campaign's scorers hold those of its rule, too.
                 "scorers": [name for name in campaign.scorer_names.split() if name not in recipe.rule.scorers],
