@@ -136,6 +136,9 @@ def _at(event: Event, message: str) -> SetupError:
 
 def _scalar(event: Event) -> Any:
     text: str = event.value
+    if "\x00" in text:
+        # PostgreSQL keeps none.
+        raise _at(event, "A text cannot hold the character NUL; remove it")
     if not event.implicit[0]:
         return text
     if text in _WORDS:
