@@ -72,7 +72,16 @@ from .judges.rounds import Rounds
 from .judges.simulate import simulate
 from .judges.sources import MODEL_SOURCES, LocalSource, ModelSource, PeopleSource, SeatSource
 from .judges.vision import Vision
-from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix, WalkKernel
+from .kernels import (
+    CrankNicolson,
+    FragmentMoves,
+    Independent,
+    KernelRecipe,
+    Mixture,
+    Neighbours,
+    Suffix,
+    WalkKernel,
+)
 from .kernels.crank_nicolson import PAPER_MIXTURE
 from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, Chosen, WarmUp, warm_up_steps
 from .objects import (
@@ -106,7 +115,7 @@ from .planning import (
     forecast_crowd,
     mean_votes,
 )
-from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
+from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
 from .record import schema
 from .record.codebook import codebook
 from .record.first_version import parse_first_version
@@ -207,6 +216,7 @@ __all__ = [
     "JudgeRule",
     "KeptState",
     "Kernel",
+    "KernelRecipe",
     "LanguageModel",
     "LocalSource",
     "Mars",
@@ -331,6 +341,7 @@ __all__ = [
     "presentations_of",
     "preset_names",
     "preview",
+    "problems_in",
     "properties_of_kind",
     "read_chosen",
     "read_compared",

@@ -8,13 +8,14 @@ starting (which makes judges, chains, and the objects that these start at), paus
 for what models take, `lifecycle/caps.py` for caps on that,
 `lifecycle/events.py` for what researchers did, `lifecycle/tryouts.py` for tries of judges,
 `model_judges/reasons.py` for reasons of votes, `model_judges/repeated.py` for what models say of people's repeats,
-`catalogs/importing.py` for files and their objects;
+`catalogs/importing.py` for files and their objects, `setup/apply.py` for keys of created campaigns;
 annotators are written by the voters' pages. What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
 from prefmh_web.campaigns.models.events import CampaignEvent
 from prefmh_web.campaigns.models.extensions import Extension
+from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.languages import Translation
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
@@ -42,6 +43,7 @@ __all__ = [
     "Chain",
     "ChainOpening",
     "Comparison",
+    "CreationKey",
     "Extension",
     "FurtherRound",
     "Invitation",
