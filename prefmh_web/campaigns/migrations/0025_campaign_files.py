@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('campaigns', '0022_extensions'),
+        ('campaigns', '0024_events_of_researchers'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
