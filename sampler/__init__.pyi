@@ -52,7 +52,7 @@ from .experiments.document import (
 from .experiments.kept import kept_steps, shown_steps
 from .experiments.lockstep_archive import replay_file
 from .experiments.options import ExperimentOptions, OptionError
-from .experiments.planned import planned_sums, scorer_passes, tournament_votes
+from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
 from .experiments.settings import EXPERIMENTS
 from .experiments.settings.values import Asked, Experiment, ExperimentMethod
 from .experiments.tournament import (
@@ -318,6 +318,7 @@ __all__ = [
     "parse_first_version",
     "parse_recipe",
     "parse_size_log_weights",
+    "planned_scores",
     "planned_sums",
     "png",
     "preferences",

@@ -60,7 +60,7 @@ class Evaluation:
     @property
     def answers(self) -> Any:
         """The rows of this run."""
-        return EvaluationAnswer.objects.filter(owner=self.owner, settings=self.settings)
+        return EvaluationAnswer.of_models(self.owner, self.settings)
 
     @property
     def requests(self) -> int:

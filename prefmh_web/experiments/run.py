@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,15 @@ from django.contrib.auth.models import User
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import calls, campaigns, evaluation, folder, lockstep_part, standing
+from prefmh_web.experiments import calls, campaigns, evaluation, folder, lockstep_part, scoring, standing
+from prefmh_web.experiments.models import ExperimentCampaign
 from prefmh_web.experiments.progress import Display
 from prefmh_web.experiments.recipes import RECIPES, Part
+from prefmh_web.experiments.scored_states import ScoredStates
+from prefmh_web.scorers import Scorer
 
 outputs = sampler.outputs
+_NAME = sampler.outputs.SCORE_KEY.index("name")
 
 
 class RecordDiffers(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -36,6 +40,7 @@ class Run:
         endpoints: names, by role.
         inputs: prompts, by direction.
         most_requests: of all its stages together.
+        scorers: by role.
     """
 
     options: sampler.ExperimentOptions
@@ -45,14 +50,16 @@ class Run:
     endpoints: Mapping[str, str]
     inputs: Mapping[str, Sequence[str]]
     most_requests: int | None = None
+    scorers: Mapping[str, Scorer] = field(default_factory=dict)
 
     def parts(self) -> Iterator[Part]:
         """Yield its campaigns: by direction, seed and method."""
+        scorers = {role: scorer.name for role, scorer in self.scorers.items()}
         for direction in self.options.directions:
             for seed in self.options.seeds:
                 for method in self.options.chosen:
                     inputs = self.inputs.get(direction.name, ())
-                    yield Part(self.options, method, direction.name, seed, self.endpoints, inputs)
+                    yield Part(self.options, method, direction.name, seed, self.endpoints, inputs, scorers)
 
     def record(self, part: Part) -> Path:
         """Return where a part's record stands."""
@@ -109,13 +116,14 @@ def sample(run: Run, display: Display) -> None:
 
 
 def evaluate(run: Run, display: Display) -> None:
-    """Ask about the states of the records, and write the tables of the evaluation.
+    """Ask about the states of the records, scorers first, and write the tables of the evaluation.
 
     Raises:
-        Blocked, LimitReached: as `evaluation.run`.
+        Blocked, LimitReached: as `scoring.run` and `evaluation.run`.
     """
     experiment = run.options.of_experiment
     folder.write_table(run.out, outputs.PAIRS, evaluation.pair_rows(run.options))
+    numbers = _score(run, display) if run.scorers else []
     if not experiment.rated and not run.options.matches:
         display.say(f"{experiment.name}: no model is asked about its states")
         return
@@ -126,9 +134,31 @@ def evaluate(run: Run, display: Display) -> None:
     try:
         evaluation.run(wanted, lambda *counts: display.show(partial(standing.of_evaluation, run, *counts)))
     finally:
-        folder.write_table(run.out, outputs.SCORES, evaluation.score_rows(wanted))
+        folder.write_table(run.out, outputs.SCORES, [*evaluation.score_rows(wanted), *numbers])
         folder.write_table(run.out, outputs.VOTES, evaluation.vote_rows(wanted))
         _write_calls(run, calls.evaluation_rows(wanted), "evaluate")
+
+
+def _score(run: Run, display: Display) -> list[folder.Row]:
+    """Ask the scorers about the states of the records, and return their rows of scores.csv, which are written, too."""
+    states = ScoredStates(run)
+    wanted = scoring.Scoring(run.owner, run.settings, run.options, run.scorers, list(states.places), states.stored)
+    try:
+        scoring.run(wanted, lambda *counts: display.show(partial(standing.of_scoring, run, *counts)), display.say)
+    finally:
+        numbers = list(scoring.score_rows(wanted))
+        roles = set(wanted.asked)
+        others = [row for row in folder.rows_of(run.out, outputs.SCORES) if row[_NAME] not in roles]
+        folder.write_table(run.out, outputs.SCORES, [*others, *numbers])
+        _write_calls(run, scoring.call_rows(wanted, _campaigns_of(run)), "score")
+    return numbers
+
+
+def _campaigns_of(run: Run) -> dict[str, list[Campaign]]:
+    found: dict[str, list[Campaign]] = {}
+    for row in ExperimentCampaign.objects.filter(owner=run.owner, settings=run.settings).select_related("campaign"):
+        found.setdefault(row.method, []).append(row.campaign)
+    return found
 
 
 def report(run: Run, display: Display) -> None:

@@ -56,6 +56,12 @@ def of_evaluation(run: Run, done: int, planned: int) -> Standing:
     return Standing("evaluate", "answers", 1, 1, done, planned, "answers", requests, cost, done, planned)
 
 
+def of_scoring(run: Run, done: int, planned: int) -> Standing:
+    """Return how far the scorers are, who have been asked about so many states."""
+    requests, cost = taken(run)
+    return Standing("score", "scorers", 1, 1, done, planned, "states", requests, cost, done, planned)
+
+
 def of_comparison(answers: QuerySet[EvaluationAnswer], done: int, planned: int) -> Standing:
     """Return how far a comparison of records is, of whose votes so many have come.
 
@@ -73,7 +79,7 @@ def taken(run: Run) -> tuple[int, float | None]:
     campaigns = ModelUsage.objects.filter(
         campaign__experiment__owner=run.owner, campaign__experiment__settings=run.settings
     )
-    answers = EvaluationAnswer.objects.filter(owner=run.owner, settings=run.settings)
+    answers = EvaluationAnswer.of_models(run.owner, run.settings)
     sums = [_sums(campaigns), _sums(answers)]
     requests = sum(int(each["requests"]) for each in sums)
     known = requests and not any(each["unpriced"] for each in sums)

@@ -37,6 +37,7 @@ class StoredObject:
         media_type: of that file.
         is_rendered: the file is a model's whole picture, and is made smaller where little of it is shown.
         pixels: makes the image of an object without a file; equal for equal images, since results are kept by it.
+        told: names and texts that a scorer's program gets beside the object, such as the prompt that it answers.
     """
 
     content: str
@@ -44,6 +45,7 @@ class StoredObject:
     media_type: str = ""
     is_rendered: bool = False
     pixels: Callable[[], Pixels] | None = None
+    told: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -90,10 +90,11 @@ CALLS = Table(
         Column("cost", number),
     ),
 )
-"""What asking models took: `stage` is "run" or "evaluate"; of a tournament's request, the method is the one that was
-shown first. `planned` is the sum of `planned_sums`; `requests` are those that were answered and counted, `repeated`
-those whose reply was lost when a run was killed and that were asked again; `tokens` are those sent and received; `cost`
-is empty where no price is known."""
+"""What asking models and scorers took: `stage` is "run", "evaluate" or "score"; a tournament's request counts for the
+method that was shown first. `planned` is the sum of `planned_sums`, of stage "score" of `planned_scores`, whose
+requests are objects; `requests` are those that were answered and counted, `repeated` those whose reply was lost when a
+run was killed and that were asked again; `tokens` are those sent and received; `cost` is empty where no price is
+known."""
 
 EVALUATION_TABLES = (PAIRS, VOTES, SCORES)
 SCORE_KEY = ("method", "direction", "seed", "chain", "step", "name")

@@ -6,7 +6,6 @@ These are the sums of `--dry-run`. Each is a formula of the options; at the pape
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from math import comb
 
@@ -68,12 +67,16 @@ def kept_states(options: ExperimentOptions) -> int:
 
 def scorer_passes(options: ExperimentOptions) -> dict[str, int]:
     """Return how many objects each scorer gets, by role; they are no requests. Quality estimates each proposal."""
-    found = Counter(dict.fromkeys(options.of_experiment.scorers, 0))
-    for role in found:
-        for method in options.chosen:
-            every_state = role == "quality"
-            found[role] += _chains(options) * (options.steps_of(method) + 1) if every_state else kept_states(options)
-    return dict(found)
+    return {role: planned_scores(options, role)["all"] for role in options.of_experiment.scorers}
+
+
+def planned_scores(options: ExperimentOptions, role: str) -> dict[str, int]:
+    """Return how many objects the scorer of a role gets, for "all" and for every method by its name."""
+
+    def count(method: ExperimentMethod) -> int:
+        return _chains(options) * (options.steps_of(method) + 1) if role == "quality" else kept_states(options)
+
+    return _by_method(options, count)
 
 
 def _asked_of_each(options: ExperimentOptions, method: ExperimentMethod) -> int:

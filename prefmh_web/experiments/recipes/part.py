@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sampler
@@ -21,6 +21,7 @@ class Part:
         seed: of its chains.
         endpoints: names of endpoints, by role.
         inputs: the prompts of its direction, in order.
+        scorers: names of scorers, by role.
     """
 
     options: sampler.ExperimentOptions
@@ -29,6 +30,7 @@ class Part:
     seed: int
     endpoints: Mapping[str, str]
     inputs: Sequence[str] = ()
+    scorers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -202,7 +202,7 @@ def _demand_life() -> None:
 
 
 def _line(kind: ObjectKind, shown: StoredObject) -> bytes | NoScore:
-    about = {"kind": kind.name, "content": shown.content}
+    about = {**dict(shown.told), "kind": kind.name, "content": shown.content}
     if kind.is_picture:
         try:
             picture = kind.exhibit(shown, sees_pictures=True).picture

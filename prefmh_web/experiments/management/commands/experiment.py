@@ -23,8 +23,9 @@ import sampler
 from prefmh_web.embedded.serving import prepare_database
 from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import campaigns, comparing, folder, forecast, progress, run
+from prefmh_web.experiments import campaigns, comparing, folder, forecast, progress, run, scoring
 from prefmh_web.experiments.recipes import RECIPES
+from prefmh_web.scorers import Scorer
 from sampler import judges
 
 _DIFFERS, _UNUSABLE, _LIMIT, _PARKED = 1, 2, 3, 4
@@ -52,6 +53,9 @@ class Command(BaseCommand):
         parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
         parser.add_argument(
             "--endpoint", action="append", default=[], metavar="ROLE=NAME", help="who writes, judges and evaluates"
+        )
+        parser.add_argument(
+            "--scorer", action="append", default=[], metavar="ROLE=NAME", help="what gives objects a number (SCORERS)"
         )
         parser.add_argument("--max-requests", type=int, metavar="N", help="stop before request N + 1")
         parser.add_argument("--stage", choices=_STAGES, help="only this stage (default: all)")
@@ -90,17 +94,19 @@ class Command(BaseCommand):
         _check_out(given)
         owner = _owner(given["owner"])
         endpoints = _endpoints(options, owner, given["endpoint"])
+        scorers = _scorers(options, given["scorer"])
         document = sampler.settings_document(
             options,
             {name: judges.PRESETS[name].template.model_dump(mode="json") for name in sampler.preset_names(options)},
             inputs={name: [sampler.ExperimentInput(each) for each in prompts] for name, prompts in inputs.items()},
-            models={role: f"{each.name}: {each.model}" for role, each in endpoints.items()},
+            models={role: f"{each.name}: {each.model}" for role, each in endpoints.items()}
+            | {role: scoring.described(each) for role, each in scorers.items()},
             hashes=hashes,
             commit=_commit(),
         )
         names = {role: each.name for role, each in endpoints.items()}
         found = run.Run(
-            options, owner, given["out"], sampler.settings_hash(document), names, inputs, given["max_requests"]
+            options, owner, given["out"], sampler.settings_hash(document), names, inputs, given["max_requests"], scorers
         )
         for part in found.parts():
             run.check(part)
@@ -224,6 +230,19 @@ def _role(text: str, experiment: sampler.Experiment) -> tuple[str, str]:
         roles = ", ".join(experiment.roles)
         raise CommandError(f"--endpoint must be ROLE=NAME with a role of {roles}, not {text!r}", returncode=_UNUSABLE)
     return role, name
+
+
+def _scorers(options: sampler.ExperimentOptions, given: Sequence[str]) -> dict[str, Scorer]:
+    """Return the scorer of each role that is named."""
+    named: dict[str, str] = {}
+    for text in given:
+        role, _, name = text.partition("=")
+        if not name or role in named:
+            raise CommandError(f"--scorer must be ROLE=NAME, once for each role, not {text!r}", returncode=_UNUSABLE)
+        named[role] = name
+    if scoring.QUALITY not in named and any(method.rule == "quest" for method in options.chosen):
+        raise CommandError("--scorer must name who is the quality: QUEST goes by its numbers", returncode=_UNUSABLE)
+    return scoring.found(options.of_experiment, named)
 
 
 def _endpoint(owner: User, name: str) -> Endpoint:

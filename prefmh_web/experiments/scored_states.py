@@ -1,0 +1,72 @@
+"""The kept states of a run as scorers get them: what stands there, with its prompt and its reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import sampler
+from prefmh_web.campaigns.models import State
+from prefmh_web.campaigns.started import objects
+from prefmh_web.experiments.models import ExperimentCampaign
+from prefmh_web.experiments.scoring import Place
+from prefmh_web.objects import OBJECT_KINDS, StoredObject
+
+if TYPE_CHECKING:
+    from prefmh_web.experiments.run import Run
+
+
+@dataclass(frozen=True)
+class ScoredStates:
+    """What stands in the kept states of a run, from its records.
+
+    Raises:
+        RecordError: a record is missing or cannot be read.
+    """
+
+    run: Run
+
+    @cached_property
+    def places(self) -> Mapping[Place, tuple[str, int]]:
+        """The content of each kept state and its number in its record."""
+        found = {}
+        for part in self.run.parts():
+            kept = set(sampler.kept_steps(self.run.options, part.method))
+            for row in sampler.read_record(self.run.record(part)).samples:
+                if int(row["step"]) in kept:
+                    place = part.method.name, part.direction, part.seed, int(row["chain"]), int(row["step"])
+                    found[place] = row["content"], int(row["state"])
+        return found
+
+    def stored(self, place: Place) -> StoredObject:
+        """Return what stands in a kept state. A picture is the one that its campaign has."""
+        content, number = self.places[place]
+        if OBJECT_KINDS[self.run.options.of_experiment.objects].is_picture:
+            found = objects.stored(self._row(place, number))
+        else:
+            found = StoredObject(content)
+        return replace(found, told=self._told(place))
+
+    def _row(self, place: Place, number: int) -> State:
+        method, direction, seed = place[:3]
+        part = ExperimentCampaign.objects.get(
+            owner=self.run.owner, settings=self.run.settings, method=method, direction=direction, seed=seed
+        )
+        return State.objects.select_related("campaign").get(campaign=part.campaign_id, place=number)
+
+    def _told(self, place: Place) -> tuple[tuple[str, str], ...]:
+        given = self._inputs.get(place[1], ())
+        if not given:
+            return ()
+        [direction] = [each for each in self.run.options.directions if each.name == place[1]]
+        about = given[place[3] % direction.inputs]
+        return tuple((name, about[name]) for name in ("prompt", "reference") if about[name])
+
+    @cached_property
+    def _inputs(self) -> Mapping[str, Any]:
+        document = json.loads((self.run.out / sampler.outputs.SETTINGS).read_text(encoding="utf-8"))
+        found: Mapping[str, Any] = document["inputs"]
+        return found

@@ -1,0 +1,3 @@
+from tests.support.scorer_programs import declare
+
+__all__ = ["declare"]

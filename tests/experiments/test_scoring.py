@@ -1,0 +1,161 @@
+"""`--scorer`: final states are given numbers by real programs, stored, counted, and never asked about twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+import sampler
+from prefmh_web.experiments import scoring
+from prefmh_web.experiments.campaigns import Blocked
+from prefmh_web.objects import OBJECT_KINDS, StoredObject
+from prefmh_web.scorers import offered
+from tests.support.scorer_programs import READS
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", "3", "--steps", "4", "--methods", "mars-plain")
+LENGTH = "print(len(told['content']), flush=True)"
+OPTIONS = sampler.ExperimentOptions.of("stories", "laptop")
+PLACES = [("base", "", 0, chain, step) for chain in range(40) for step in (1, 2)]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def scored(declare, django_user_model, tmp_path):
+    """A run of 80 states, whose scorer writes down what it is sent, and fails while there is a file `gone`."""
+    declare(
+        f"open({str(tmp_path / 'log')!r}, 'a').write(told['content'] + '\\n')\n"
+        f"if os.path.exists({str(tmp_path / 'gone')!r}): sys.exit(1)\n"
+        "print('nan' if told['content'] == 'odd' else told['content'].split()[1], flush=True)"
+    )
+    owner = django_user_model.objects.create_user("researcher")
+    scorer = offered("texts")["length"]
+
+    def stored(place) -> StoredObject:
+        return StoredObject("odd" if place[3:] == (3, 1) else f"text {10 * place[3] + place[4]}")
+
+    return scoring.Scoring(owner, "a" * 64, OPTIONS, {"role": scorer}, PLACES, stored)
+
+
+@pytest.mark.django_db
+def test_what_is_stored_is_not_asked_again_and_what_was_lost_is_counted(scored, tmp_path, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(scoring, "BATCH", 30)
+    (tmp_path / "gone").touch()
+    with pytest.raises(Blocked, match="gives no numbers"):
+        scoring.run(scored, lambda *_: None, said.append)
+    assert list(scoring.score_rows(scored)) == []
+    (tmp_path / "gone").unlink()
+    (tmp_path / "log").unlink()
+    shown: list[tuple[int, int]] = []
+    scoring.run(scored, lambda *counts: shown.append(counts), said.append)
+    assert shown == [(0, 80), (30, 80), (60, 80), (80, 80)]
+    asked = (tmp_path / "log").read_text().splitlines()
+    assert len(asked) == 80
+    assert len(said) == 1
+    assert "1 states have no number" in said[0]
+    header = sampler.outputs.SCORES.header
+    found = [dict(zip(header, row, strict=True)) for row in scoring.score_rows(scored)]
+    # The one that has no number has no row, and is not asked about again.
+    assert {(int(row["chain"]), int(row["step"])): float(row["value"]) for row in found} == {
+        place[3:]: 10.0 * place[3] + place[4] for place in PLACES if place[3:] != (3, 1)
+    }
+    scoring.run(scored, lambda *_: None, said.append)
+    assert (tmp_path / "log").read_text().splitlines() == asked
+
+
+@pytest.mark.django_db
+def test_scorers_are_a_stage_of_their_own_in_calls(scored, monkeypatch, tmp_path):
+    monkeypatch.setattr(scoring, "BATCH", 30)
+    (tmp_path / "gone").touch()
+    with pytest.raises(Blocked):
+        scoring.run(scored, lambda *_: None, lambda _: None)
+    (tmp_path / "gone").unlink()
+    scoring.run(scored, lambda *_: None, lambda _: None)
+    header = sampler.outputs.CALLS.header
+    calls = [dict(zip(header, row, strict=True)) for row in scoring.call_rows(scored, {})]
+    assert [row["method"] for row in calls] == list(OPTIONS.methods)
+    assert {row["stage"] for row in calls} == {"score"}
+    base = calls[0]
+    # The first batch was begun, lost, and asked for again.
+    assert [int(base[name]) for name in ("requests", "repeated", "unparsable", "tokens")] == [80, 30, 1, 0]
+    assert [int(row["requests"]) for row in calls[1:]] == [0] * 4
+
+
+def test_a_run_of_molecules_has_its_scorers_column_from_files_alone(tmp_path):
+    script, log = tmp_path / "molskill.py", tmp_path / "log"
+    script.write_text(f"{READS}    open({str(log)!r}, 'a').write(line)\n    {LENGTH}\n")
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
+        "PREFMH_DATA": str(tmp_path / "data"),
+        "SCORERS": f"length={shlex.quote(sys.executable)} {shlex.quote(str(script))}",
+    }
+    owner = (
+        "import django; django.setup(); from django.core.management import call_command as c;"
+        "c('migrate', verbosity=0); from django.contrib.auth.models import User; User.objects.create(username='researcher')"
+    )
+    subprocess.run([sys.executable, "-c", owner], cwd=ROOT, env=environment, check=True, timeout=300)
+    out = tmp_path / "out"
+    command = [sys.executable, "manage.py", "experiment", "molecules", "--out", str(out), *SIZE]
+    for _ in range(2):
+        ended = subprocess.run(
+            [*command, "--scorer", "molskill=length"],
+            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+        # Of three chains the final states, once.
+        assert len(log.read_text().splitlines()) == 3
+    record = sampler.read_record(out / "records" / "mars-plain-s0.zip")
+    finals = [row["content"] for row in record.samples if row["step"] == "4"]
+    cells = {row["column"]: row for row in rows(out / "table.csv")}
+    assert float(cells["molskill_mean"]["ours"]) == pytest.approx(sum(map(len, finals)) / 3)
+    [call] = [row for row in rows(out / "calls.csv") if row["stage"] == "score"]
+    assert (call["role"], call["endpoint"], call["planned"], call["requests"]) == ("molskill", "length", "3", "3")
+    assert "length" in json.loads((out / "settings.json").read_text())["models"]["molskill"]
+    before = (out / "table.csv").read_bytes()
+    (out / "table.csv").unlink()
+    sampler.write_report(out)
+    assert (out / "table.csv").read_bytes() == before
+    (out / "evaluation" / "scores.csv").unlink()
+    sampler.write_report(out)
+    [empty] = [row for row in rows(out / "table.csv") if row["column"] == "molskill_mean"]
+    assert (empty["ours"], empty["note"]) == ("", "no scorer molskill")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["xcomet=length"], "must name a role of molecules (molskill)"),
+        (["molskill=none"], "must name a scorer that this site offers"),
+        (["molskill"], "must be ROLE=NAME"),
+        (["molskill=length", "molskill=qed"], "once for each role"),
+    ],
+)
+def test_roles_and_scorers_that_there_are_not_are_refused(given, told, declare, django_user_model, tmp_path):
+    declare(LENGTH)
+    django_user_model.objects.create_user("researcher")
+    options = [each for name in given for each in ("--scorer", name)]
+    with pytest.raises(CommandError) as error:
+        call_command("experiment", "molecules", *SIZE, "--out", str(tmp_path / "out"), *options)
+    assert (error.value.returncode, told in str(error.value)) == (2, True)
+
+
+def test_a_scorer_is_told_the_prompt_and_the_reference_beside_the_object(declare):
+    declare("print(len(told['prompt']) * 100 + len(told['reference']) * 10 + len(told['content']), flush=True)")
+    told = (("prompt", "four"), ("reference", "ref"))
+    assert offered("texts")["length"].scores(OBJECT_KINDS["texts"], [StoredObject("ab", told=told)]) == [432]
