@@ -108,7 +108,7 @@ from .planning import (
 from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
 from .record import schema
 from .record.first_version import parse_first_version
-from .record.reader import Record, read_record
+from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
 from .record.state_index import state_number
 from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, learned, read_chosen, tilts_of, tuned
@@ -329,6 +329,7 @@ __all__ = [
     "read_chosen",
     "read_compared",
     "read_record",
+    "read_samples",
     "record_lockstep",
     "replay",
     "replay_file",

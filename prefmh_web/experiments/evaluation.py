@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from prefmh_web.endpoints import accounting, judge_calls
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.lending import lent, working
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.experiments import detecting
 from prefmh_web.experiments.campaigns import Blocked, LimitReached
 from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.models import EvaluationAnswer
@@ -33,8 +35,10 @@ _AT_ONCE = 64
 # With pauses as the server asks for them: some ten minutes.
 _TRIES, _LONGEST_PAUSE_S = 20, 60.0
 
-States = Mapping[tuple[str, str, int, int, int], str]
-"""By method, direction, seed, chain and step: what stood there."""
+Place = tuple[str, str, int, int, int]
+"""Method, direction, seed, chain and step."""
+States = Mapping[Place, str]
+"""What stood there."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,11 @@ class Evaluation:
         owner: of the run and of the evaluator.
         settings: the hash of settings.json.
         options: of the run.
-        evaluator: who is asked.
+        evaluator: who is asked, unless it is for a detector to say.
         states: what is evaluated.
         most_requests: how many requests it may have taken in all, those of earlier runs included.
+        detector: who is asked whether something is in a state; None where nobody is.
+        picture_of: what a model is shown of a state; None where that is its content.
     """
 
     owner: User
@@ -56,6 +62,8 @@ class Evaluation:
     evaluator: Endpoint
     states: States
     most_requests: int | None
+    detector: Endpoint | None = None
+    picture_of: Callable[[Place], judges.Exhibit] | None = None
 
     @property
     def answers(self) -> Any:
@@ -67,15 +75,24 @@ class Evaluation:
         """How many requests it has taken."""
         return self.answers.aggregate(all=Sum("requests"))["all"] or 0
 
+    def exhibit(self, place: Place) -> judges.Exhibit:
+        """Return what a model is shown of a state."""
+        return judges.Exhibit(self.states[place]) if self.picture_of is None else self.picture_of(place)
+
 
 @dataclass(frozen=True)
 class Wanted:
-    """One answer that is wanted, and how to get it: the call returns the value and the replies it took, or an error."""
+    """One answer that is wanted, and how to get it: the call returns the value and the replies it took, or an error.
+
+    Args:
+        source: the name of whoever is asked; empty for the evaluator.
+    """
 
     kind: EvaluationAnswer.Kind
     key: tuple[str, ...]
     method: str
     ask: Callable[[], tuple[float, int] | EndpointError]
+    source: str = ""
 
     @property
     def name(self) -> str:
@@ -136,6 +153,9 @@ def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
     """Yield what is asked about each kept state one by one."""
     options = evaluation.options
     for asked in options.of_experiment.rated:
+        if asked.role == detecting.ROLE:
+            yield from _detections(evaluation, asked)
+            continue
         words = judges.OwnPrompt(_template(asked), asked.question, 1, (SCALE.lowest, SCALE.highest))
         for place, content in _kept(evaluation):
             rated = judge_calls.Rated(options.of_experiment.objects, asked.question, judges.Exhibit(content), SCALE,
@@ -144,16 +164,26 @@ def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
             yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], _rating(evaluation.evaluator, rated))
 
 
+def _detections(evaluation: Evaluation, asked: sampler.Asked) -> Iterator[Wanted]:
+    detector = evaluation.detector or evaluation.evaluator
+    for place, _ in _kept(evaluation):
+        ask = detecting.asks(detector, asked.question, partial(evaluation.exhibit, place))
+        key = (*map(str, place), asked.name)
+        yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], ask, detector.name)
+
+
 def votes(evaluation: Evaluation) -> Iterator[Wanted]:
     """Yield the votes of the tournament."""
     options = evaluation.options
     if not options.matches:
         return
     about = {asked.name: asked for asked in options.of_experiment.compared}
+    # A state meets several others: its picture is read once.
+    shown_of = cache(evaluation.exhibit)
     for slot in sampler.tournament_schedule(options):
         match, asked = slot.match, about[slot.about]
         shown = [
-            judges.Exhibit(evaluation.states[method, match.direction, match.seed, state.chain, state.step])
+            shown_of((method, match.direction, match.seed, state.chain, state.step))
             for method, state in ((match.one, match.one_state), (match.other, match.other_state))
         ]
         words = judges.OwnPrompt(_template(asked), asked.question)
@@ -168,7 +198,7 @@ def _template(asked: sampler.Asked) -> judges.PromptTemplate:
     return judges.PRESETS[asked.preset].template
 
 
-def _kept(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str, int, int, int], str]]:
+def _kept(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     options = evaluation.options
     kept = {method.name: set(sampler.kept_steps(options, method)) for method in options.chosen}
     for place, content in evaluation.states.items():
@@ -220,7 +250,7 @@ def _row(evaluation: Asking, wanted: Wanted) -> Any:
         settings=evaluation.settings,
         kind=wanted.kind,
         key=wanted.name,
-        defaults={"method": wanted.method, "source": evaluation.evaluator.name},
+        defaults={"method": wanted.method, "source": wanted.source or evaluation.evaluator.name},
     )
     return EvaluationAnswer.objects.filter(pk=row.pk)
 
@@ -257,7 +287,7 @@ def _look(ended: set[Future[Any]]) -> int:
         wanted, error = each.result()
         if error is not None:
             raise Blocked(
-                f"the evaluator did not answer about {wanted.name}: {error.reason}. Run the same command again once it "
+                f"{wanted.source or 'the evaluator'} did not answer about {wanted.name}: {error.reason}. Run the same command again once it "
                 "does; what has come is kept"
             )
     return len(ended)
