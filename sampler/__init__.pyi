@@ -119,7 +119,7 @@ from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_i
 from .record import schema
 from .record.codebook import codebook
 from .record.first_version import parse_first_version
-from .record.reader import Record, read_record
+from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
 from .record.state_index import state_number
 from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, learned, read_chosen, tilts_of, tuned
@@ -346,6 +346,7 @@ __all__ = [
     "read_chosen",
     "read_compared",
     "read_record",
+    "read_samples",
     "read_sentences",
     "record_lockstep",
     "replay",

@@ -1,8 +1,9 @@
-"""Votes and ratings of model judges: what a campaign's task calls.
+"""Votes and ratings of model judges, and detectors: what a campaign's task and an evaluation call.
 
     votes_by_sampling            one request a vote, each with its own seed, at the judge's temperature
     votes_by_log_probabilities   one request for each presentation, and the votes drawn from p with the caller's numbers
     ratings                      one request a rating
+    detection                    one request, at temperature 0: is something there
 
 Nothing is raised for what a server or a model does. What was cast is returned and may be stored, also when the rest
 failed: each vote's presentation was drawn before, and votes under one presentation are independent, so the missing
@@ -270,6 +271,27 @@ def ratings(
     return Ratings(given, asks, called.failure, *_spent(called), identities)
 
 
+def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Ratings:
+    """Ask greedily whether something is in an object: given is 1 for yes, or 0 for no.
+
+    A server that gives the same reply whatever the seed is as good as any here.
+
+    Args:
+        question: whole, as `judges.detection_prompt` takes it.
+        rng: draws the seeds, which a greedy reply should not depend on.
+    """
+    messages = judges.detection_prompt(question).messages(exhibit)
+    prompt = _Prompt(messages, 0.0, judges.YES_OR_NO if confines(endpoint) else (), _seeds(rng))
+
+    def detect(client: Client) -> tuple[int, int, Identity]:
+        is_there, asks, _, identity, _ = prompt.ask(client, judges.parse_yes_or_no)
+        return int(is_there), asks, identity
+
+    called = _called(endpoint, [detect], (exhibit,), sampled=None)
+    given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
+    return Ratings(given, asks, called.failure, *_spent(called), identities)
+
+
 @dataclass(frozen=True)
 class _Prompt:
     messages: judges.Messages
@@ -329,13 +351,23 @@ def _preference_job(
 
 
 def _called(
-    endpoint: Endpoint, jobs: Sequence[Callable[[Client], Answer]], shown: Sequence[judges.Exhibit], *, sampled: bool
+    endpoint: Endpoint,
+    jobs: Sequence[Callable[[Client], Answer]],
+    shown: Sequence[judges.Exhibit],
+    *,
+    sampled: bool | None,
 ) -> Called[Answer]:
-    """Run jobs, unless the endpoint was seen to be unable to do them."""
+    """Run jobs, unless the endpoint was seen to be unable to do them.
+
+    Args:
+        sampled: True where replies must vary, False where log-probabilities are read, None where neither matters.
+    """
     reason = ""
     if sampled and endpoint.can_vary is False:
         reason = f"{endpoint.name} gives the same reply whatever the seed: its votes would be copies"
-    elif not sampled and endpoint.can_log_probabilities is False:
+    elif sampled is None and not Dialect(endpoint.dialect).server.sets_temperature:
+        reason = f"{endpoint.name} takes no temperature but 1, and a detector is asked at 0"
+    elif sampled is False and endpoint.can_log_probabilities is False:
         reason = f"{endpoint.name} returns no log-probabilities"
     elif endpoint.can_images is False and any(exhibit.picture for exhibit in shown):
         reason = f"{endpoint.name} does not see pictures"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from django.db.models import F, Sum
+from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Greatest
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.experiments.campaigns import usage_of
+from prefmh_web.experiments.detecting import ROLE
 from prefmh_web.experiments.evaluation import Asking, Evaluation
 from prefmh_web.experiments.folder import Row
+from prefmh_web.experiments.forecast import is_written
+from prefmh_web.experiments.models import EvaluationAnswer
 
 _SUMS = ("requests", "unreadable", "tokens", "seconds", "cost", "unpriced")
 
@@ -29,25 +33,43 @@ def run_rows(
     for method, mine in campaigns.items():
         usage = [row for campaign in mine for row in usage_of(campaign)]
         for role, plan in (("writer", "proposals"), ("judge", "judge_requests")):
+            if role == "writer" and not is_written(options):
+                # Pictures are made here: no request leaves.
+                continue
             rows = [row for row in usage if row.is_of_proposals == (role == "writer")]
             if role in endpoints and (rows or planned[plan].get(method)):
                 yield _row("run", method, role, endpoints[role], planned[plan].get(method, 0), _summed(rows))
 
 
 def evaluation_rows(evaluation: Evaluation) -> Iterator[Row]:
-    """Yield a row for each method that the evaluator was asked about."""
-    planned = sampler.planned_sums(evaluation.options)["evaluation_requests"]
-    yield from answer_rows(evaluation, evaluation.options.methods, planned)
+    """Yield a row for each method that the evaluator was asked about, and one that a detector was."""
+    options = evaluation.options
+    planned = sampler.planned_sums(options)["evaluation_requests"]
+    if evaluation.detector is None:
+        yield from answer_rows(evaluation, options.methods, planned)
+        return
+    detected = sampler.planned_sums(replace(options, matches=0))["evaluation_requests"]
+    about_states, votes = (evaluation.answers.filter(kind=kind) for kind in ("score", "vote"))
+    yield from _rows_of(about_states, ROLE, evaluation.detector.name, options.methods, detected)
+    if options.matches:
+        rest = {method: planned[method] - detected[method] for method in options.methods}
+        yield from _rows_of(votes, "evaluator", evaluation.evaluator.name, options.methods, rest)
 
 
 def answer_rows(evaluation: Asking, methods: Iterable[str], planned: Mapping[str, int]) -> Iterator[Row]:
     """Yield a row for each method of what its answers took."""
+    yield from _rows_of(evaluation.answers, "evaluator", evaluation.evaluator.name, methods, planned)
+
+
+def _rows_of(
+    answers: QuerySet[EvaluationAnswer], role: str, endpoint: str, methods: Iterable[str], planned: Mapping[str, int]
+) -> Iterator[Row]:
     lost = Greatest(F("asked") - 1, 0)
     for method in methods:
-        mine = evaluation.answers.filter(method=method)
+        mine = answers.filter(method=method)
         sums = mine.aggregate(**{name: Sum(name) for name in _SUMS}, repeated=Sum(lost))
         found = {name: value or 0 for name, value in sums.items()}
-        yield _row("evaluate", method, "evaluator", evaluation.evaluator.name, planned.get(method, 0), found)
+        yield _row("evaluate", method, role, endpoint, planned.get(method, 0), found)
 
 
 def _summed(rows: list[ModelUsage]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from prefmh_web.endpoints import accounting, judge_calls
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.lending import lent, working
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.experiments import detecting
 from prefmh_web.experiments.campaigns import Blocked, LimitReached
 from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.models import EvaluationAnswer
@@ -49,10 +51,12 @@ class Evaluation:
         owner: of the run and of the evaluator.
         settings: the hash of settings.json.
         options: of the run.
-        evaluator: who is asked.
+        evaluator: who is asked, unless it is for a detector to say.
         states: what is evaluated.
         most_requests: how many requests it may have taken in all, those of earlier runs included.
         prompts: by direction, in order.
+        detector: who is asked whether something is in a state; None where nobody is.
+        picture_of: what a model is shown of a state; None where that is its content.
     """
 
     owner: User
@@ -62,15 +66,20 @@ class Evaluation:
     states: States
     most_requests: int | None
     prompts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    detector: Endpoint | None = None
+    picture_of: Callable[[Place], judges.Exhibit] | None = None
 
-    def exhibit(self, place: Place, words: judges.OwnPrompt) -> judges.Exhibit:
-        """Return what stood in a place as the evaluator sees it: with its source where the words have a place."""
-        shown: judges.Context = ()
-        if _CONTEXT in words.template.user:
-            [direction] = [each for each in self.options.directions if each.name == place[1]]
-            source = self.prompts[direction.name][place[3] % direction.inputs]
-            shown = (judges.ContextLine("Source", source),)
-        return judges.Exhibit(self.states[place], context=shown)
+    def shown(self, place: Place) -> judges.Exhibit:
+        """Return what a model is shown of a state."""
+        return judges.Exhibit(self.states[place]) if self.picture_of is None else self.picture_of(place)
+
+    def with_source(self, place: Place, words: judges.OwnPrompt, shown: judges.Exhibit) -> judges.Exhibit:
+        """Return a state as the evaluator sees it: with its source where the words have a place for that."""
+        if _CONTEXT not in words.template.user:
+            return shown
+        [direction] = [each for each in self.options.directions if each.name == place[1]]
+        source = self.prompts[direction.name][place[3] % direction.inputs]
+        return replace(shown, context=(judges.ContextLine("Source", source),))
 
     @property
     def answers(self) -> Any:
@@ -85,12 +94,17 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Wanted:
-    """One answer that is wanted, and how to get it: the call returns the value and the replies it took, or an error."""
+    """One answer that is wanted, and how to get it: the call returns the value and the replies it took, or an error.
+
+    Args:
+        source: the name of whoever is asked; empty for the evaluator.
+    """
 
     kind: EvaluationAnswer.Kind
     key: tuple[str, ...]
     method: str
     ask: Callable[[], tuple[float, int] | EndpointError]
+    source: str = ""
 
     @property
     def name(self) -> str:
@@ -151,12 +165,23 @@ def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
     """Yield what is asked about each kept state one by one."""
     options = evaluation.options
     for asked in options.of_experiment.rated:
+        if asked.role == detecting.ROLE:
+            yield from _detections(evaluation, asked)
+            continue
         words = judges.OwnPrompt(_template(asked), asked.question, 1, (SCALE.lowest, SCALE.highest))
         for place, content in _kept(evaluation):
             rated = judge_calls.Rated(options.of_experiment.objects, asked.question, judges.Exhibit(content), SCALE,
                                       prompt=words)  # fmt: skip
             key = (*map(str, place), asked.name)
             yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], _rating(evaluation.evaluator, rated))
+
+
+def _detections(evaluation: Evaluation, asked: sampler.Asked) -> Iterator[Wanted]:
+    detector = evaluation.detector or evaluation.evaluator
+    for place, _ in _kept(evaluation):
+        ask = detecting.asks(detector, asked.question, partial(evaluation.shown, place))
+        key = (*map(str, place), asked.name)
+        yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], ask, detector.name)
 
 
 def votes(evaluation: Evaluation) -> Iterator[Wanted]:
@@ -166,13 +191,16 @@ def votes(evaluation: Evaluation) -> Iterator[Wanted]:
         return
     about = {asked.name: asked for asked in options.of_experiment.compared}
     voting = Voting(evaluation.evaluator, options.evaluator_votes, evaluation.settings)
+    # A state meets several others: its picture is read once.
+    shown_of = cache(evaluation.shown)
     for slot in sampler.tournament_schedule(options):
         match, asked = slot.match, about[slot.about]
         words = judges.OwnPrompt(_template(asked), asked.question)
-        shown = [
-            evaluation.exhibit((method, match.direction, match.seed, state.chain, state.step), words)
+        places = [
+            (method, match.direction, match.seed, state.chain, state.step)
             for method, state in ((match.one, match.one_state), (match.other, match.other_state))
         ]
+        shown = [evaluation.with_source(place, words, shown_of(place)) for place in places]
         pair = judge_calls.Pair(options.of_experiment.objects, asked.question, shown[1], shown[0], prompt=words)
         key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
         first = match.one if slot.one_first else match.other
@@ -184,7 +212,7 @@ def _template(asked: sampler.Asked) -> judges.PromptTemplate:
     return judges.PRESETS[asked.preset].template
 
 
-def _kept(evaluation: Evaluation) -> Iterator[tuple[tuple[str, str, int, int, int], str]]:
+def _kept(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     options = evaluation.options
     kept = {method.name: set(sampler.kept_steps(options, method)) for method in options.chosen}
     for place, content in evaluation.states.items():
@@ -224,7 +252,7 @@ def _row(evaluation: Asking, wanted: Wanted) -> Any:
         settings=evaluation.settings,
         kind=wanted.kind,
         key=wanted.name,
-        defaults={"method": wanted.method, "source": evaluation.evaluator.name},
+        defaults={"method": wanted.method, "source": wanted.source or evaluation.evaluator.name},
     )
     return EvaluationAnswer.objects.filter(pk=row.pk)
 
@@ -260,9 +288,10 @@ def _look(ended: set[Future[Any]]) -> int:
     for each in ended:
         wanted, error = each.result()
         if error is not None:
+            who = wanted.source or "the evaluator"
             raise Blocked(
-                f"the evaluator did not answer about {wanted.name}: {error.reason}. Run the same command again once it "
-                "does; what has come is kept"
+                f"{who} did not answer about {wanted.name}: {error.reason}. Run the same command again once it does; what "
+                "has come is kept"
             )
     return len(ended)
 

@@ -13,7 +13,17 @@ from django.contrib.auth.models import User
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import calls, campaigns, evaluation, folder, lockstep_part, scoring, standing
+from prefmh_web.experiments import (
+    calls,
+    campaigns,
+    detecting,
+    evaluation,
+    folder,
+    lockstep_part,
+    pictures,
+    scoring,
+    standing,
+)
 from prefmh_web.experiments.models import ExperimentCampaign
 from prefmh_web.experiments.progress import Display
 from prefmh_web.experiments.recipes import RECIPES, Part
@@ -110,6 +120,8 @@ def sample(run: Run, display: Display) -> None:
             campaigns.run(campaign, run.owner, left, partial(display.show, now))
             spent += campaigns.requests_of(campaign)
             _save(run, part, partial(campaigns.save_record, campaign))
+            if pictures.are_of(run.options.of_experiment):
+                pictures.save(run.options, part, campaign, run.out)
             display.say(f"{part.name}: done")
     finally:
         _write_calls(run, calls.run_rows(run.options, made, run.endpoints), "run")
@@ -123,14 +135,20 @@ def evaluate(run: Run, display: Display) -> None:
     """
     experiment = run.options.of_experiment
     folder.write_table(run.out, outputs.PAIRS, evaluation.pair_rows(run.options))
-    numbers = _score(run, display) if run.scorers else []
+    states = ScoredStates(run)
+    numbers = _score(run, states, display) if run.scorers else []
     if not experiment.rated and not run.options.matches:
         display.say(f"{experiment.name}: no model is asked about its states")
         return
     spent = sum(map(campaigns.requests_of, Campaign.objects.filter(experiment__settings=run.settings)))
-    evaluator = Endpoint.objects.get(owner=run.owner, name=run.endpoints["evaluator"])
+    asked = {role: Endpoint.objects.get(owner=run.owner, name=run.endpoints[role]) for role in experiment.evaluated_by
+             if role in run.endpoints}  # fmt: skip
     left = None if run.most_requests is None else run.most_requests - spent
-    wanted = evaluation.Evaluation(run.owner, run.settings, run.options, evaluator, _states(run), left, run.inputs)
+    contents = {place: content for place, (content, _) in states.places.items()}
+    wanted = evaluation.Evaluation(
+        run.owner, run.settings, run.options, asked.get("evaluator") or asked[detecting.ROLE], contents, left,
+        run.inputs, asked.get(detecting.ROLE), states.exhibit if pictures.are_of(experiment) else None,
+    )  # fmt: skip
     try:
         evaluation.run(wanted, lambda *counts: display.show(partial(standing.of_evaluation, run, *counts)))
     finally:
@@ -139,9 +157,8 @@ def evaluate(run: Run, display: Display) -> None:
         _write_calls(run, calls.evaluation_rows(wanted), "evaluate")
 
 
-def _score(run: Run, display: Display) -> list[folder.Row]:
+def _score(run: Run, states: ScoredStates, display: Display) -> list[folder.Row]:
     """Ask the scorers about the states of the records, and return their rows of scores.csv, which are written, too."""
-    states = ScoredStates(run)
     wanted = scoring.Scoring(run.owner, run.settings, run.options, run.scorers, list(states.places), states.stored)
     try:
         scoring.run(wanted, lambda *counts: display.show(partial(standing.of_scoring, run, *counts)), display.say)
@@ -185,18 +202,6 @@ def _save(run: Run, part: Part, write: Callable[[Path], None]) -> None:
     if found.differences:
         path.rename(path.with_suffix(".differs.zip"))
         raise RecordDiffers(f"{part.name}: replaying its record gives something else: {found.differences[0]}")
-
-
-def _states(run: Run) -> evaluation.States:
-    """Return what stands in the records after each kept step, by method, direction, seed, chain and step."""
-    found = {}
-    for part in run.parts():
-        kept = set(sampler.kept_steps(run.options, part.method))
-        for row in sampler.read_record(run.record(part)).samples:
-            if int(row["step"]) in kept:
-                place = part.method.name, part.direction, part.seed, int(row["chain"]), int(row["step"])
-                found[place] = row["content"]
-    return found
 
 
 def _write_calls(run: Run, rows: Iterator[folder.Row], stage: str) -> None:

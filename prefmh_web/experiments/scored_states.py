@@ -1,4 +1,4 @@
-"""The kept states of a run as scorers get them: what stands there, with its prompt and its reference."""
+"""The kept states of a run as scorers and models get them: what stands there, with its prompt and its reference."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.models import ExperimentCampaign
 from prefmh_web.experiments.scoring import QUALITY, Place
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
+from sampler.judges import Exhibit
 
 if TYPE_CHECKING:
     from prefmh_web.experiments.run import Run
@@ -36,7 +37,7 @@ class ScoredStates:
         found = {}
         for part in self.run.parts():
             kept = set(sampler.kept_steps(self.run.options, part.method))
-            for row in sampler.read_record(self.run.record(part)).samples:
+            for row in sampler.read_samples(self.run.record(part)):
                 if int(row["step"]) in kept:
                     place = part.method.name, part.direction, part.seed, int(row["chain"]), int(row["step"])
                     found[place] = row["content"], int(row["state"])
@@ -65,6 +66,10 @@ class ScoredStates:
         else:
             found = StoredObject(content)
         return replace(found, told=self._told(place))
+
+    def exhibit(self, place: Place) -> Exhibit:
+        """Return what a model is shown of a kept state."""
+        return OBJECT_KINDS[self.run.options.of_experiment.objects].exhibit(self.stored(place), sees_pictures=True)
 
     def _row(self, place: Place, number: int) -> State:
         method, direction, seed = place[:3]

@@ -12,6 +12,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
     replies             a reply to a label or a rating, or the reason why it is neither
     log_probabilities   log-probabilities of the labels to p, and votes drawn from p
     rating_scale        integer ratings and their mean
+    detection           what is shown to a model that says whether something is in an object
     attention           which trials people are given between their pairs: checks, and repeats
     truncation          seeing from replies that a server truncates
     tilted              seeing from a rare label whether a server samples from the law that it tells
@@ -21,6 +22,7 @@ And judges that are simulated: `bradley_terry`, and `simulate` for whole chains 
 
 from sampler.judges.attention import Shares, Trial, check_after, common_pair, repeat_while_waiting, trials_beside
 from sampler.judges.context import Context, ContextLine, SharedContext, shared_context
+from sampler.judges.detection import detection_prompt
 from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal
 from sampler.judges.log_probabilities import (
     LOWEST_TEMPERATURE,
@@ -51,7 +53,14 @@ from sampler.judges.prompts import (
     rating_prompt,
 )
 from sampler.judges.rating_scale import RatingScale, mean_rating
-from sampler.judges.replies import LABELS, UnparsableReplyError, parse_label, parse_rating
+from sampler.judges.replies import (
+    LABELS,
+    YES_OR_NO,
+    UnparsableReplyError,
+    parse_label,
+    parse_rating,
+    parse_yes_or_no,
+)
 from sampler.judges.templates import (
     LONGEST_TEMPLATE,
     Fitting,
@@ -70,6 +79,7 @@ __all__ = [
     "LOWEST_TEMPERATURE",
     "PRESETS",
     "RAW_ROLE",
+    "YES_OR_NO",
     "AnyPrompt",
     "Context",
     "ContextLine",
@@ -94,6 +104,7 @@ __all__ = [
     "check_after",
     "checked_temperature",
     "common_pair",
+    "detection_prompt",
     "drawn_vote",
     "in_order",
     "known_places",
@@ -106,6 +117,7 @@ __all__ = [
     "pairwise_prompt",
     "parse_label",
     "parse_rating",
+    "parse_yes_or_no",
     "preference_for_proposal",
     "presets_for",
     "prompt_version",

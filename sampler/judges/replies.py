@@ -1,4 +1,4 @@
-"""A model's reply, read strictly: one of the labels, or one whole number, or an error that says what it is instead.
+"""A model's reply, read strictly: one of the labels, one whole number, yes or no, or an error that says what it is.
 
 Forgiven are the label's case, quotation marks, one full stop and white space around it, unless the reply is far too
 long for an answer. Nothing is ever guessed out of prose: a guess that is wrong more often for one of the two objects is
@@ -15,6 +15,7 @@ from typing import Final
 from sampler.judges.rating_scale import RatingScale
 
 LABELS: Final = ("A", "B")
+YES_OR_NO: Final = ("yes", "no")
 
 _QUOTES = "\"'`“”‘’«»"
 # Possessive: what a part has taken it keeps. Neighbours take different characters, so nothing is lost by it, and no
@@ -23,6 +24,7 @@ _WRAPPED = r"\s*+[{quotes}]*+\s*+({answer})\s*+(?:\.?+\s*+[{quotes}]*+|[{quotes}
 # ASCII only: a Cyrillic A or a full-width digit is something else than was asked for.
 _LABEL = re.compile(_WRAPPED.format(quotes=_QUOTES, answer="[ABab]"), re.ASCII)
 _RATING = re.compile(_WRAPPED.format(quotes=_QUOTES, answer=r"\d{1,3}"), re.ASCII)
+_YES_OR_NO = re.compile(_WRAPPED.format(quotes=_QUOTES, answer="yes|no"), re.ASCII | re.IGNORECASE)
 _LONGEST_EXCERPT = 80
 # An answer is asked for in a few tokens; a server that sends a book has not kept to that, and nobody reads it.
 LONGEST_REPLY: Final = 4096
@@ -61,6 +63,18 @@ def parse_rating(reply: str | None, scale: RatingScale) -> int:
     if not scale.lowest <= rating <= scale.highest:
         raise UnparsableReplyError(f"the rating {rating} is not between {scale.lowest} and {scale.highest}")
     return rating
+
+
+def parse_yes_or_no(reply: str | None) -> bool:
+    """Return whether a detector's reply says yes.
+
+    Raises:
+        UnparsableReplyError: the reply is empty, prose, or anything else than the one word.
+    """
+    text = _not_empty(reply)
+    if match := _YES_OR_NO.fullmatch(text):
+        return match.group(1).lower() == YES_OR_NO[0]
+    raise UnparsableReplyError(f"the reply is not just yes or no: {_excerpt(text)}")
 
 
 def _not_empty(reply: str | None) -> str:

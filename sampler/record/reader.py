@@ -128,6 +128,21 @@ def read_record(path: Path) -> Record:
     )
 
 
+def read_samples(path: Path) -> list[Row]:
+    """Return the rows of an export's samples alone: codes of states, which may be large, are not read.
+
+    Raises:
+        RecordError: the file is not there, is no ZIP, or has no such table.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _table(archive, schema.SAMPLES)
+    except KeyError as error:
+        raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
+    except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+
+
 def read_properties(path: Path) -> list[Row]:
     """Return the rows of the properties.csv that the application wrote beside an export.
 

@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,17 +35,21 @@ class Site:
     Args:
         folder: empty; the run's own folder is `out` in it.
         options: of each command, the experiment's name first.
+        roles: who has each role.
+        also: further settings of the site.
     """
 
     folder: Path
     options: Sequence[str]
+    roles: Mapping[str, str] = field(default_factory=lambda: {role: role for role in ROLES})
+    also: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def made(cls, folder: Path, url: str, dialect: str, options: Sequence[str]) -> Site:
+    def made(cls, folder: Path, url: str, dialect: str, options: Sequence[str], **given: Mapping[str, str]) -> Site:
         """Make the account and its endpoints, which share a server."""
-        site = cls(folder, options)
+        site = cls(folder, options, **given)
         subprocess.run(
-            [sys.executable, "-c", _OWNER, url, dialect, *ROLES],
+            [sys.executable, "-c", _OWNER, url, dialect, *site.roles.values()],
             cwd=ROOT, env=site.environment, check=True, timeout=300,
         )  # fmt: skip
         return site
@@ -62,10 +66,10 @@ class Site:
     def environment(self) -> dict[str, str]:
         allowed = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
         settings = {"PREFMH_DATA": str(self.folder / "data"), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
-        return {**os.environ, **allowed, **settings}
+        return {**os.environ, **allowed, **settings, **self.also}
 
     def command(self, *more: str) -> list[str]:
-        roles = [f"--endpoint={role}={role}" for role in ROLES]
+        roles = [f"--endpoint={role}={name}" for role, name in self.roles.items()]
         return [sys.executable, "manage.py", "experiment", *self.options, "--out", str(self.out), *roles, *more]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from prefmh_web.experiments.recipes import molecules, stories, translation
+from prefmh_web.experiments.recipes import images, molecules, stories, translation
 from prefmh_web.experiments.recipes.part import Part
 
 RECIPES: Mapping[str, Callable[[Part], dict[str, Any]]] = {
     "stories": stories.recipe,
+    "images": images.recipe,
     "molecules": molecules.recipe,
     "translation": translation.recipe,
 }

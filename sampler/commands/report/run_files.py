@@ -15,7 +15,7 @@ from sampler.experiments.kept import kept_steps
 from sampler.experiments.options import ExperimentOptions, OptionError
 from sampler.experiments.outputs import OutputError, Row, read_table, record_name
 from sampler.experiments.settings.values import Direction, ExperimentMethod
-from sampler.record.reader import read_record
+from sampler.record.reader import read_samples
 
 StateKey = tuple[str, str, int, int, int]
 """Method, direction, seed, chain, step."""
@@ -93,7 +93,7 @@ class RunFiles:
         if not path.exists():
             return {}
         wanted = set(self.kept(method, direction, seed))
-        samples = read_record(path).samples
+        samples = read_samples(path)
         keys = ((method.name, direction.name, seed, int(row["chain"]), int(row["step"])) for row in samples)
         return {key: row["content"] for key, row in zip(keys, samples, strict=True) if key in wanted}
 

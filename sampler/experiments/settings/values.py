@@ -171,6 +171,11 @@ class Experiment:
     spread: str = ""
     scorers: tuple[str, ...] = ()
 
+    @property
+    def evaluated_by(self) -> tuple[str, ...]:
+        """The roles that are asked about states when it is evaluated, sorted."""
+        return tuple(sorted({asked.role for asked in (*self.rated, *self.compared)}))
+
     def method(self, name: str) -> ExperimentMethod:
         """Return the method of this name.
 

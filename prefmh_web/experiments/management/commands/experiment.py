@@ -23,8 +23,8 @@ import sampler
 from prefmh_web.embedded.serving import prepare_database
 from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import campaigns, comparing, folder, forecast, progress, run, scoring, voting
-from prefmh_web.experiments.recipes import RECIPES
+from prefmh_web.experiments import campaigns, comparing, detecting, folder, forecast, progress, run, scoring, voting
+from prefmh_web.experiments.recipes import RECIPES, images
 from prefmh_web.scorers import Scorer
 from sampler import judges
 
@@ -99,7 +99,10 @@ class Command(BaseCommand):
         if options.experiment == "translation" and not inputs:
             raise sampler.OptionError("--data", "must name the file of sentences: the paper's are not in this program")
         owner = _owner(given["owner"])
-        endpoints = _endpoints(options, owner, given["endpoint"])
+        named = _named(options, given["endpoint"])
+        endpoints = {role: _endpoint(owner, name) for role, name in named.items() if not _is_made_here(role, options)}
+        if detecting.ROLE in endpoints:
+            detecting.check(endpoints[detecting.ROLE])
         if "evaluator" in endpoints:
             voting.check(endpoints["evaluator"], options.evaluator_votes)
         scorers = _scorers(options, given["scorer"])
@@ -107,15 +110,15 @@ class Command(BaseCommand):
             options,
             {name: judges.PRESETS[name].template.model_dump(mode="json") for name in sampler.preset_names(options)},
             inputs=inputs,
-            models={role: f"{each.name}: {each.model}" for role, each in endpoints.items()}
+            models={role: images.described(name) for role, name in named.items() if role not in endpoints}
+            | {role: f"{each.name}: {each.model}" for role, each in endpoints.items()}
             | {role: scoring.described(each) for role, each in scorers.items()},
             hashes=hashes,
             commit=_commit(),
         )
-        names = {role: each.name for role, each in endpoints.items()}
         prompts = {name: [each.prompt for each in of_one] for name, of_one in inputs.items()}
         settings_hash = sampler.settings_hash(document)
-        found = run.Run(options, owner, given["out"], settings_hash, names, prompts, given["max_requests"], scorers)
+        found = run.Run(options, owner, given["out"], settings_hash, named, prompts, given["max_requests"], scorers)
         for part in found.parts():
             run.check(part)
         folder.settle(given["out"], document)
@@ -231,8 +234,8 @@ def _owner(name: str) -> User:
     return found
 
 
-def _endpoints(options: sampler.ExperimentOptions, owner: User, given: Sequence[str]) -> dict[str, Endpoint]:
-    """Return the endpoint of each role."""
+def _named(options: sampler.ExperimentOptions, given: Sequence[str]) -> dict[str, str]:
+    """Return who has each role that this run needs, by name."""
     experiment = options.of_experiment
     if experiment.name not in RECIPES:
         raise CommandError(
@@ -242,13 +245,19 @@ def _endpoints(options: sampler.ExperimentOptions, owner: User, given: Sequence[
         )
     named = dict(_role(each, experiment) for each in given)
     needed = {asked.role for method in options.chosen for asked in method.judges}
-    if experiment.rated or options.matches:
-        needed.add("evaluator")
+    needed |= {asked.role for asked in experiment.rated}
+    if options.matches:
+        needed |= {asked.role for asked in experiment.compared}
     if "writer" in experiment.roles:
         needed.add("writer")
     if lacking := sorted(needed - named.keys()):
         raise CommandError(f"--endpoint must name who is the {' and the '.join(lacking)}", returncode=_UNUSABLE)
-    return {role: _endpoint(owner, name) for role, name in sorted(named.items()) if role in needed}
+    return {role: name for role, name in sorted(named.items()) if role in needed}
+
+
+def _is_made_here(role: str, options: sampler.ExperimentOptions) -> bool:
+    """Say whether a role is no endpoint's: pictures are made by a model of this site."""
+    return role == "writer" and options.of_experiment.objects == "images"
 
 
 def _role(text: str, experiment: sampler.Experiment) -> tuple[str, str]:

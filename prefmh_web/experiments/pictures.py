@@ -1,0 +1,54 @@
+"""The pictures of a run that its figures show, written to its folder: the report is made from files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.started import objects
+from prefmh_web.experiments.recipes import Part
+from prefmh_web.objects.kind import Look
+
+outputs = sampler.outputs
+_CHAIN = 0
+"""The chain that figures show."""
+
+
+def are_of(experiment: sampler.Experiment) -> bool:
+    """Say whether an experiment's figures show pictures of its states."""
+    return experiment.objects == "images"
+
+
+def save(options: sampler.ExperimentOptions, part: Part, campaign: Campaign, out: Path) -> None:
+    """Write the pictures of one part that are not there yet, each whole or not at all.
+
+    Raises:
+        OSError: a picture of the campaign cannot be read, or one cannot be written.
+    """
+    missing = {
+        step: path
+        for step in sampler.shown_steps(options)
+        if step <= options.steps_of(part.method) and not (path := _path(part, step, out)).exists()
+    }
+    if not missing:
+        return
+    record = out / outputs.RECORDS / f"{part.name}.zip"
+    for row in sampler.read_samples(record):
+        if int(row["chain"]) == _CHAIN and (drawn := missing.get(int(row["step"]))) is not None:
+            _write(campaign, int(row["state"]), drawn)
+
+
+def _path(part: Part, step: int, out: Path) -> Path:
+    return out / outputs.IMAGES / outputs.image_name(part.method.name, part.seed, step)
+
+
+def _write(campaign: Campaign, number: int, path: Path) -> None:
+    state = campaign.states.select_related("campaign").get(place=number)
+    picture = campaign.object_kind.media(objects.stored(state), Look(raster=True))
+    if picture is None:
+        raise TypeError(f"{campaign.object_kind.nouns} have no pictures")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    unfinished.write_bytes(picture.body)
+    unfinished.replace(path)
