@@ -150,6 +150,7 @@ from .spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecip
 from .spaces.images.space import GeneratedImages, ImagesRecipe
 from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
+from .spaces.pairs import MAX_PAIRS
 from .spaces.space import Space
 from .spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from .spaces.texts.story_openings import STORY_SCENARIOS
@@ -175,6 +176,7 @@ __all__ = [
     "MAIN_PROPERTIES",
     "MAX_CATALOG_CHARACTERS",
     "MAX_CATALOG_ITEMS",
+    "MAX_PAIRS",
     "MIDDLE",
     "MODEL_SOURCES",
     "OBJECT_KINDS",

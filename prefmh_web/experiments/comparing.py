@@ -31,7 +31,7 @@ ROLE = "judge"
 _PRESET = "own"
 _TAKEN = {
     "experiment", "records", "question", "out", "matches", "endpoint", "max_requests", "owner", "dry_run", "json",
-    "evaluator_votes",
+    "evaluator_votes", "people", "answers",
 }  # fmt: skip
 outputs = sampler.outputs
 
@@ -173,10 +173,28 @@ def check_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None
     if given["experiment"] == COMPARE:
         foreign, why = sorted(named - _TAKEN), "must be left out: compare does not take it"
     else:
-        foreign, why = sorted(named & {"records", "question"}), "must be left out: only compare takes it"
+        foreign, why = (
+            sorted(named & {"records", "question", "people", "answers"}),
+            "must be left out: only compare takes it",
+        )
     if foreign:
         option = foreign[0] if foreign[0] == "records" else f"--{foreign[0].replace('_', '-')}"
         raise sampler.OptionError(option, why)
+
+
+def check_people(given: Mapping[str, Any]) -> None:
+    """Refuse options that say how a model votes where people do, and the other way round.
+
+    Raises:
+        OptionError: there is one.
+    """
+    if given["people"] and (given["endpoint"] or given["max_requests"] is not None):
+        name = "--endpoint" if given["endpoint"] else "--max-requests"
+        raise sampler.OptionError(name, "must be left out where people vote")
+    if given["people"] and given["evaluator_votes"] != "sampled":
+        raise sampler.OptionError("--evaluator-votes", "must be left out where people vote")
+    if not given["people"] and given["answers"] is not None:
+        raise sampler.OptionError("--answers", "must be left out where a model votes; --people lets people vote")
 
 
 def _check_shown(record: sampler.ComparedRecord, endpoint: Endpoint) -> None:

@@ -290,8 +290,8 @@ def _look(ended: set[Future[Any]]) -> int:
         if error is not None:
             who = wanted.source or "the evaluator"
             raise Blocked(
-                f"{who} did not answer about {wanted.name}: {error.reason}. Run the same command again once it does; what "
-                "has come is kept"
+                f"{who} did not answer about {wanted.name}: {error.reason}. Run the same command again once it does; "
+                "what has come is kept"
             )
     return len(ended)
 

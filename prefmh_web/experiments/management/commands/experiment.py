@@ -23,7 +23,18 @@ import sampler
 from prefmh_web.embedded.serving import prepare_database
 from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import campaigns, comparing, detecting, folder, forecast, progress, run, scoring, voting
+from prefmh_web.experiments import (
+    campaigns,
+    comparing,
+    detecting,
+    folder,
+    forecast,
+    people,
+    progress,
+    run,
+    scoring,
+    voting,
+)
 from prefmh_web.experiments.recipes import RECIPES, images
 from prefmh_web.scorers import Scorer
 from sampler import judges
@@ -43,6 +54,8 @@ class Command(BaseCommand):
         parser.add_argument("experiment", choices=(*sampler.EXPERIMENTS, comparing.COMPARE), help="which one")
         parser.add_argument("records", nargs="*", type=Path, metavar="RECORD", help="compare: two exports or more")
         parser.add_argument("--question", metavar="TEXT", help="compare: what is asked about each pair")
+        parser.add_argument("--people", action="store_true", help="compare: people vote, by a link that is printed")
+        parser.add_argument("--answers", type=int, metavar="N", help="compare --people: of each pair (default: 2)")
         parser.add_argument("--out", type=Path, help="the folder of the run")
         parser.add_argument("--scale", choices=("laptop", "paper"), default="paper", help="the preset (default: paper)")
         parser.add_argument("--methods", help="rows of the table, separated by commas")
@@ -128,13 +141,23 @@ class Command(BaseCommand):
                     work(found, display)
 
     def _compare(self, given: Mapping[str, Any]) -> None:
+        comparing.check_people(given)
         records = comparing.read(given)
+        answers = given["answers"] if given["answers"] is not None else people.DEFAULT_ANSWERS
+        if given["people"] and given["dry_run"]:
+            self.stdout.write(json.dumps({"answers": len(records.met()) * answers}))
+            return
         if given["dry_run"]:
             sums = {"evaluation_requests": records.planned()}
             self.stdout.write(json.dumps(sums) if given["json"] else f"compare: {records.planned()['all']:,} votes")
             return
         _check_out(given)
         owner = _owner(given["owner"])
+        if given["people"]:
+            voted = people.PeopleComparing(records, given["question"], answers, owner, given["out"], _commit())
+            with _at_work(), self._display() as display:
+                voted.run(display)
+            return
         judge = _endpoint(owner, comparing.judge_named(given["endpoint"]))
         source = sampler.checked_source("--evaluator-votes", given["evaluator_votes"])
         voting.check(judge, source)
