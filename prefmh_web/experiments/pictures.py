@@ -26,17 +26,17 @@ def save(options: sampler.ExperimentOptions, part: Part, campaign: Campaign, out
     Raises:
         OSError: a picture of the campaign cannot be read, or one cannot be written.
     """
-    missing = {
-        step: path
-        for step in sampler.shown_steps(options)
-        if step <= options.steps_of(part.method) and not (path := _path(part, step, out)).exists()
-    }
+    # A method that only draws may have fewer draws than chains have steps.
+    shown = [step for step in sampler.shown_steps(options) if step <= options.steps_of(part.method)]
+    wanted = {step: _path(part, step, out) for step in shown}
+    missing = {step: path for step, path in wanted.items() if not path.exists()}
     if not missing:
         return
     record = out / outputs.RECORDS / f"{part.name}.zip"
     for row in sampler.read_samples(record):
-        if int(row["chain"]) == _CHAIN and (drawn := missing.get(int(row["step"]))) is not None:
-            _write(campaign, int(row["state"]), drawn)
+        step = int(row["step"])
+        if int(row["chain"]) == _CHAIN and step in missing:
+            _write(campaign, int(row["state"]), missing[step])
 
 
 def _path(part: Part, step: int, out: Path) -> Path:

@@ -1,25 +1,35 @@
-"""`manage.py experiment images` with a model that answers from pixels: stopped at a limit, killed and run to the end."""
+"""`manage.py experiment images`, asked by a model that answers from pixels: stopped, killed, and run to its end."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 import sampler
+from tests.experiments.test_kills import CLAIMS
 from tests.support.experiment_sites import Site, kill
 from tests.support.processes import wait_for
 from tests.support.scripted_server import Script, scripted_server
-from tests.support.seeing_server import pictures, sees, words
+from tests.support.seeing_server import is_there, pictures, sees, words
 
 PATIENCE_S = 300
 METHODS = ("base", "pointwise", "pref")
 OBJECTS = ("salamander", "butterfly", "mushroom")
-LAPTOP = ("images", "--scale", "laptop", "--steps", "4")
-ROLES = {"judge": "judge", "detector": "detector"}
-PATTERNS = ROLES | {"writer": "patterns"}
+STEPS = 4
+LAPTOP = ("images", "--scale", "laptop", "--steps", str(STEPS))
+MODELS = {"judge": "judge", "detector": "detector"}
+# Three questions, each tried once when a campaign starts.
+TRIALS = 3
+# The most that one kill can lose of a chain: its open step's votes.
+AT_ONCE = 3 * 9
 
 
 @pytest.fixture
@@ -30,51 +40,195 @@ def server() -> Iterator[Script]:
 
 def asked(script: Script) -> Counter[str]:
     """Count what a server was asked about the objects of the experiment."""
-    found: Counter[str] = Counter()
-    for body in list(script.requests):
-        shown, said = len(pictures(body)), words(body)
-        if shown and any(name in said for name in OBJECTS) and body["seed"] != 1:
-            found["vote" if shown == 2 else "detection" if "yes or no" in said else "rating"] += 1
-    return found
+    return Counter(kind(body) for body in about_objects(script) if body["seed"] != 1)
+
+
+def about_objects(script: Script) -> list[dict]:
+    """Return the requests that are no test of an endpoint."""
+    return [body for body in list(script.requests) if pictures(body) and any(name in words(body) for name in OBJECTS)]
+
+
+def kind(body: dict) -> str:
+    if "yes or no" in words(body):
+        return "detection"
+    return "vote" if len(pictures(body)) == 2 else "rating"
 
 
 def test_a_run_that_is_stopped_killed_and_resumed_is_whole(server, tmp_path):
-    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=PATTERNS)
+    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "patterns"})
     planned = json.loads(site.run("--dry-run", "--json").stdout)
-    assert not asked(server)
-    stopped = site.run("--max-requests", "20")
+    assert not server.requests
+    stopped = site.run("--max-requests", "16")
     assert stopped.returncode == 3, stopped.stderr
-    assert sum(int(row["requests"]) for row in site.rows("calls.csv")) <= 20
-    process = site.begin()
-    try:
-        wait_for(lambda: asked(server)["vote"] > 5, "votes", PATIENCE_S)
-    finally:
-        kill(process)
+    assert sum(int(row["requests"]) for row in site.rows("calls.csv")) <= 16
+    for what, number in (("vote", 6), ("detection", 6)):
+        process = site.begin()
+        try:
+            wait_for(lambda: asked(server)[what] >= number, what, PATIENCE_S)  # noqa: B023 - called at once
+        finally:
+            kill(process)
+        end_claims(site.database)
     ended = site.run()
     assert ended.returncode == 0, ended.stderr
     assert_whole(site)
-    assert_counted(site, planned)
-    assert_seen(site, server)
-    before = asked(server)
+    assert_counted(site, server, planned)
+    assert_pictures_follow_from_the_record(site)
+    assert_detected(site, server)
+    assert_report_needs_files_only(site)
+    before = len(server.requests)
     again = site.run()
     assert again.returncode == 0, again.stderr
-    assert asked(server) == before
+    assert len(server.requests) == before
     other = site.run("--steps", "5")
     assert other.returncode == 2
     assert "options.steps" in other.stderr
 
 
+def test_a_tournament_is_asked_of_an_evaluator_and_counted_apart(server, tmp_path):
+    options = (*LAPTOP, "--steps", "1", "--methods", "base,pointwise", "--matches", "1")
+    roles = MODELS | {"writer": "patterns", "evaluator": "evaluator"}
+    site = Site.made(tmp_path, server.url, "vllm", options, roles=roles)
+    ended = site.run()
+    assert ended.returncode == 0, ended.stderr
+    calls = {(row["role"], row["method"]): (row["planned"], row["requests"]) for row in site.rows("calls.csv")}
+    # A state, three questions; a match, three properties, each method first once.
+    assert {key: row for key, row in calls.items() if key[0] != "judge"} == {
+        (role, method): ("3", "3") for role in ("detector", "evaluator") for method in ("base", "pointwise")
+    }
+    assert {row["voter"] for row in site.rows("evaluation/votes.csv")} == {"evaluator"}
+    assert {row["source"] for row in site.rows("evaluation/scores.csv")} == {"detector"}
+
+
+def test_what_cannot_be_met_is_refused_before_anything_is_asked(server, tmp_path):
+    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "sdxl-turbo"})
+    refused = site.run()
+    assert refused.returncode == 2
+    assert "--endpoint writer must name an image model of this site (patterns)" in refused.stderr
+    with closing(sqlite3.connect(site.database)) as database:
+        database.execute("UPDATE endpoints_endpoint SET can_images = 0 WHERE name = 'detector'")
+        database.commit()
+    refused = Site(site.folder, LAPTOP, MODELS | {"writer": "patterns"}).run()
+    assert refused.returncode == 2
+    assert "--endpoint detector must name a model that sees pictures" in refused.stderr
+    assert not server.requests
+    assert not site.out.exists()
+
+
+def test_a_diffusion_model_makes_the_pictures(server, tmp_path):
+    """The same with the latents and pictures of a small pipeline of random weights, on the CPU."""
+    pytest.importorskip("diffusers", reason="needs the extra [gpu]")
+    from tests.gpu.small_pipeline import pipeline
+
+    pipeline().save_pretrained(tmp_path / "model")
+    also = {"LOCAL_IMAGE_MODELS": f"tiny={tmp_path / 'model'}", "LOCAL_DEVICE": "cpu"}
+    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "tiny"}, also=also)
+    planned = json.loads(site.run("--dry-run", "--json").stdout)
+    ended = site.run()
+    assert ended.returncode == 0, ended.stderr
+    assert_whole(site)
+    assert_counted(site, server, planned)
+    assert_detected(site, server)
+    before = len(server.requests)
+    assert site.run().returncode == 0
+    assert len(server.requests) == before
+
+
+def end_claims(path: Path) -> None:
+    """End what whoever was killed had claimed for another minute."""
+    with closing(sqlite3.connect(path)) as database:
+        for table, columns in CLAIMS.items():
+            for column in columns:
+                database.execute(f"UPDATE {table} SET {column} = datetime({column}, '-1 hour')")
+        database.execute("DELETE FROM endpoints_slot")
+        database.commit()
+
+
 def assert_whole(site: Site) -> None:
     for method in METHODS:
         assert not sampler.replay_file(site.out / "records" / f"{method}-s0.zip").differences
-        steps = sorted(path.name for path in (site.out / "images" / f"{method}-s0").iterdir())
-        assert steps == [f"step-00000{step}.png" for step in range(1, 5)]
+        names = sorted(path.name for path in (site.out / "images" / f"{method}-s0").iterdir())
+        assert names == [f"step-{step:06}.png" for step in range(1, STEPS + 1)]
     scores = site.rows("evaluation/scores.csv")
-    assert len({tuple(row[name] for name in sampler.outputs.SCORE_KEY) for row in scores}) == len(scores) == 3 * 4 * 3
-    table = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
+    assert len({tuple(row[name] for name in sampler.outputs.SCORE_KEY) for row in scores}) == len(scores)
+    assert len(scores) == len(METHODS) * STEPS * len(OBJECTS)
+    cells = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
+    published = {"base": 0.045, "pointwise": 0.074, "pref": 0.636}
     for method in METHODS:
-        assert table[method, "all_three"]["value"] != ""
-        assert table[method, "aesthetic"]["value"] == ""
-        assert float(table[method, "all_three"]["published"]) > 0
-    figures = {path.name for path in (site.out / "figures").iterdir()}
-    assert {f"{name}.{end}" for name in ("trajectories", "dots") for end in ("svg", "png", "csv")} <= figures
+        every = [_answers(scores, method, step) for step in range(1, STEPS + 1)]
+        assert float(cells[method, "all_three"]["ours"]) == sum(map(all, every)) / STEPS
+        assert float(cells[method, "all_three"]["paper"]) == published[method]
+        # There is no scorer.
+        assert cells[method, "aesthetic"]["ours"] == ""
+    assert {path.name for path in (site.out / "figures").iterdir()} == {
+        f"{name}{end}" for name in ("trajectories", "measures") for end in (".svg", ".png", ".csv")
+    }
+    with (site.out / "figures" / "trajectories.csv").open() as file:
+        assert len(file.readlines()) == 1 + len(METHODS) * STEPS
+
+
+def _answers(scores: list[dict[str, str]], method: str, step: int) -> list[bool]:
+    return [float(row["value"]) == 1 for row in scores if (row["method"], row["step"]) == (method, str(step))]
+
+
+def assert_counted(site: Site, server: Script, planned: dict[str, dict[str, int]]) -> None:
+    """Compare calls.csv with the plan, with what the records hold, and with what the server was asked."""
+    calls = {(row["stage"], row["method"]): row for row in site.rows("calls.csv")}
+    assert set(calls) == {("run", "pointwise"), ("run", "pref"), *(("evaluate", method) for method in METHODS)}
+    stored = {method: _replies(site, method) for method in ("pointwise", "pref")}
+    for method, replies in stored.items():
+        row = calls["run", method]
+        assert int(row["planned"]) == planned["judge_requests"][method]
+        assert int(row["requests"]) == replies + TRIALS
+    # Ratings never stop early: a start and each proposal, by three judges. Votes do.
+    assert stored["pointwise"] == planned["judge_requests"]["pointwise"] == 3 * (STEPS + 1)
+    assert stored["pref"] <= planned["judge_requests"]["pref"] == 3 * 9 * STEPS
+    lost = 0
+    for method in METHODS:
+        row = calls["evaluate", method]
+        assert int(row["requests"]) == int(row["planned"]) == planned["evaluation_requests"][method] == 3 * STEPS
+        lost += int(row["repeated"])
+    seen = asked(server)
+    assert 0 <= seen["detection"] - 3 * 3 * STEPS <= lost
+    tried = 2 * TRIALS
+    assert 0 <= seen["rating"] + seen["vote"] - sum(stored.values()) <= AT_ONCE + tried
+
+
+def _replies(site: Site, method: str) -> int:
+    record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
+    return sum(int(row["asks"]) for table in (record.votes, record.ratings) for row in table)
+
+
+def assert_pictures_follow_from_the_record(site: Site) -> None:
+    for method in METHODS:
+        record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
+        space = record.checked_recipe().space.build()
+        codes = {row["state"]: row["code"] for row in record.states}
+        for row in record.samples:
+            if int(row["step"]):
+                file = site.out / "images" / f"{method}-s0" / f"step-{int(row['step']):06}.png"
+                assert file.read_bytes() == sampler.png(space.pixels(space.decode(codes[row["state"]])))
+
+
+def assert_detected(site: Site, server: Script) -> None:
+    """Compare each stored answer with the picture in the folder, and see that all was asked at temperature 0."""
+    every = about_objects(server)
+    detections = [body for body in every if kind(body) == "detection"]
+    assert {body["temperature"] for body in detections} == {0}
+    assert {body["model"] for body in detections} == {"detector"}
+    shown = {pictures(body)[0] for body in detections}
+    assert {body["temperature"] for body in every if kind(body) != "detection"} == {0.3}
+    for row in site.rows("evaluation/scores.csv"):
+        file = site.out / "images" / f"{row['method']}-s{row['seed']}" / f"step-{int(row['step']):06}.png"
+        picture = file.read_bytes()
+        assert picture in shown
+        assert float(row["value"]) == is_there(picture, row["name"])
+
+
+def assert_report_needs_files_only(site: Site) -> None:
+    made = shutil.ignore_patterns("table.*", "figures")
+    copy = Path(shutil.copytree(site.out, site.folder / "copy", ignore=made))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "PREFMH"))}
+    found = site.python("-m", "sampler", "report", str(copy), environment=environment)
+    assert found.returncode == 0, found.stderr
+    for path in (*site.out.glob("table.*"), *(site.out / "figures").iterdir()):
+        assert (copy / path.relative_to(site.out)).read_bytes() == path.read_bytes(), path
