@@ -64,7 +64,8 @@ def test_the_least_setup_and_the_whole_one_are_read():
 def test_words_that_other_programs_take_for_truth_are_text():
     asked = (
         LEAST
-        + "people:\n  recruiter: open\n  protocol:\n    questions:\n      - {name: q, text: Do you?, options: [Yes, no]}\n"
+        + "people:\n  recruiter: open\n  protocol:\n    questions:\n"
+        + "      - {name: q, text: Do you?, options: [Yes, no]}\n"
     )
     assert setup_in(asked).people.protocol.questions[0].options == ("Yes", "no")
 
