@@ -51,8 +51,9 @@ from .experiments.document import (
 )
 from .experiments.kept import kept_steps, shown_steps
 from .experiments.lockstep_archive import replay_file
-from .experiments.options import ExperimentOptions, OptionError
+from .experiments.options import ExperimentOptions, OptionError, VoteSource, checked_source
 from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
+from .experiments.sentences import own_sentences, read_sentences
 from .experiments.settings import EXPERIMENTS
 from .experiments.settings.values import Asked, Experiment, ExperimentMethod
 from .experiments.tournament import (
@@ -71,7 +72,16 @@ from .judges.rounds import Rounds
 from .judges.simulate import simulate
 from .judges.sources import MODEL_SOURCES, LocalSource, ModelSource, PeopleSource, SeatSource
 from .judges.vision import Vision
-from .kernels import CrankNicolson, FragmentMoves, Independent, Mixture, Neighbours, Suffix, WalkKernel
+from .kernels import (
+    CrankNicolson,
+    FragmentMoves,
+    Independent,
+    KernelRecipe,
+    Mixture,
+    Neighbours,
+    Suffix,
+    WalkKernel,
+)
 from .kernels.crank_nicolson import PAPER_MIXTURE
 from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, Chosen, WarmUp, warm_up_steps
 from .objects import (
@@ -105,8 +115,9 @@ from .planning import (
     forecast_crowd,
     mean_votes,
 )
-from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe
+from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
 from .record import schema
+from .record.codebook import codebook
 from .record.first_version import parse_first_version
 from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
@@ -139,6 +150,7 @@ from .spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecip
 from .spaces.images.space import GeneratedImages, ImagesRecipe
 from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
+from .spaces.pairs import MAX_PAIRS
 from .spaces.space import Space
 from .spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from .spaces.texts.story_openings import STORY_SCENARIOS
@@ -164,6 +176,7 @@ __all__ = [
     "MAIN_PROPERTIES",
     "MAX_CATALOG_CHARACTERS",
     "MAX_CATALOG_ITEMS",
+    "MAX_PAIRS",
     "MIDDLE",
     "MODEL_SOURCES",
     "OBJECT_KINDS",
@@ -205,6 +218,7 @@ __all__ = [
     "JudgeRule",
     "KeptState",
     "Kernel",
+    "KernelRecipe",
     "LanguageModel",
     "LocalSource",
     "Mars",
@@ -270,6 +284,7 @@ __all__ = [
     "Vision",
     "Vocabulary",
     "VotePlan",
+    "VoteSource",
     "VoteWalker",
     "Walk",
     "WalkKernel",
@@ -287,6 +302,8 @@ __all__ = [
     "best_acceptance",
     "changed_settings",
     "check_lockstep",
+    "checked_source",
+    "codebook",
     "compare_texts",
     "comparison_document",
     "default_vocabulary",
@@ -314,6 +331,7 @@ __all__ = [
     "objects_of",
     "options_of",
     "outputs",
+    "own_sentences",
     "parse_arms",
     "parse_first_version",
     "parse_recipe",
@@ -325,11 +343,13 @@ __all__ = [
     "presentations_of",
     "preset_names",
     "preview",
+    "problems_in",
     "properties_of_kind",
     "read_chosen",
     "read_compared",
     "read_record",
     "read_samples",
+    "read_sentences",
     "record_lockstep",
     "replay",
     "replay_file",

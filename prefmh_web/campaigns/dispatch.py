@@ -28,12 +28,12 @@ def step_opened(comparison: Comparison) -> None:
 
 
 def answers_wanted(comparison: Comparison) -> None:
-    """A new comparison takes answers: ask the models that judge, or the scorers whose numbers decide, and draw ahead
+    """A new comparison takes answers: ask the models that judge, or the scorers that it waits for, and draw ahead
     what the next step may propose.
     """
     judge(comparison)
     started = started_campaign(comparison.chain.campaign)
-    if started.recipe.rule.scorers:
+    if started.recipe.scorers:
         score(comparison.chain.campaign)
     if started.backend in _QUEUES:
         write(comparison.chain.campaign)

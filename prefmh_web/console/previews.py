@@ -105,7 +105,7 @@ def preview_of(forms: SetupForms, index: int, campaign: Campaign | None) -> Prev
         return Preview(problems, known, [])
     prompt = _prompt(forms, form, kind, template, has_context=bool(columns))
     rows = _rows_of(campaign, kind)
-    exhibits = [objects.exhibit_of(kind, row, endpoint, columns, prompt) for row in rows]
+    exhibits = [objects.exhibit_of(kind, row, endpoint, _context(row, columns), prompt) for row in rows]
     exhibits = exhibits or _samples(kind, columns, prompt)
     of = f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there"
     try:
@@ -113,6 +113,10 @@ def preview_of(forms: SetupForms, index: int, campaign: Campaign | None) -> Prev
     except (EndpointError, ValueError) as error:
         return Preview([("Prompt", getattr(error, "reason", str(error)))], known, [])
     return Preview([], known, requests, model_judges.prompt_version(prompt), of, template is not None)
+
+
+def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Context:
+    return tuple(model_judges.ContextLine(label, row.columns.get(column, "")) for column, label in columns)
 
 
 def _requests(

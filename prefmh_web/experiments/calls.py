@@ -80,8 +80,7 @@ def _summed(rows: list[ModelUsage]) -> dict[str, Any]:
         "seconds": sum(row.seconds for row in rows),
         "cost": sum(row.cost for row in rows),
         "unpriced": sum(row.unpriced for row in rows),
-        # A turn that was lost with its process is asked for again, and nothing tells how far it was.
-        "repeated": None,
+        "repeated": sum(row.repeated for row in rows),
     }
 
 

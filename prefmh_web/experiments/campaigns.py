@@ -13,11 +13,11 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import caps, drafts
-from prefmh_web.campaigns.models import Campaign, ModelUsage, Turn
+from prefmh_web.campaigns.models import Campaign, Comparison, ModelUsage, Score, Turn
 from prefmh_web.campaigns.record import export
 from prefmh_web.experiments.models import ExperimentCampaign
 from prefmh_web.experiments.recipes import Part
@@ -124,6 +124,16 @@ def _check(campaign: Campaign, most_requests: int | None) -> None:
         raise Blocked(f"{campaign.name} is paused: {reason}")
     for judge in campaign.judges.exclude(stopped_because=""):
         raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
+    for scorer in campaign.scorers.filter(name__in=campaign.parsed_recipe.scorers).exclude(stopped_because=""):
+        raise Blocked(
+            f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Mend it, press "
+            "“Try the scorers again” on the campaign's page, and run the same command again"
+        )
+    if (score := _missing_number(campaign)) is not None:
+        raise Blocked(
+            f"{campaign.name}: every open step waits for a number that {score.scorer.name} does not give: "
+            f"{score.reason}. Open the campaign's page to go on"
+        )
     if _all_are_parked(campaign):
         raise Blocked(f"{campaign.name}: every open step is parked; the campaign's page says why")
 
@@ -143,6 +153,22 @@ def _all_are_parked(campaign: Campaign) -> bool:
     parked = Turn.objects.filter(asked=0, until__isnull=True, comparison__verdict__isnull=True)
     waiting = unfinished.filter(Exists(parked.filter(comparison__chain=OuterRef("pk"))))
     return 0 < unfinished.count() == waiting.count()
+
+
+def _missing_number(campaign: Campaign) -> Score | None:
+    """Return why no chain goes on where each waits for a number that its scorer says there is not; otherwise None."""
+    names = campaign.parsed_recipe.scorers
+    if not names:
+        return None
+    none = Score.objects.filter(scorer__campaign=campaign, scorer__name__in=names, value__isnull=True)
+    if (first := none.select_related("scorer").first()) is None:
+        return None
+    unfinished = campaign.chains.filter(step__lt=F("length"), ended_at=None)
+    opened = Comparison.objects.filter(chain=OuterRef("pk"), verdict__isnull=True)
+    waiting = unfinished.filter(
+        Exists(opened.filter(Q(current__in=none.values("state")) | Q(proposal__in=none.values("state"))))
+    )
+    return first if 0 < unfinished.count() == waiting.count() else None
 
 
 def usage_of(campaign: Campaign) -> list[ModelUsage]:

@@ -21,6 +21,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import calls, evaluation, folder, standing
 from prefmh_web.experiments.models import EvaluationAnswer
 from prefmh_web.experiments.progress import Display
+from prefmh_web.experiments.voting import Voting
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.objects.kind import Pixels
 from sampler import judges
@@ -30,6 +31,7 @@ ROLE = "judge"
 _PRESET = "own"
 _TAKEN = {
     "experiment", "records", "question", "out", "matches", "endpoint", "max_requests", "owner", "dry_run", "json",
+    "evaluator_votes", "people", "answers",
 }  # fmt: skip
 outputs = sampler.outputs
 
@@ -46,6 +48,7 @@ class Comparing:
         out: the folder.
         commit: of this project.
         most_requests: how many it may have taken in all, those of earlier runs included.
+        source: how votes are asked for.
     """
 
     records: sampler.ComparedRecords
@@ -55,13 +58,14 @@ class Comparing:
     out: Path
     commit: str = ""
     most_requests: int | None = None
+    source: sampler.VoteSource = "sampled"
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """What settings.json holds."""
         judge = f"{self.evaluator.name}: {self.evaluator.model}"
         words = self.prompt.template.model_dump(mode="json")
-        return sampler.comparison_document(self.records, self.question, words, judge, self.commit)
+        return sampler.comparison_document(self.records, self.question, words, judge, self.commit, self.source)
 
     @cached_property
     def settings(self) -> str:
@@ -113,13 +117,14 @@ class Comparing:
         records = dict(zip(self.records.ids, self.records.records, strict=True))
         # A state meets several others: it is drawn once.
         shown = cache(lambda record, state: _exhibit(records[record], state, self.evaluator))
+        voting = Voting(self.evaluator, self.source, self.settings)
         for slot in self.records.schedule():
             match = slot.match
             one, other = shown(match.one, match.one_state), shown(match.other, match.other_state)
             pair = judge_calls.Pair(self.records.kind, self.question, other, one, prompt=self.prompt)
             key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
             first = match.one if slot.one_first else match.other
-            ask = evaluation.sampled_vote(self.evaluator, pair, slot.one_first)
+            ask = voting.asks(pair, slot.one_first, "|".join(key))
             yield evaluation.Wanted(EvaluationAnswer.Kind.VOTE, key, first, ask)
 
 
@@ -168,10 +173,28 @@ def check_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None
     if given["experiment"] == COMPARE:
         foreign, why = sorted(named - _TAKEN), "must be left out: compare does not take it"
     else:
-        foreign, why = sorted(named & {"records", "question"}), "must be left out: only compare takes it"
+        foreign, why = (
+            sorted(named & {"records", "question", "people", "answers"}),
+            "must be left out: only compare takes it",
+        )
     if foreign:
         option = foreign[0] if foreign[0] == "records" else f"--{foreign[0].replace('_', '-')}"
         raise sampler.OptionError(option, why)
+
+
+def check_people(given: Mapping[str, Any]) -> None:
+    """Refuse options that say how a model votes where people do, and the other way round.
+
+    Raises:
+        OptionError: there is one.
+    """
+    if given["people"] and (given["endpoint"] or given["max_requests"] is not None):
+        name = "--endpoint" if given["endpoint"] else "--max-requests"
+        raise sampler.OptionError(name, "must be left out where people vote")
+    if given["people"] and given["evaluator_votes"] != "sampled":
+        raise sampler.OptionError("--evaluator-votes", "must be left out where people vote")
+    if not given["people"] and given["answers"] is not None:
+        raise sampler.OptionError("--answers", "must be left out where a model votes; --people lets people vote")
 
 
 def _check_shown(record: sampler.ComparedRecord, endpoint: Endpoint) -> None:

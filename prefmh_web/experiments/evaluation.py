@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ from prefmh_web.experiments import detecting
 from prefmh_web.experiments.campaigns import Blocked, LimitReached
 from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.models import EvaluationAnswer
+from prefmh_web.experiments.voting import Voting
 from sampler import judges
 
 SCALE = judges.RatingScale(1, 10)
@@ -35,10 +36,11 @@ _AT_ONCE = 64
 # With pauses as the server asks for them: some ten minutes.
 _TRIES, _LONGEST_PAUSE_S = 20, 60.0
 
+_CONTEXT = "{{context}}"
 Place = tuple[str, str, int, int, int]
 """Method, direction, seed, chain and step."""
 States = Mapping[Place, str]
-"""What stood there."""
+"""What stood in a place."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Evaluation:
         evaluator: who is asked, unless it is for a detector to say.
         states: what is evaluated.
         most_requests: how many requests it may have taken in all, those of earlier runs included.
+        prompts: by direction, in order.
         detector: who is asked whether something is in a state; None where nobody is.
         picture_of: what a model is shown of a state; None where that is its content.
     """
@@ -62,8 +65,21 @@ class Evaluation:
     evaluator: Endpoint
     states: States
     most_requests: int | None
+    prompts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     detector: Endpoint | None = None
     picture_of: Callable[[Place], judges.Exhibit] | None = None
+
+    def shown(self, place: Place) -> judges.Exhibit:
+        """Return what a model is shown of a state."""
+        return judges.Exhibit(self.states[place]) if self.picture_of is None else self.picture_of(place)
+
+    def with_source(self, place: Place, words: judges.OwnPrompt, shown: judges.Exhibit) -> judges.Exhibit:
+        """Return a state as the evaluator sees it: with its source where the words have a place for that."""
+        if _CONTEXT not in words.template.user:
+            return shown
+        [direction] = [each for each in self.options.directions if each.name == place[1]]
+        source = self.prompts[direction.name][place[3] % direction.inputs]
+        return replace(shown, context=(judges.ContextLine("Source", source),))
 
     @property
     def answers(self) -> Any:
@@ -74,10 +90,6 @@ class Evaluation:
     def requests(self) -> int:
         """How many requests it has taken."""
         return self.answers.aggregate(all=Sum("requests"))["all"] or 0
-
-    def exhibit(self, place: Place) -> judges.Exhibit:
-        """Return what a model is shown of a state."""
-        return judges.Exhibit(self.states[place]) if self.picture_of is None else self.picture_of(place)
 
 
 @dataclass(frozen=True)
@@ -167,7 +179,7 @@ def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
 def _detections(evaluation: Evaluation, asked: sampler.Asked) -> Iterator[Wanted]:
     detector = evaluation.detector or evaluation.evaluator
     for place, _ in _kept(evaluation):
-        ask = detecting.asks(detector, asked.question, partial(evaluation.exhibit, place))
+        ask = detecting.asks(detector, asked.question, partial(evaluation.shown, place))
         key = (*map(str, place), asked.name)
         yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], ask, detector.name)
 
@@ -178,19 +190,21 @@ def votes(evaluation: Evaluation) -> Iterator[Wanted]:
     if not options.matches:
         return
     about = {asked.name: asked for asked in options.of_experiment.compared}
+    voting = Voting(evaluation.evaluator, options.evaluator_votes, evaluation.settings)
     # A state meets several others: its picture is read once.
-    shown_of = cache(evaluation.exhibit)
+    shown_of = cache(evaluation.shown)
     for slot in sampler.tournament_schedule(options):
         match, asked = slot.match, about[slot.about]
-        shown = [
-            shown_of((method, match.direction, match.seed, state.chain, state.step))
+        words = judges.OwnPrompt(_template(asked), asked.question)
+        places = [
+            (method, match.direction, match.seed, state.chain, state.step)
             for method, state in ((match.one, match.one_state), (match.other, match.other_state))
         ]
-        words = judges.OwnPrompt(_template(asked), asked.question)
+        shown = [evaluation.with_source(place, words, shown_of(place)) for place in places]
         pair = judge_calls.Pair(options.of_experiment.objects, asked.question, shown[1], shown[0], prompt=words)
         key = (match.key, slot.about, "yes" if slot.one_first else "no", "0")
         first = match.one if slot.one_first else match.other
-        vote = sampled_vote(evaluation.evaluator, pair, slot.one_first)
+        vote = voting.asks(pair, slot.one_first, "|".join(key))
         yield Wanted(EvaluationAnswer.Kind.VOTE, key, first, vote)
 
 
@@ -211,18 +225,6 @@ def _rating(endpoint: Endpoint, rated: judge_calls.Rated) -> Callable[[], tuple[
         # Nobody can ask a server for the same reply again: seeds only keep replies apart.
         found = judge_calls.ratings(endpoint, rated, 1, np.random.default_rng())
         return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
-
-    return ask
-
-
-def sampled_vote(
-    endpoint: Endpoint, pair: judge_calls.Pair, first: bool
-) -> Callable[[], tuple[float, int] | EndpointError]:
-    """Return what asks for one vote; `first` says whether the pair's proposal is shown first."""
-
-    def ask() -> tuple[float, int] | EndpointError:
-        found = judge_calls.votes_by_sampling(endpoint, pair, [first], np.random.default_rng())
-        return found.failure if found.failure is not None else (float(found.cast[0].for_proposal), found.cast[0].asks)
 
     return ask
 
@@ -286,9 +288,10 @@ def _look(ended: set[Future[Any]]) -> int:
     for each in ended:
         wanted, error = each.result()
         if error is not None:
+            who = wanted.source or "the evaluator"
             raise Blocked(
-                f"{wanted.source or 'the evaluator'} did not answer about {wanted.name}: {error.reason}. Run the same command again once it "
-                "does; what has come is kept"
+                f"{who} did not answer about {wanted.name}: {error.reason}. Run the same command again once it does; "
+                "what has come is kept"
             )
     return len(ended)
 

@@ -147,7 +147,7 @@ def evaluate(run: Run, display: Display) -> None:
     contents = {place: content for place, (content, _) in states.places.items()}
     wanted = evaluation.Evaluation(
         run.owner, run.settings, run.options, asked.get("evaluator") or asked[detecting.ROLE], contents, left,
-        asked.get(detecting.ROLE), states.exhibit if pictures.are_of(experiment) else None,
+        run.inputs, asked.get(detecting.ROLE), states.exhibit if pictures.are_of(experiment) else None,
     )  # fmt: skip
     try:
         evaluation.run(wanted, lambda *counts: display.show(partial(standing.of_evaluation, run, *counts)))
@@ -163,8 +163,8 @@ def _score(run: Run, states: ScoredStates, display: Display) -> list[folder.Row]
     try:
         scoring.run(wanted, lambda *counts: display.show(partial(standing.of_scoring, run, *counts)), display.say)
     finally:
-        numbers = list(scoring.score_rows(wanted))
-        roles = set(wanted.asked)
+        numbers = [*scoring.score_rows(wanted), *(states.quality_rows() if scoring.QUALITY in run.scorers else ())]
+        roles = set(run.scorers)
         others = [row for row in folder.rows_of(run.out, outputs.SCORES) if row[_NAME] not in roles]
         folder.write_table(run.out, outputs.SCORES, [*others, *numbers])
         _write_calls(run, scoring.call_rows(wanted, _campaigns_of(run)), "score")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import sampler
 from prefmh_web.campaigns.models import State
 from prefmh_web.campaigns.started import objects
+from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.models import ExperimentCampaign
-from prefmh_web.experiments.scoring import Place
+from prefmh_web.experiments.scoring import QUALITY, Place
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from sampler.judges import Exhibit
 
@@ -41,6 +42,21 @@ class ScoredStates:
                     place = part.method.name, part.direction, part.seed, int(row["chain"]), int(row["step"])
                     found[place] = row["content"], int(row["state"])
         return found
+
+    def quality_rows(self) -> Iterator[Row]:
+        """Yield the rows of scores.csv of the role `quality`: what the records say of the kept states."""
+        name = self.run.scorers[QUALITY].name
+        for part in self.run.parts():
+            given = {
+                int(row["state"]): row["score"]
+                for row in sampler.read_record(self.run.record(part)).scores or ()
+                if row["scorer"] == name and row["score"]
+            }
+            mine = (part.method.name, part.direction, part.seed)
+            for place, (_, state) in self.places.items():
+                if place[:3] == mine and state in given:
+                    cells = dict(zip(sampler.outputs.SCORE_KEY, (*place, QUALITY), strict=True))
+                    yield sampler.outputs.SCORES.row(**cells, value=float(given[state]), source=name, asks=None)
 
     def stored(self, place: Place) -> StoredObject:
         """Return what stands in a kept state. A picture is the one that its campaign has."""

@@ -4,8 +4,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import deletion
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.lifecycle import deletion, events
+from prefmh_web.campaigns.models import Annotator, Campaign, CampaignEvent
 from prefmh_web.participants.models import Check, CommonPair, ErasedTrials, Event, Participant, Participation
 from prefmh_web.participants.recruiting import terms_of
 
@@ -27,7 +27,9 @@ def forget(campaign: Campaign) -> int:
         status = Campaign.objects.select_for_update(no_key=True).values_list("status", flat=True).get(pk=campaign.pk)
         if status != Campaign.Status.FINISHED:
             raise NotPossible("The ids can be deleted once the campaign is finished.")
-        return _delete(Participation.objects.filter(campaign=campaign), campaign)
+        deleted = _delete(Participation.objects.filter(campaign=campaign), campaign)
+        events.note(campaign.pk, CampaignEvent.Kind.IDS_DELETED, people=deleted)
+        return deleted
 
 
 def forget_all(campaign: Campaign) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from heapq import merge
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
 from prefmh_web.campaigns.models import Campaign, Lease, Vote
+from prefmh_web.campaigns.record import events
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Consent, ConsentText, Event, Participation
@@ -19,8 +23,7 @@ _AT_A_TIME = 500
 
 def tables(campaign: Campaign) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the files of a campaign's people, where there are any: names, headers and rows."""
-    if Event.objects.filter(annotator__campaign=campaign).exists():
-        yield schema.EVENTS.file, _events(campaign)
+    yield schema.EVENTS.file, _events(campaign)
     if campaign.more_languages:
         yield schema.LANGUAGES.file, _languages(campaign)
         yield schema.TRANSLATIONS.file, _translations(campaign)
@@ -67,8 +70,8 @@ def _leases(campaign: Campaign) -> Iterator[Row]:
     columns = ("annotator", "comparison__chain__place", "comparison__step", "judge__place", "proposal_side")
     # A vote has the key of its lease.
     hidden = Vote.objects.filter(key=OuterRef("key")).values("hidden_ms")[:1]
-    for annotator, chain, step, judge, side, issued_at, ended_at, ending, hidden_ms in asked.values_list(
-        *columns, "issued_at", "ended_at", "ending", Subquery(hidden)
+    for annotator, chain, step, judge, side, issued_at, ended_at, ending, key, hidden_ms in asked.values_list(
+        *columns, "issued_at", "ended_at", "ending", "key", Subquery(hidden)
     ).iterator(chunk_size=_AT_A_TIME):
         yield table.row(
             **({"hidden_ms": hidden_ms} if is_told else {}),
@@ -80,6 +83,8 @@ def _leases(campaign: Campaign) -> Iterator[Row]:
             issued_at=issued_at,
             ended_at=ended_at,
             ending=ending,
+            # With the key of a pair that is on somebody's screen, that pair is answered.
+            lease=str(key) if ending else "",
         )
 
 
@@ -155,10 +160,23 @@ def _translations(campaign: Campaign) -> Iterator[Row]:
 
 
 def _events(campaign: Campaign) -> Iterator[Row]:
-    # Neither who did it nor their words: these may name people.
     yield schema.EVENTS.header
-    found = Event.objects.filter(annotator__campaign=campaign).order_by("pk")
+    both = merge(events.rows(campaign), _events_of_people(campaign), key=itemgetter(0))
+    yield from (row for _, row in both)
+
+
+def _events_of_people(campaign: Campaign) -> Iterator[tuple[datetime, Row]]:
+    # Neither who did it nor their words: these may name people.
+    found = Event.objects.filter(annotator__campaign=campaign).order_by("at", "pk")
     for event in found.defer("text").iterator(chunk_size=_AT_A_TIME):
-        yield schema.EVENTS.row(
-            annotator=event.annotator_id, kind=event.kind, at=event.at, reason=event.reason, paid=event.is_paid
+        yield (
+            event.at,
+            schema.EVENTS.row(
+                annotator=event.annotator_id,
+                kind=event.kind,
+                at=event.at,
+                reason=event.reason,
+                paid=event.is_paid,
+                detail="",
+            ),
         )

@@ -17,8 +17,9 @@ from typing import Any
 from django.db import transaction
 
 from prefmh_web.campaigns.errors import Deleted, NotPossible
+from prefmh_web.campaigns.lifecycle import events
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, CampaignEvent
 from prefmh_web.participants import consent, own_pairs, wording
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
@@ -129,8 +130,13 @@ def set_up(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[C
     # Not under the campaign's lock: people who join hold the recruitment's, and wait for the campaign's at the end.
     with transaction.atomic():
         allowed = {name: value for name, value in fields.items() if name in AFTER_START}
+        before = recruitment_of(campaign)
+        changed = sorted(name for name, value in allowed.items() if getattr(before, name) != value)
         found, _ = Recruitment.objects.update_or_create(campaign=campaign, defaults=allowed)
         consent.keep(found)
+        if changed:
+            # Their names only: codes, and where people are sent, are nobody else's.
+            events.note(campaign.pk, CampaignEvent.Kind.PARTICIPANTS_SET, changed=" ".join(changed))
 
 
 class Started(Exception):  # noqa: N818 - not an error

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "prefmh_web.operations",
     "prefmh_web.annotate",
     "prefmh_web.console",
+    "prefmh_web.setup",
     "prefmh_web.participants",
     "prefmh_web.campaigns",
     "prefmh_web.endpoints",

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from sampler.experiments.document import Document
 from sampler.experiments.kept import evenly_spaced
-from sampler.experiments.options import OptionError
+from sampler.experiments.options import OptionError, VoteSource
 from sampler.experiments.tournament import KeptState, TournamentMatch, TournamentSlot, drawn_order
 from sampler.record import schema
 from sampler.record.reader import read_record
@@ -195,7 +195,12 @@ def later_half(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def comparison_document(
-    comparison: ComparedRecords, question: str, prompt: Mapping[str, Any], judge: str, commit: str = ""
+    comparison: ComparedRecords,
+    question: str,
+    prompt: Mapping[str, Any],
+    judge: str,
+    commit: str = "",
+    votes: VoteSource = "sampled",
 ) -> Document:
     """Return what settings.json holds of a comparison.
 
@@ -203,6 +208,7 @@ def comparison_document(
         prompt: the words around the objects, as plain data.
         judge: who votes: the endpoint's name and its model.
         commit: of this project.
+        votes: how they are asked for.
     """
     records = zip(comparison.ids, comparison.records, strict=True)
     document = {
@@ -213,6 +219,7 @@ def comparison_document(
         "objects": comparison.kind,
         "question": question,
         "prompt": dict(prompt),
+        "votes": votes,
         "matches": comparison.matches,
         "matched_by": comparison.matched_by,
         "prompts": comparison.prompts,

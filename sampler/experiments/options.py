@@ -10,7 +10,7 @@ from sampler.experiments.settings import EXPERIMENTS
 from sampler.experiments.settings.molecules import EXACT_SUFFIX
 from sampler.experiments.settings.values import Direction, Experiment, ExperimentMethod
 
-Votes = Literal["sampled", "log-probabilities"]
+VoteSource = Literal["sampled", "log-probabilities"]
 T = TypeVar("T")
 
 
@@ -39,6 +39,7 @@ class ExperimentOptions:
         limit: at most so many chains a campaign; None for all.
         votes: how preferences are asked for.
         matches: M, of the tournament, for each prompt and pair of methods; 0 for no tournament.
+        evaluator_votes: how the tournament's votes are asked for.
 
     Raises:
         OptionError: an option names nothing that there is, or does not fit the others.
@@ -54,8 +55,9 @@ class ExperimentOptions:
     prompts: tuple[int, ...]
     chains: int
     limit: int | None
-    votes: Votes
+    votes: VoteSource
     matches: int
+    evaluator_votes: VoteSource = "sampled"
 
     @classmethod
     def of(
@@ -75,6 +77,7 @@ class ExperimentOptions:
         votes: str = "sampled",
         matches: int | None = None,
         available: Sequence[int] | None = None,
+        evaluator_votes: str = "sampled",
     ) -> ExperimentOptions:
         """Return the options of a run: those that are named, and the preset's for the others.
 
@@ -93,8 +96,7 @@ class ExperimentOptions:
         found = EXPERIMENTS[experiment]
         if scale not in found.sizes:
             raise OptionError("--scale", f"must be one of {_listed(found.sizes)}, not {scale!r}")
-        if votes not in get_args(Votes):
-            raise OptionError("--votes", f"must be one of {_listed(get_args(Votes))}, not {votes!r}")
+        sources = checked_source("--votes", votes), checked_source("--evaluator-votes", evaluator_votes)
         size = found.sizes[scale]
         taken = _given(steps, size.steps)
         _at_least("--steps", taken, 1)
@@ -120,8 +122,9 @@ class ExperimentOptions:
             counts,
             of_each,
             limit,
-            "sampled" if votes == "sampled" else "log-probabilities",
+            sources[0],
             matches if matches is not None else min(size.matches, states) * (len(rows) > 1),
+            sources[1],
         )
 
     def __post_init__(self) -> None:
@@ -176,6 +179,17 @@ class ExperimentOptions:
     def steps_of(self, method: ExperimentMethod) -> int:
         """Return how many proposals each chain of a method gets: one for each kept state where it only draws."""
         return self.keep if method.draws_only else self.steps
+
+
+def checked_source(option: str, votes: str) -> VoteSource:
+    """Return how votes are asked for.
+
+    Raises:
+        OptionError: there is no such way.
+    """
+    if votes not in get_args(VoteSource):
+        raise OptionError(option, f"must be one of {_listed(get_args(VoteSource))}, not {votes!r}")
+    return "sampled" if votes == "sampled" else "log-probabilities"
 
 
 def _methods(experiment: Experiment, named: Sequence[str] | None, *, exact: bool) -> tuple[str, ...]:

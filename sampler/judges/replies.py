@@ -1,4 +1,4 @@
-"""A model's reply, read strictly: one of the labels, one whole number, yes or no, or an error that says what it is instead.
+"""A model's reply, read strictly: one of the labels, one whole number, yes or no, or an error that says what it is.
 
 Forgiven are the label's case, quotation marks, one full stop and white space around it, unless the reply is far too
 long for an answer. Nothing is ever guessed out of prose: a guess that is wrong more often for one of the two objects is

@@ -11,7 +11,7 @@ problems    how all that is told
 
 from sampler.recipe.misfits import misfits
 from sampler.recipe.parsing import parse_recipe, validated
-from sampler.recipe.problems import RecipeError, RecipeProblem
+from sampler.recipe.problems import RecipeError, RecipeProblem, problems_in
 from sampler.recipe.recipe import Recipe
 
-__all__ = ["Recipe", "RecipeError", "RecipeProblem", "misfits", "parse_recipe", "validated"]
+__all__ = ["Recipe", "RecipeError", "RecipeProblem", "misfits", "parse_recipe", "problems_in", "validated"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sampler.judges.recipe import vision_misfits
-from sampler.judges.sources import MODEL_SOURCES
+from sampler.judges.sources import MODEL_SOURCES, ModelSource
 from sampler.judges.templates import template_misfits, template_of
 from sampler.kernels import MOVES_IN, WalkRecipe, WarmUp
 from sampler.kernels.surrogates import has_features
@@ -48,6 +48,10 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     if recipe.burn_in >= recipe.steps:
         yield RecipeProblem("burn_in", f"must be less than the {recipe.steps} steps")
     yield from _rule_misfits(recipe)
+    asks_models = bool(recipe.judges) and all(isinstance(judge.source, ModelSource) for judge in recipe.judges)
+    if recipe.estimate and not asks_models:
+        message = "is shown to models behind endpoints only, which can wait for it; leave it out"
+        yield RecipeProblem("space.estimate", message)
     yield from (RecipeProblem(*problem) for problem in vision_misfits(recipe.judges, recipe.space.objects))
     sources = [judge.source for judge in recipe.judges]
     if any(map(template_of, sources)):

@@ -85,8 +85,18 @@ class Recipe(BaseModel):
 
     @property
     def context(self) -> tuple[ContextColumn, ...]:
-        """The further columns of a list that are shown with each pair."""
-        return self.space.context if isinstance(self.space, CatalogRecipe) else ()
+        """What is shown with each pair: further columns of a list; of written texts, their source and an estimate."""
+        return self.space.context if isinstance(self.space, CatalogRecipe | ServedTextsRecipe) else ()
+
+    @property
+    def estimate(self) -> str:
+        """The scorer whose number is shown with each object that is judged; empty where none is."""
+        return self.space.estimate if isinstance(self.space, ServedTextsRecipe) else ""
+
+    @property
+    def scorers(self) -> tuple[str, ...]:
+        """The scorers that steps wait for: whose numbers decide, or are shown to judges."""
+        return (*self.rule.scorers, *((self.estimate,) if self.estimate else ()))
 
     @property
     def fitting(self) -> Fitting:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sampler.recipe import Recipe
 from sampler.record.check_chain import Difference, Row
+from sampler.record.schema import META, meta_names
 
 _NO_STEP = 0
 
@@ -33,10 +34,13 @@ def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] |
         KeyError: a row lacks a column.
         ValueError: a number is none.
     """
-    shown = {each.column for each in recipe.context}
+    # Of texts that are written, what is shown with them stands in the recipe and among the scores.
+    shown = set() if recipe.generates else {each.column for each in recipe.context}
+    states, rows = list(states), list(rows or ())
+    yield from _compare_metas(states, rows)
     cells: dict[int, set[str]] = {int(row["state"]): set() for row in states}
     columns: set[str] = set()
-    for row in rows or ():
+    for row in rows:
         state, name, _ = int(row["state"]), row["column"], row["value"]
         columns.add(name)
         if state not in cells:
@@ -52,6 +56,23 @@ def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] |
             yield _difference(state, f"the cell of “{name}”", "none", "one: other states have it")
     if columns and recipe.generates:
         yield _difference(-1, "the file", "one", "none: the objects are from no list")
+
+
+def _compare_metas(states: list[Row], rows: list[Row]) -> Iterator[Difference]:
+    """Yield where states.csv has another cell of a column than columns.csv; older records have none of these cells."""
+    if not any(name.startswith(META) for name in (states[0] if states else ())):
+        return
+    names = list(dict.fromkeys(row["column"] for row in rows))
+    metas = dict(zip(names, meta_names(names), strict=True))
+    if extra := [name for name in states[0] if name.startswith(META) and name not in metas.values()]:
+        yield _difference(-1, f"the column “{extra[0]}” of states.csv", "one", "none: no column here is called so")
+    held = {row["state"]: row for row in states}
+    for row in rows:
+        # A cell of no state is told of for that.
+        recorded = held.get(row["state"], {}).get(metas[row["column"]], row["value"])
+        if recorded != row["value"]:
+            what = f"“{metas[row['column']]}” in states.csv"
+            yield _difference(int(row["state"]), what, f"“{recorded[:60]}”", f"“{row['value'][:60]}”")
 
 
 def _difference(state: int, what: str, recorded: str, expected: str) -> Difference:

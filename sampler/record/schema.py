@@ -7,75 +7,20 @@ what is a cell already; `reader.py` reads through `Table.unescape`. How a value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
 
 from sampler.record.cells import Cell as Cell
 from sampler.record.cells import escaped as escaped
-from sampler.record.cells import if_known, measure, number, whole, word, yes_or_no
+from sampler.record.cells import if_known, number, whole, word, yes_or_no
 from sampler.record.cells import moment as moment
 from sampler.record.cells import numbers as numbers
 from sampler.record.cells import unescaped as unescaped
 from sampler.record.cells import wholes as wholes
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its name in the header, and how it writes a value."""
-
-    name: str
-    cell: Callable[[Any], Cell]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A CSV file of the record, its columns in order."""
-
-    name: str
-    columns: tuple[Column, ...]
-
-    @property
-    def file(self) -> str:
-        """The file's name."""
-        return f"{self.name}.csv"
-
-    @property
-    def header(self) -> list[Cell]:
-        """The first row."""
-        return [column.name for column in self.columns]
-
-    def row(self, **values: Any) -> list[Cell]:
-        """Return the cells for a value of each column, in the columns' order.
-
-        Raises:
-            KeyError: a column has no value.
-            TypeError: a value is of no column.
-        """
-        ordered = self.ordered(**values)
-        return [column.cell(value) for column, value in zip(self.columns, ordered, strict=True)]
-
-    def ordered(self, **values: Any) -> list[Any]:
-        """Return what is given for each column as it is, in the columns' order: cells, or what will give the cells.
-
-        Raises:
-            KeyError: a column has no value.
-            TypeError: a value is of no column.
-        """
-        if len(values) > len(self.columns):
-            raise TypeError(f"{self.file} has no column {(values.keys() - set(self.header)).pop()}")
-        return [values[column.name] for column in self.columns]
-
-    def unescape(self, row: dict[str, str]) -> None:
-        """Take the apostrophes from the texts of a row that was read, in place; columns that it lacks stay missing."""
-        for column in self.columns:
-            if column.cell is escaped and column.name in row:
-                row[column.name] = unescaped(row[column.name])
-
-    def with_measures(self, names: Iterable[str]) -> Table:
-        """Return the table with a further column for each property that was measured."""
-        return replace(self, columns=(*self.columns, *(Column(name, measure) for name in names)))
-
+from sampler.record.tables import META as META
+from sampler.record.tables import Column as Column
+from sampler.record.tables import Table as Table
+from sampler.record.tables import meta_names as meta_names
 
 MEAN_RATINGS = ("current_ratings", "proposal_ratings")
 """Of steps.csv: the mean ratings that a verdict was computed from, one a judge, where the rule rates."""
@@ -98,8 +43,14 @@ VOTES = Table(
         Column("preference", number),
         Column("asks", whole),
         Column("identity", whole),
+        Column("lease", word),
+        Column("left_state", whole),
+        Column("right_state", whole),
+        Column("chosen_state", whole),
+        Column("hidden_ms", whole),
     ),
 )
+"""Older records lack the last five; those about states follow from the step and the sides."""
 STEPS = Table(
     "steps",
     (
@@ -152,6 +103,13 @@ STATES = Table(
         Column("code", escaped),
     ),
 )
+
+
+def states_table(names: Iterable[str]) -> Table:
+    """Return states.csv of an uploaded list with further columns of these names, in the order of the file."""
+    return replace(STATES, columns=(*STATES.columns, *(Column(name, escaped) for name in meta_names(names))))
+
+
 COLUMNS = Table("columns", (Column("state", whole), Column("column", escaped), Column("value", escaped)))
 """The further columns of the uploaded list, a row for each object and column; only where it has any."""
 SAMPLES = Table(
@@ -318,6 +276,7 @@ LEASES = Table(
         Column("issued_at", moment),
         Column("ended_at", moment),
         Column("ending", word),
+        Column("lease", word),
     ),
 )
 """Every pair that was shown to people whom a platform has sent, and how that ended."""
@@ -372,15 +331,21 @@ EVENTS = Table(
         Column("at", moment),
         Column("reason", word),
         Column("paid", if_known),
+        Column("detail", word),
     ),
 )
-"""What researchers did and noted about people who vote: parts that they ended, and that there was a note."""
+"""What researchers did in the campaign, and about people who vote: parts that they ended, and that there was a note."""
 LANGUAGES = Table("languages", (Column("annotator", whole), Column("language", word)))
 """In which language each person judged, where a campaign offers several. It is part of the judge."""
 TRANSLATIONS = Table(
     "translations", (Column("language", word), Column("text", escaped), Column("translation", escaped))
 )
 """What these people read, beside what stands in the campaign's first language."""
+CODEBOOK = Table(
+    "codebook",
+    (Column("file", word), Column("column", word), Column("values", word), Column("meaning", escaped)),
+)
+"""What each file and column of the archive means; see `codebook.py`."""
 TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", whole), Column("content", escaped)))

@@ -25,6 +25,7 @@ class VoteEvidence:
         if tables.ratings:
             raise ValueError("ratings.csv must be empty where votes decide")
         self._recipe, self._votes_of = recipe, tables.counted_votes
+        self._objects = {step_key(row): (row["current"], row["proposal"]) for row in tables.steps}
 
     def settle(
         self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
@@ -37,7 +38,9 @@ class VoteEvidence:
         return verdict
 
     def compare_vote(self, row: Row) -> Iterator[Difference]:
-        """Compare a vote's question with its judge's, and for_proposal with its sides; see `Evidence`."""
+        """Compare a vote's question with its judge's, for_proposal with its sides, and the states that it names with
+        those of its step; see `Evidence`.
+        """
         judges = self._recipe.judges
         judge, name = int(row["judge"]), f"vote {row['number']}" if row["number"] else "a late vote"
         if not 0 <= judge < len(judges):
@@ -47,8 +50,22 @@ class VoteEvidence:
             yield Difference(*step_key(row), f"{name}'s question", f"“{row['question']}”", f"“{question}”")
         if row["for_proposal"] != for_proposal:
             yield Difference(*step_key(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal)
+        yield from self._compare_states(row, name)
         if not row["annotator"]:
             yield from _compare_slot(self._recipe, row, judge, name)
+
+    def _compare_states(self, row: Row, name: str) -> Iterator[Difference]:
+        """Compare which objects stood where, and which one was chosen; older records do not say it."""
+        objects = self._objects.get(step_key(row))
+        if objects is None or "left_state" not in row:
+            # A vote without its step is told of for that.
+            return
+        current, proposal = objects
+        left, right = (proposal, current) if row["proposal_side"] == "left" else (current, proposal)
+        chosen = left if row["chosen_side"] == "left" else right
+        for column, expected in (("left_state", left), ("right_state", right), ("chosen_state", chosen)):
+            if row[column] != expected:
+                yield Difference(*step_key(row), f"{name}'s {column}", f"“{row[column]}”", f"“{expected}”")
 
 
 def _is_for_proposal(vote: Row) -> bool:

@@ -22,18 +22,25 @@ from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.images.served import ServedImagesRecipe
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.pairs import PairsRecipe
 from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.spaces.texts.space import TextsRecipe
 
-Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe | ServedImagesRecipe
+Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe | ServedImagesRecipe | PairsRecipe
 SpaceRecipe = Annotated[CatalogRecipe | Generated | ServedTextsRecipe, Field(discriminator="kind")]
 
-_OBJECTS = {recipe.model_fields["kind"].default: recipe.objects for recipe in get_args(Generated | ServedTextsRecipe)}
+_OBJECTS = {
+    recipe.model_fields["kind"].default: recipe.objects
+    for recipe in get_args(Generated | ServedTextsRecipe)
+    if "objects" not in recipe.model_fields
+}
+"""Of spaces with one kind of object; others say in the recipe which."""
 
 __all__ = [
     "Catalog",
     "CatalogRecipe",
     "Generated",
+    "PairsRecipe",
     "ServedImagesRecipe",
     "ServedTextsRecipe",
     "SpaceRecipe",
@@ -47,4 +54,4 @@ def objects_of(space: Mapping[str, Any]) -> str:
     Raises:
         KeyError: `space` is no space of a recipe.
     """
-    return str(space["objects"] if space["kind"] == "catalog" else _OBJECTS[space["kind"]])
+    return str(_OBJECTS[space["kind"]] if space["kind"] in _OBJECTS else space["objects"])

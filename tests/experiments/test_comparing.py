@@ -18,6 +18,7 @@ from django.core.management.base import CommandError
 from scipy.special import expit
 
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.experiments.models import EvaluationAnswer
 from tests.support.compared_records import write_list, write_texts
 from tests.support.scripted_server import Script, chat_reply, scripted_server
 
@@ -198,3 +199,53 @@ def test_pictures_are_shown_where_a_record_can_make_them_and_refused_where_it_ca
     listed = [str(write_list(tmp_path / f"{name}.zip", "images", lambda *_: "red.png", 2)) for name in ("one", "two")]
     code, told = status(tmp_path / "others", *listed, matches=1)
     assert (code, "only names its pictures" in told) == (2, True)
+
+
+KNOWN = {"ash": 0.7, "birch": 0.0}
+
+
+def known_judge(body: dict) -> dict:
+    """Tell log-probabilities of planted strengths."""
+    first, second = (KNOWN[tree] for tree in re.findall("ash|birch", body["messages"][-1]["content"]))
+    chance = expit(first - second + LEAN)
+    top = [{"token": name, "logprob": float(np.log(p))} for name, p in (("A", chance), ("B", 1 - chance))]
+    return chat_reply("A", logprobs={"content": [{"token": "A", "top_logprobs": top}]})
+
+
+def test_votes_drawn_from_probabilities_have_their_law_and_ask_nothing_about_the_same_two_again(script, tmp_path):
+    """Each chain stays where it is: of three matches under a prompt, one is asked about, in both orders."""
+    script.answer = known_judge
+    stays = [
+        str(write_texts(tmp_path / f"{tree}.zip", lambda chain, step, tree=tree: f"{tree} {chain}", PROMPTS))
+        for tree in KNOWN
+    ]
+    # One at a time: of two that ask at once about the same, each asks.
+    Endpoint.objects.update(concurrency=1)
+    out = tmp_path / "out"
+    compare(out, *stays, "--evaluator-votes", "log-probabilities", matches=3)
+    votes = rows(out / "evaluation" / "votes.csv")
+    assert len(votes) == len(PROMPTS) * 3 * 2
+    assert len(script.requests) == len(PROMPTS) * 2
+    assert all(body["logprobs"] for body in script.requests)
+    assert {row["asks"] for row in votes} == {"0"}
+    # Four standard errors of a share of 60. The control: the chance of the other one is as far away.
+    for first, gap, is_far in (("1", 0.7, True), ("0", -0.7, False)):
+        chosen = np.mean([row["chose_one"] == row["one_first"] for row in votes if row["one_first"] == first])
+        chance = expit(gap + LEAN)
+        allowed = 4 * np.sqrt(chance * (1 - chance) / 60)
+        assert abs(chosen - chance) < allowed
+        assert not is_far or abs(chosen - (1 - chance)) > allowed
+    assert json.loads((out / "settings.json").read_text())["votes"] == "log-probabilities"
+    code, told = status(out, *stays, matches=3)
+    assert (code, "votes is" in told) == (2, True)
+    Endpoint.objects.update(can_log_probabilities=False)
+    code, told = status(tmp_path / "other", *stays, "--evaluator-votes", "log-probabilities", matches=3)
+    assert (code, "no log-probabilities" in told) == (2, True)
+    calls = rows(out / "calls.csv")
+    assert sum(int(row["requests"]) for row in calls) == len(script.requests)
+    # The number that a vote is drawn with follows from its slot: all again give the same votes.
+    before = (out / "evaluation" / "votes.csv").read_bytes()
+    Endpoint.objects.update(can_log_probabilities=True)
+    EvaluationAnswer.objects.all().delete()
+    compare(out, *stays, "--evaluator-votes", "log-probabilities", matches=3)
+    assert (out / "evaluation" / "votes.csv").read_bytes() == before

@@ -20,6 +20,8 @@ from tests.support.processes import wait_for
 from tests.support.scripted_server import Script, scripted_server
 from tests.support.seeing_server import is_there, pictures, sees, words
 
+# NumPy about PyTorch, in the making of a scheduler.
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 PATIENCE_S = 300
 METHODS = ("base", "pointwise", "pref")
 OBJECTS = ("salamander", "butterfly", "mushroom")

@@ -166,13 +166,17 @@ def _assert_counted(site: Site, gate: Gate, lost: Counter[str]) -> None:
     stored = _replies_in_records(site)
     texts = sum(int(row["requests"]) for row in calls if row["role"] == "writer")
     answers = sum(int(row["requests"]) for row in calls if row["stage"] == "evaluate")
-    repeated = sum(int(row["repeated"]) for row in calls if row["stage"] == "evaluate")
+    repeated: Counter[str] = Counter()
+    for row in calls:
+        repeated[row["role"]] += int(row["repeated"])
     assert {row["method"] for row in calls} == set(METHODS)
-    assert gate.seen["text"] <= texts + lost["text"]
-    # Nothing that is stored was asked for again: what the server was asked beyond it is what the kills lost.
-    assert 0 <= gate.seen["rating"] + gate.seen["vote"] - stored <= lost["judge"]
+    # Nothing that is stored was asked for again. What the server was asked beyond it is what the kills lost: what is
+    # counted as repeated is at least that, and no more than what was claimed when the process died.
+    assert gate.seen["text"] - texts <= repeated["writer"] <= lost["text"]
+    assert 0 <= gate.seen["rating"] + gate.seen["vote"] - stored <= repeated["judge"] <= lost["judge"]
+    assert repeated["judge"] > 0
     assert 0 <= gate.seen["evaluation"] - answers <= lost["evaluation"]
-    assert gate.seen["evaluation"] - answers <= repeated <= lost["evaluation"]
+    assert gate.seen["evaluation"] - answers <= repeated["evaluator"] <= lost["evaluation"]
 
 
 def _replies_in_records(site: Site) -> int:

@@ -106,7 +106,8 @@ def test_a_run_of_molecules_has_its_scorers_column_from_files_alone(tmp_path):
     }
     owner = (
         "import django; django.setup(); from django.core.management import call_command as c;"
-        "c('migrate', verbosity=0); from django.contrib.auth.models import User; User.objects.create(username='researcher')"
+        "c('migrate', verbosity=0); from django.contrib.auth.models import User;"
+        "User.objects.create(username='researcher')"
     )
     subprocess.run([sys.executable, "-c", owner], cwd=ROOT, env=environment, check=True, timeout=300)
     out = tmp_path / "out"

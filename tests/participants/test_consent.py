@@ -12,8 +12,14 @@ from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import consent, recruiting
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Consent, ConsentText, Participant, Participation
-from sampler import schema
-from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
+from tests.support.record import (
+    IN_EVERY_ARCHIVE,
+    assert_record_is_whole,
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    table,
+)
 from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path, wait_until_idle
 
@@ -101,7 +107,7 @@ def test_what_was_agreed_to_and_when_is_in_the_record(study, tmp_path):
 
 def test_a_campaign_without_a_platform_has_the_files_it_had(campaign, tmp_path):
     with zipfile.ZipFile(export_to(campaign, tmp_path)) as archive:
-        assert set(archive.namelist()) == {"recipe.json", "judges.json", *(table.file for table in schema.TABLES)}
+        assert set(archive.namelist()) == IN_EVERY_ARCHIVE
 
 
 def test_a_new_text_is_asked_again(study):

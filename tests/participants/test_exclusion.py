@@ -64,7 +64,8 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     assert_record_is_whole(study)
     export = export_to(study, tmp_path)
     assert_replay_passes(export)
-    [event] = table(export, "events.csv")
+    [started, event] = table(export, "events.csv")
+    assert (started["annotator"], started["kind"]) == ("", "started")
     number = str(left.annotator_id)
     told = (event["annotator"], event["kind"], event["reason"], event["paid"])
     assert told == (number, "exclusion", "careless", "0")
@@ -72,7 +73,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     content = everything_in(export)
     assert "SECRET" not in content
     assert "anna" not in content
-    assert researcher.username not in table(export, "events.csv")[0].values()
+    assert researcher.username not in event.values()
 
 
 @pytest.mark.parametrize(("is_paid", "paid", "code"), [(True, "in full", "ENDED1"), (False, "not", "")])
@@ -145,14 +146,14 @@ def test_without_a_platform_it_is_an_event_of_the_record_too(researcher, campaig
     browser = Client()
     browser.post(invitation_path(campaign))
     vote(browser, campaign)
-    assert "events.csv" not in names_in(export_to(campaign, tmp_path))
+    assert [row["kind"] for row in table(export_to(campaign, tmp_path), "events.csv")] == ["started"]
     key = pair_of(browser, campaign)
     assert end(campaign, is_paid=True).is_paid is None
     assert browser.post(f"{invitation_path(campaign)}vote/", {"choice": "left", "lease": str(key)}).status_code == 302
     assert "removed you from this campaign" in page_of(browser, campaign)
     assert Vote.objects.count() == 1
     export = export_to(campaign, tmp_path)
-    assert [row["paid"] for row in table(export, "events.csv")] == [""]
+    assert [(row["kind"], row["paid"]) for row in table(export, "events.csv")] == [("started", ""), ("exclusion", "")]
     assert "annotators.csv" not in names_in(export)
     assert_replay_passes(export)
 
@@ -183,4 +184,9 @@ def test_what_was_written_goes_with_the_id_and_the_event_stays(researcher, tmp_p
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     erasure.forget(study)
     assert list(Event.objects.values_list("kind", "text")) == [("note", ""), ("exclusion", "")]
-    assert [row["kind"] for row in table(export_to(study, tmp_path), "events.csv")] == ["note", "exclusion"]
+    assert [row["kind"] for row in table(export_to(study, tmp_path), "events.csv")] == [
+        "started",
+        "note",
+        "exclusion",
+        "ids-deleted",
+    ]

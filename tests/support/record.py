@@ -11,6 +11,9 @@ from django.core.management import call_command
 from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Vote
 from prefmh_web.campaigns.record import export
 
+IN_EVERY_ARCHIVE = {"recipe.json", "judges.json", *export.TABLES, "preferences.jsonl", "events.csv", "codebook.csv"}
+"""Of a campaign whose votes decide."""
+
 
 def assert_record_is_whole(campaign: Campaign) -> None:
     """Votes numbered without a gap and within budgets, steps without a gap, every chain where its steps lead."""

@@ -2,9 +2,16 @@
 
     counted     calls that are made in a block are counted at its end, whether they go well or not
     record      what a tally holds, in the transaction that stores the outcome, if there is one
+    note_repeated    answers that somebody claimed and never ended, in the transaction that claims them again
 
 A count is added in one statement that reads nothing first, so no two workers lose one another's. It is written once the
 outcome is there: a worker that dies loses at most the count of what it had under way.
+
+A claim is stored before the first request that it is for, and ended in the transaction that stores what came, or after
+it. So what was sent and never stored is under a claim that nobody has ended, and is asked for again by whoever takes
+that claim over: the numbers that are noted there bound the repeated requests from above. Of a vote or a rating at most
+one request is under way at a time; of a text at most `REQUESTS_A_TEXT` were sent, with its prompt's, the first time.
+What a campaign's start sends is under no claim, and not among them.
 """
 
 from __future__ import annotations
@@ -14,12 +21,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from django.db import connection
+from django.db.models import F
 
 from prefmh_web.campaigns.models import ModelUsage
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.accounting import Tally
 
 PROPOSALS = ModelUsage.PROPOSALS
+# Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
+REQUESTS_A_TEXT = 3
 _SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
 _TABLE = ModelUsage._meta.db_table
@@ -50,6 +60,14 @@ def record(campaign_id: int, place: int, tally: Tally) -> None:
     counts = asdict(tally)
     with connection.cursor() as cursor:
         cursor.execute(_ADD, [place, *(counts[name] for name in (*_SUMS, *_LARGEST)), campaign_id])
+
+
+def note_repeated(campaign_id: int, place: int, requests: int) -> None:
+    """Add requests that may have been lost with whoever had claimed them, and that are made again now."""
+    if not requests:
+        return
+    ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
+    ModelUsage.objects.filter(campaign_id=campaign_id, place=place).update(repeated=F("repeated") + requests)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from prefmh_web.campaigns.lifecycle import local_start
 from prefmh_web.campaigns.model_judges import freezing, frozen_judges
 from prefmh_web.campaigns.models import Campaign, Judge, State
 from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.campaigns.started import objects
+from prefmh_web.campaigns.started import context_of, objects
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
@@ -126,7 +126,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
         space = campaign.parsed_recipe.space
         if isinstance(space, sampler.ServedTextsRecipe) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
-            words = _read(campaign, place, endpoint, [_of_one_letter(prompt)] * len(largest))
+            words = _read(campaign, place, endpoint, [_of_one_letter(prompt, space)] * len(largest))
             _check_fits(
                 judge,
                 endpoint,
@@ -285,9 +285,14 @@ def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> lis
         rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
     else:
         made = [objects.starting(campaign, position.chain, position.state) for position in starts]
-        rows = heapq.nlargest(wanted, made, key=lambda row: len(row.content.encode()))
+        recipe = campaign.parsed_recipe
+        rows = heapq.nlargest(wanted, made, key=lambda row: _size_with_context(row, recipe))
     # A campaign may have one chain, or a catalog of one object.
     return (rows * wanted)[:wanted]
+
+
+def _size_with_context(row: State, recipe: sampler.Recipe) -> int:
+    return sum(len(text.encode()) for text in (row.content, *(line.text for line in context_of(row, recipe))))
 
 
 def _size(content: str, columns: Mapping[str, str] | None = None, *, shown: Sequence[str]) -> int:
@@ -312,10 +317,16 @@ def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence
     return called.results[0]
 
 
-def _of_one_letter(prompt: model_judges.AnyPrompt) -> model_judges.Exhibit:
-    """Return an object that is as short as can be, with a number for all that the prompt names of it."""
-    measures = tuple(model_judges.ContextLine(name, "0.000") for name in model_judges.named_in(prompt))
-    return model_judges.Exhibit(text="x", measures=measures)
+def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsRecipe) -> model_judges.Exhibit:
+    """Return an object that is as short as can be, with a number for all that the prompt names of it, and with the
+    longest source.
+    """
+    cells = {"source": max(space.sources, key=lambda source: len(source.encode()), default=""), "estimate": "0.000"}
+    context = tuple(model_judges.ContextLine(shown.label, cells[shown.column]) for shown in space.context)
+    labels = {line.label for line in context}
+    named = [name for name in model_judges.named_in(prompt) if name not in labels]
+    measures = tuple(model_judges.ContextLine(name, "0.000") for name in named)
+    return model_judges.Exhibit(text="x", context=context, measures=measures)
 
 
 def _counting(messages: model_judges.Messages) -> Callable[[Client], int]:

@@ -17,8 +17,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import events
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.models import Campaign, Seat
+from prefmh_web.campaigns.models import Campaign, CampaignEvent, Seat
 from prefmh_web.transport import nudges
 
 
@@ -38,7 +39,9 @@ def name_seats(campaign: Campaign, names: Sequence[str]) -> None:
 
 def remind(seat: Seat) -> None:
     """Note that somebody was reminded, now."""
-    Seat.objects.filter(pk=seat.pk).update(reminders=F("reminders") + 1, reminded_at=timezone.now())
+    with transaction.atomic():
+        Seat.objects.filter(pk=seat.pk).update(reminders=F("reminders") + 1, reminded_at=timezone.now())
+        events.note(seat.campaign_id, CampaignEvent.Kind.REMINDED, seat=seat.number)
 
 
 def end(campaign: Campaign) -> None:
@@ -57,4 +60,5 @@ def end(campaign: Campaign) -> None:
         )
         if not under_way.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be ended.")
+        events.note(campaign.pk, CampaignEvent.Kind.PANEL_ENDED)
         nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))

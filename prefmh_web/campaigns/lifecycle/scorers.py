@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, CampaignScorer, Score
+from prefmh_web.campaigns.lifecycle import events
+from prefmh_web.campaigns.models import Campaign, CampaignEvent, CampaignScorer, Score
 from prefmh_web.scorers import Scorer, offered
 
 
 def chosen(campaign: Campaign) -> list[Scorer]:
-    """Return the scorers that a setup names: those whose numbers decide first, if such decide.
+    """Return the scorers that a setup names: those that steps wait for first, if there are such.
 
     Raises:
         NotPossible: this site does not offer one of them for these objects.
     """
-    names = list(dict.fromkeys([*campaign.readable_recipe.rule.scorers, *campaign.scorer_names.split()]))
+    names = list(dict.fromkeys([*campaign.readable_recipe.scorers, *campaign.scorer_names.split()]))
     found = offered(campaign.object_kind.name) if names else {}
     if missing := [name for name in names if name not in found]:
         raise NotPossible(
@@ -45,7 +48,9 @@ def try_again(campaign: Campaign) -> int:
     """Ask the scorers again that have stopped, and about the objects that have none of their numbers; return how many
     objects these are.
     """
-    without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
-    campaign.scorers.update(stopped_because="", is_complete=False)
-    dispatch.score(campaign)
+    with transaction.atomic():
+        without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
+        campaign.scorers.update(stopped_because="", is_complete=False)
+        events.note(campaign.pk, CampaignEvent.Kind.SCORERS_ASKED)
+        dispatch.score(campaign)
     return without

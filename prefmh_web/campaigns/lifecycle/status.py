@@ -21,8 +21,18 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import caps, model_start, scorers
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Invitation, Judge, Seat, TryoutPair
+from prefmh_web.campaigns.lifecycle import caps, events, model_start, scorers
+from prefmh_web.campaigns.models import (
+    Campaign,
+    CampaignEvent,
+    Catalog,
+    Chain,
+    Comparison,
+    Invitation,
+    Judge,
+    Seat,
+    TryoutPair,
+)
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.endpoints.errors import EndpointError
@@ -161,6 +171,7 @@ def pause(campaign: Campaign) -> None:
     """
     with transaction.atomic():
         _change(campaign, Campaign.Status.RUNNING, Campaign.Status.PAUSED)
+        events.note(campaign.pk, CampaignEvent.Kind.PAUSED)
 
 
 def pause_at_cap(campaign: Campaign) -> None:
@@ -182,6 +193,7 @@ def resume(campaign: Campaign) -> None:
         caps.demand_room(campaign)
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING, paused_because="")
+        events.note(campaign.pk, CampaignEvent.Kind.RESUMED)
         for chain in campaign.chains.select_related("campaign"):
             dispatch.propose(chain)
         if started_campaign(campaign).uses_models:

@@ -124,6 +124,9 @@ def _claim(comparison_id: int, judge: Judge) -> _Taken | None:
             # At the cap, or what is under way may come to it: the sweep looks again.
             return None
         asking = replace(asking, slots=asking.slots[: reserved.count])
+        if mine is not None:
+            # On their way when whoever asked for them died.
+            spending.note_repeated(campaign.pk, judge.place, mine.asked)
         return _Taken(asking, TurnClaim.take(comparison, judge, None, reserved))
 
 

@@ -30,7 +30,7 @@ from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, 
 from prefmh_web.campaigns.model_judges.storing import stored_in_the_end
 from prefmh_web.campaigns.model_judges.turn_claims import TurnClaim, kept
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
-from prefmh_web.campaigns.started import cheap, started_campaign
+from prefmh_web.campaigns.started import cheap, numbers, started_campaign
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.calls import unless_full
 from prefmh_web.endpoints.errors import EndpointError, TryLater
@@ -112,10 +112,16 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
     with locked(comparison_id) as comparison:
         campaign = comparison.chain.campaign
         asked = frozen_judges.to_be_asked(campaign, judge_id)
-        if asked is None or not comparison.takes_votes or not campaign.is_running or _is_taken(comparison, judge_id):
+        if asked is None or not comparison.takes_votes or not campaign.is_running:
+            return None
+        before = _turn_of(comparison, judge_id)
+        if before is not None and _is_taken(before):
             return None
         judge, endpoint, has_cap = asked
         kind = kind_of(started_campaign(campaign).recipe, judge.place)
+        if not numbers.may_be_judged(comparison):
+            # Whoever stores the numbers that it is shown gives the hint.
+            return None
         asking = kind.wanted(comparison, judge)
         if asking is None:
             # Whoever asks for it now gives the hint.
@@ -129,17 +135,21 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
             # At the cap, or what is under way may come to it: the sweep looks again.
             return None
         asking = replace(asking, slots=asking.slots[: reserved.count])
+        if before is not None:
+            # On their way when whoever asked for them died.
+            spending.note_repeated(campaign.pk, judge.place, before.asked)
         claim = TurnClaim.take(comparison, judge, asking.state, reserved)
         nudges.nudge(nudges.watchers(campaign.pk))
     return _Taken(asking, kind, claim, endpoint)
 
 
-def _is_taken(comparison: Comparison, judge_id: int) -> bool:
-    """Say whether somebody is asking already, or is to wait."""
+def _turn_of(comparison: Comparison, judge_id: int) -> Turn | None:
     row = turn_statements.TURN.row(comparison.pk, judge_id)
-    if row is None:
-        return False
-    mine = turn_statements.OF_TURN.read(row)
+    return None if row is None else turn_statements.OF_TURN.read(row)
+
+
+def _is_taken(mine: Turn) -> bool:
+    """Say whether somebody is asking already, or is to wait."""
     return mine.is_parked or (mine.until is not None and mine.until > timezone.now())
 
 

@@ -5,14 +5,17 @@ State changes have one door each: `engine/transitions.py` for comparisons, votes
 parked, `engine/rounds.py` for chains that become longer, `proposals/scoring.py` for scores, `lifecycle/unparking.py`
 for what becomes of them, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for seats, `lifecycle/status.py` for
 starting (which makes judges, chains, and the objects that these start at), pausing and resuming, `engine/spending.py`
-for what models take, `lifecycle/caps.py` for caps on that, `lifecycle/tryouts.py` for tries of judges,
+for what models take, `lifecycle/caps.py` for caps on that,
+`lifecycle/events.py` for what researchers did, `lifecycle/tryouts.py` for tries of judges,
 `model_judges/reasons.py` for reasons of votes, `model_judges/repeated.py` for what models say of people's repeats,
-`catalogs/importing.py` for files and their objects;
+`catalogs/importing.py` for files and their objects, `setup/apply.py` for keys of created campaigns;
 annotators are written by the voters' pages. What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
+from prefmh_web.campaigns.models.events import CampaignEvent
 from prefmh_web.campaigns.models.extensions import Extension
+from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.languages import Translation
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.objects import Catalog, State
@@ -33,12 +36,14 @@ __all__ = [
     "OF_THE_START",
     "Annotator",
     "Campaign",
+    "CampaignEvent",
     "CampaignScorer",
     "CapChange",
     "Catalog",
     "Chain",
     "ChainOpening",
     "Comparison",
+    "CreationKey",
     "Extension",
     "FurtherRound",
     "Invitation",

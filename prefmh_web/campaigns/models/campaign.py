@@ -47,6 +47,8 @@ class Campaign(models.Model):
     name = models.CharField(max_length=120)
     instructions = models.TextField(max_length=4000, blank=True)
     recipe = models.JSONField()
+    # False where the recipe's seed was drawn: a file of the setup leaves it out, so that no second campaign has it.
+    is_seed_typed = models.BooleanField(default=False, db_default=False)
     lease_seconds = models.PositiveIntegerField(
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
     )

@@ -13,7 +13,8 @@ class ModelUsage(models.Model):
 
     The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
     requests; `unreadable` replies, neither label nor rating, are among the answered. `unpriced` requests had tokens,
-    and no known price.
+    and no known price. `repeated` bounds the requests that were made again because whoever had claimed them died: see
+    `engine/spending.py`.
     """
 
     # In `place`, beside the places of judges.
@@ -29,6 +30,7 @@ class ModelUsage(models.Model):
     tokens_out = models.PositiveBigIntegerField(default=0)
     seconds = models.FloatField(default=0)
     cost = models.FloatField(default=0)
+    repeated = models.PositiveBigIntegerField(default=0, db_default=0)
     # The largest of one request: by these, what the next one may cost.
     most_tokens_in = models.PositiveBigIntegerField(default=0)
     most_tokens_out = models.PositiveBigIntegerField(default=0)

@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from prefmh_web.campaigns.engine import caps, spending
 from prefmh_web.campaigns.engine.renewal import claim_end, renewed
 from prefmh_web.campaigns.models import Chain
 
@@ -78,7 +80,24 @@ class _Claim:
 def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
     # A guarded update: of two processes that see the same chain free, one gets it.
     found = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step)
+    if lost := _texts_lost(chain):
+        with transaction.atomic():
+            as_seen = {name: getattr(chain, name) for name in ("waits_until", "waits_because", "prefetches_until")}
+            cleared = {"waits_until": None, "prefetches_until": None, "waits_because": ""}
+            if found.filter(**as_seen).update(**{**cleared, purpose: until}):
+                spending.note_repeated(chain.campaign_id, spending.PROPOSALS, lost * spending.REQUESTS_A_TEXT)
+                return True
     return bool(found.update(**{purpose: until}, waits_because=""))
+
+
+def _texts_lost(chain: Chain) -> int:
+    """Return how many texts whoever claimed a chain and did not end the claim may have had under way: one for a chain
+    that waits, two ahead of time.
+    """
+    was_at_work = chain.waits_until is not None and not chain.waits_because
+    lost = was_at_work + 2 * (chain.prefetches_until is not None)
+    # Pictures are made here, and take no requests.
+    return lost if lost and caps.writer_of(chain.campaign) is not None else 0
 
 
 def _is_past(moment: str) -> Q:

@@ -1,4 +1,5 @@
-"""Steps that scores decide: found once both of their objects have the numbers that the rule goes by.
+"""Steps that wait for scores: found once both of their objects have the numbers that the rule goes by, or that judges
+are shown.
 
 Numbers come to objects and not to steps, and one object may be in the steps of many chains. So whoever has stored
 numbers, or has nothing to ask any more, looks through the open steps of the campaign: at most one a chain.
@@ -8,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import reading, transitions
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.started import cheap, started_campaign
 from prefmh_web.campaigns.started.numbers import scores_of
 
 
-def decide(campaign: Campaign) -> None:
-    """Decide every open step of a campaign whose objects have all their numbers; nothing where votes decide."""
+def go_on(campaign: Campaign) -> None:
+    """Decide every open step of a campaign whose objects have all their numbers, or have it judged where numbers are
+    only shown; nothing where no step waits for any.
+    """
     keys = list(ready(campaign))
+    if keys and started_campaign(campaign).recipe.estimate:
+        for comparison in Comparison.objects.filter(pk__in=keys).select_related("chain__campaign"):
+            dispatch.judge(comparison)
+        return
     if keys:
         cheap.prepare(campaign)
     for key in keys:
@@ -27,7 +35,7 @@ def decide(campaign: Campaign) -> None:
 def ready(campaign: Campaign) -> Iterator[int]:
     """Yield the keys of a campaign's open steps whose objects have all their numbers."""
     started = started_campaign(campaign)
-    scorers = started.recipe.rule.scorers if started.is_readable else ()
+    scorers = started.recipe.scorers if started.is_readable else ()
     if not scorers:
         return
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)
@@ -39,5 +47,6 @@ def ready(campaign: Campaign) -> Iterator[int]:
 
 
 def are_ready(campaign: Campaign) -> bool:
-    """Return whether a campaign has such steps."""
-    return next(ready(campaign), None) is not None
+    """Return whether a campaign has steps to decide. Of those to be judged, the sweep finds the turns."""
+    started = started_campaign(campaign)
+    return started.is_readable and bool(started.recipe.rule.scorers) and next(ready(campaign), None) is not None

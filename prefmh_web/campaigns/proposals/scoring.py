@@ -33,8 +33,8 @@ _LARGE = ("campaign__tuning", "campaign__surrogates")
 
 
 def score(campaign_id: int) -> None:
-    """Ask each scorer of a campaign about a batch of objects, and decide the steps that waited for their numbers; hint
-    that there is more, if there is.
+    """Ask each scorer of a campaign about a batch of objects, and go on with the steps that waited for their numbers;
+    hint that there is more, if there is.
     """
     campaign = Campaign.objects.get(pk=campaign_id)
     is_more = False
@@ -43,7 +43,7 @@ def score(campaign_id: int) -> None:
             has_scored = is_mine and _score_batch(campaign, scorer)
         # Once it is free: whoever brought an object while it was held has gone away again.
         is_more |= has_scored and unscored(campaign, scorer).exists()
-    scored_steps.decide(campaign)
+    scored_steps.go_on(campaign)
     if is_more:
         dispatch.score(campaign)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Case, F, Func, TextField, Value, When
+from django.db.models import Case, F, Func, Q, TextField, Value, When
+from django.db.models.functions import Cast
 from django.db.models.sql.compiler import SQLCompiler
 
 
@@ -27,6 +28,23 @@ class Moment(Func):
         return self.as_sql(compiler, connection, template=template, **context)
 
 
+class Key(Func):
+    """A key in its form with hyphens, as PostgreSQL has it; SQLite stores 32 digits. Null without one."""
+
+    arity = 1
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        """Cut the digits as RFC 9562 does: 8, 4, 4, 4 and 12."""
+        cuts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+        template = " || '-' || ".join(f"substr(%(expressions)s, {start}, {length})" for start, length in cuts)
+        return self.as_sql(compiler, connection, template=template, **context)
+
+    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        """PostgreSQL has a type for it."""
+        return self.as_sql(compiler, connection, template="(%(expressions)s)::text", **context)
+
+
 def of_judge(texts: Mapping[int, str]) -> Case:
     """Return the expression for a text by the row's judge, which is known by its primary key."""
     cases = (When(judge=pk, then=Value(text)) for pk, text in texts.items())
@@ -35,3 +53,21 @@ def of_judge(texts: Mapping[int, str]) -> Case:
 
 FOR_PROPOSAL = Case(When(chosen_side=F("proposal_side"), then=Value("1")), default=Value("0"), output_field=TextField())
 """Of a vote. As text: whole numbers would be looked at one by one on their way."""
+LEASE = Case(When(annotator__isnull=False, then=Key("key")), default=None, output_field=TextField())
+"""Of a vote: a person's has the key of its lease; a model has none."""
+
+
+def _object_if(is_proposal: Q) -> Case:
+    """Return the expression for the number of a vote's proposal where this holds, else of the current object."""
+    proposal = Cast("comparison__proposal__place", TextField())
+    return Case(
+        When(is_proposal, then=proposal),
+        default=Cast("comparison__current__place", TextField()),
+        output_field=TextField(),
+    )
+
+
+LEFT_STATE = _object_if(Q(proposal_side="left"))
+RIGHT_STATE = _object_if(Q(proposal_side="right"))
+CHOSEN_STATE = _object_if(Q(chosen_side=F("proposal_side")))
+"""Of a vote: which object stood where, and which one was chosen."""

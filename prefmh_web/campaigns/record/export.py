@@ -16,20 +16,21 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
-from zipfile import ZIP_DEFLATED
+from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from zipstream import ZipStream
 
-from prefmh_web.campaigns.models import Campaign, Catalog, Judge
-from prefmh_web.campaigns.record import calls, parked, reasons, repeats, rows, scores
+from prefmh_web.campaigns.models import Campaign, Judge
+from prefmh_web.campaigns.record import calls, parked, pictures, preferences, reasons, repeats, rows, scores
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
 from prefmh_web.campaigns.started import words_of
 from prefmh_web.settings.languages import SOURCE
-from sampler import schema
+from sampler import codebook, schema
 
 _CHARACTERS_PER_CHUNK = 2**16
 _ROWS = {
@@ -136,8 +137,7 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     recipe = campaign.parsed_recipe
     found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
     found |= (_ROUNDS if recipe.rounds is not None else {}) | (_EXTENSIONS if campaign.steps_added else {})
-    has_columns = Catalog.objects.filter(campaign=campaign).exclude(columns=[]).exists()
-    found |= (_COLUMNS if has_columns else {}) | (_SCORES if scores.are_in(campaign) else {})
+    found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
     found |= _REPEATS if repeats.are_in(campaign) else {}
     found |= _PARKED if parked.are_in(campaign) else {}
@@ -155,27 +155,63 @@ def as_csv(found: Iterator[Row]) -> Iterator[str]:
     yield _drain(buffer)
 
 
+def in_pieces(lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines of text together, as large pieces as those of a CSV file."""
+    buffer = io.StringIO()
+    for line in lines:
+        buffer.write(line)
+        if buffer.tell() > _CHARACTERS_PER_CHUNK:
+            yield _drain(buffer)
+    yield _drain(buffer)
+
+
 def archive(campaign: Campaign) -> Iterator[bytes]:
     """Yield a ZIP of the recipe and all tables, all of the same moment."""
     snapshot = Snapshot.now(campaign)
     stream = ZipStream(compress_type=ZIP_DEFLATED)
-    stream.add(recipe(campaign), schema.RECIPE)
-    stream.add(judges(campaign), schema.JUDGES)
+    files: dict[str, list[schema.Cell]] = {}
+
+    def add_json(text: str, name: str) -> None:
+        files[name] = []
+        stream.add(text, name)
+
+    def add_table(found: Iterator[Row], name: str) -> None:
+        files[name] = list(next(found))
+        stream.add(map(str.encode, as_csv(chain([files[name]], found))), name)
+
+    add_json(recipe(campaign), schema.RECIPE)
+    add_json(judges(campaign), schema.JUDGES)
     for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
         if chosen is not None:
-            stream.add(as_json(chosen), name)
+            add_json(as_json(chosen), name)
     if scores.are_in(campaign):
-        stream.add(scores.scorers(campaign), schema.SCORERS)
+        add_json(scores.scorers(campaign), schema.SCORERS)
     for documents in _more_documents:
         for name, held in documents(campaign):
-            stream.add(as_json(held), name)
-    for name in tables_of(campaign):
-        stream.add(map(str.encode, csv_text(snapshot, name)), name)
+            add_json(as_json(held), name)
+    for name, rows_of in tables_of(campaign).items():
+        add_table(rows_of(snapshot), name)
+    if preferences.are_in(campaign):
+        files[preferences.FILE] = list(preferences.keys_of(snapshot))
+        stream.add(map(str.encode, in_pieces(preferences.lines(snapshot))), preferences.FILE)
     for tables in _more:
         for name, found in tables(campaign):
-            stream.add(map(str.encode, as_csv(found)), name)
+            add_table(found, name)
+    if pictures.are_in(snapshot):
+        files[f"{pictures.FOLDER}/"] = []
+    files[schema.CODEBOOK.file] = schema.CODEBOOK.header
+    stream.add("".join(as_csv(codebook(files, campaign.target_law))), schema.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
-    return filter(None, stream)
+    return filter(None, _with_pictures(stream, snapshot))
+
+
+def _with_pictures(stream: ZipStream, snapshot: Snapshot) -> Iterator[bytes]:
+    """Yield the archive, pictures after all else: one by one, for there may be very many, and they are compressed."""
+    yield from stream.all_files()
+    for name, data in pictures.files(snapshot):
+        stream.add(data, name, compress_type=ZIP_STORED)
+        yield from stream.all_files()
+    yield from stream.footer()
 
 
 def _drain(buffer: io.StringIO) -> str:

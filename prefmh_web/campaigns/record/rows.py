@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
 
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, Q, QuerySet, When
 
-from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Vote
+from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Rating, Vote
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler import schema
@@ -24,18 +24,28 @@ _STATES_AT_ONCE = 20
 
 
 def states(snapshot: Snapshot) -> Iterator[Row]:
-    """Every object: a catalog's with its weight in p0 and its neighbours, one that a chain made with its code."""
-    yield schema.STATES.header
-    found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code")
-    for place, weight, neighbours, content, code in found.iterator(_STATES_AT_ONCE):
+    """Every object: a catalog's with its weight in p0, its neighbours and what else the list says of it; one that a
+    chain made with its code.
+    """
+    names = columns_of(snapshot.campaign)
+    table, metas = schema.states_table(names), schema.meta_names(names)
+    yield table.header
+    found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code", "columns")
+    for place, weight, neighbours, content, code, held in found.iterator(_STATES_AT_ONCE):
         if snapshot.has_state(place):
-            yield schema.STATES.row(state=place, weight=weight, neighbours=neighbours, content=content, code=code)
+            further = {meta: held.get(name, "") for meta, name in zip(metas, names, strict=True)}
+            yield table.row(state=place, weight=weight, neighbours=neighbours, content=content, code=code, **further)
+
+
+def columns_of(campaign: Campaign) -> list[str]:
+    """Return the names of the further columns of the uploaded list, in the order of the file; none without a list."""
+    return Catalog.objects.filter(campaign=campaign).values_list("columns", flat=True).first() or []
 
 
 def columns(snapshot: Snapshot) -> Iterator[Row]:
     """What the uploaded list has in its further columns, for each object."""
     yield schema.COLUMNS.header
-    names = snapshot.campaign.catalog.columns
+    names = columns_of(snapshot.campaign)
     for place, held in snapshot.campaign.states.values_list("place", "columns").iterator(_STATES_AT_ONCE):
         for name in names:
             yield schema.COLUMNS.row(state=place, column=name, value=held.get(name, ""))
@@ -65,14 +75,23 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         preference="preference",
         asks="asks",
         identity="identity_id",
+        lease=cells.LEASE,
+        left_state=cells.LEFT_STATE,
+        right_state=cells.RIGHT_STATE,
+        chosen_state=cells.CHOSEN_STATE,
+        hidden_ms="hidden_ms",
     )
+    for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
+        if snapshot.has_vote(*row[:3]):
+            yield row
+
+
+def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
+    """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
     # By way of the chains: SQLite then finds the votes in this order, and sorts none.
     found = Vote.objects.filter(comparison__chain__campaign=snapshot.campaign)
     found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
-    found = found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
-    for row in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
-        if snapshot.has_vote(*row[:3]):
-            yield row
+    return found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
 
 
 def ratings(snapshot: Snapshot) -> Iterator[Row]:

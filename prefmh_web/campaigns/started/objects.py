@@ -6,18 +6,19 @@ opens the step. It is encoded before that transaction: that may take long, and l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, State
 from prefmh_web.campaigns.started.campaign import started_campaign
+from prefmh_web.campaigns.started.context import context_of
 from prefmh_web.campaigns.started.plans import decoder_of, space_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import AnyPrompt, ContextLine, Exhibit, named_in
+from sampler.judges import AnyPrompt, Context, ContextLine, Exhibit, named_in
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,16 @@ def stored(row: State) -> StoredObject:
     if _kind_of(row.campaign).is_picture and not picture:
         pixels = _Decoded(row.campaign_id, row.code, decoder_of(row.campaign))
     # Of a catalog's objects, which have a weight, the pictures are the researcher's own.
-    return StoredObject(row.content, picture, row.media_type, bool(picture) and row.weight is None, pixels)
+    told = _told(row)
+    return StoredObject(row.content, picture, row.media_type, bool(picture) and row.weight is None, pixels, told)
+
+
+def _told(row: State) -> tuple[tuple[str, str], ...]:
+    """Return what scorers are told beside an object: what a text was to work on."""
+    recipe = _recipe_of(row.campaign)
+    if not isinstance(recipe.space, sampler.ServedTextsRecipe) or not recipe.space.sources:
+        return ()
+    return (("prompt", recipe.space.source_of(row.place % recipe.chains_at_most)),)
 
 
 def exhibit(
@@ -54,26 +64,26 @@ def exhibit(
         OSError: the file of its picture cannot be read.
         ValueError: what is in the file is no picture.
     """
-    columns = [(shown.column, shown.label) for shown in _recipe_of(row.campaign).context]
-    return exhibit_of(_kind_of(row.campaign), row, endpoint, columns, prompt, vision)
+    shown_with_it = context_of(row, _recipe_of(row.campaign))
+    return exhibit_of(_kind_of(row.campaign), row, endpoint, shown_with_it, prompt, vision)
 
 
 def exhibit_of(
     kind: ObjectKind,
     row: State,
     endpoint: Endpoint,
-    columns: Sequence[tuple[str, str]],
+    context: Context,
     prompt: AnyPrompt | None = None,
     vision: sampler.Vision | None = None,
 ) -> Exhibit:
-    """Do as `exhibit` does for other columns than those of the campaign's setup: as columns and labels."""
-    object_, labels = stored(row), {label for _, label in columns}
+    """Do as `exhibit` does for another context than that of the campaign's setup."""
+    object_, labels = stored(row), {line.label for line in context}
     named = [name for name in (() if prompt is None else named_in(prompt)) if name not in labels]
     measured = kind.measures(object_) if named else {}
     shown = kind.exhibit(object_, sees_pictures=bool(endpoint.can_images))
     return replace(
         sampler.shown_as(shown, vision),
-        context=tuple(ContextLine(label, row.columns.get(column, "")) for column, label in columns),
+        context=context,
         measures=tuple(ContextLine(name, _written(measured[name])) for name in named if name in measured),
     )
 

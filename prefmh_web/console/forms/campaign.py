@@ -133,9 +133,14 @@ class CampaignForm(CapFields):
         help_text="Leave empty to draw one. Keep it secret from voters: it determines all random numbers.",
     )
 
+    is_seed_typed = False
+    """True once a seed was sent that this program has not drawn."""
+
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
+        self._drawn = None
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
+            self._drawn = None if campaign.is_seed_typed else campaign.readable_recipe.seed
         super().__init__(*args, **kwargs)
         offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
@@ -158,6 +163,8 @@ class CampaignForm(CapFields):
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
+        # The field of a draft shows the seed that was drawn for it: sent back, it is still that.
+        self.is_seed_typed = seed not in (None, self._drawn)
         return secrets.randbelow(_SEEDS) if seed is None else seed
 
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
-
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import URLValidator
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import completion
+from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
-from prefmh_web.participants.recruiters import LINK, OPEN, RECRUITERS, recruiter_by
+from prefmh_web.participants.recruiters import LINK, RECRUITERS
 from prefmh_web.settings.languages import local_name
 
-_LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")
-"""Limits that are noted with a person's id."""
 _MONEY = ("place_pay", "currency")
-_NAMES = ("recruiter", "parameter", "votes_each", "budget", *_LIMITS, "most_a_minute", *_MONEY, "consent", "way_back")
-_UNTIL_START = {"recruiter", "parameter", "votes_each", "budget", *_LIMITS, "most_a_minute", "excluded"}
-_PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
-# All that comes after the host: without it, an address ends with its host.
-_HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
-_BRACES = re.compile(r"\{[^{}]*\}")
-_CHOOSE = f"Choose “{OPEN.title}”, a platform, or links of your own with an id each."
+_NAMES = (
+    "recruiter",
+    "parameter",
+    "votes_each",
+    "budget",
+    *PERSONAL_LIMITS,
+    "most_a_minute",
+    *_MONEY,
+    "consent",
+    "way_back",
+)
+_UNTIL_START = {"recruiter", "parameter", "votes_each", "budget", *PERSONAL_LIMITS, "most_a_minute", "excluded"}
 HOW = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
@@ -168,54 +168,10 @@ class RecruitmentForm(forms.Form):
             if bool(data.get("consent")) != bool(data.get(f"consent_{language}")):
                 message = "People read consent in their own language. Enter it in each of them, or in none."
                 self.add_error(f"consent_{language}", ValidationError(message))
-        if data.get("recruiter") == LINK.name and not _PARAMETER.fullmatch(data.get("parameter") or ""):
-            self.add_error(
-                "parameter", ValidationError("Enter a name of letters, digits, “-”, “_” and “.”, such as participant.")
-            )
         if not self.errors:
-            self._check_who_is_known()
-        if data.get("recruiter") == OPEN.name and data.get("excluded"):
-            self.add_error("excluded", ValidationError("People who come without an id cannot be known again."))
-        if not self.errors:
-            self._check_way_back()
+            for name, reason in misfits(self.stored(), self._protocol, excludes_people=bool(data.get("excluded"))):
+                self.add_error("code_completed" if name == "codes" else name, ValidationError(reason))
         return data
-
-    def _check_who_is_known(self) -> None:
-        if RECRUITERS[self.cleaned_data["recruiter"]].knows_people:
-            return
-        if not self._protocol.is_empty:
-            self.add_error("recruiter", ValidationError(f"The protocol asks things of each person. {_CHOOSE}"))
-        for name in _LIMITS:
-            if self.cleaned_data.get(name) is not None:
-                self.add_error(name, ValidationError(f"This is noted of each person. {_CHOOSE}"))
-        if self.cleaned_data["consent"]:
-            self.add_error("consent", ValidationError(f"Consent is stored with each person. {_CHOOSE}"))
-
-    def _check_way_back(self) -> None:
-        data = self.cleaned_data
-        recruiter = recruiter_by(data["recruiter"], data["parameter"])
-        template = data["way_back"] or recruiter.way_back
-        try:
-            if template:
-                URLValidator(schemes=["https", "http"])(_BRACES.sub("x", template))
-        except ValidationError:
-            self.add_error("way_back", ValidationError("Enter a whole address that begins with https://."))
-            return
-        if _BRACES.search(_HOST.sub("", template)):
-            # Whoever makes up a link would choose where people go.
-            self.add_error("way_back", ValidationError("Braces may stand only after the host and a “/”."))
-            return
-        known = {*recruiter.parameters, *recruiter.appends}
-        ours = completion.FIELDS[:1] if recruiter.is_open else completion.FIELDS
-        unknown = completion.unknown_fields(template, {*ours, *known})
-        if recruiter.name == LINK.name:
-            # Links of the researcher's own may have any parameter.
-            unknown = [name for name in unknown if not _PARAMETER.fullmatch(name)]
-        if unknown:
-            allowed = ", ".join(f"{{{name}}}" for name in (*ours, *known))
-            self.add_error("way_back", ValidationError(f"{{{unknown[0]}}} is not known. Use {allowed}."))
-        elif "{code}" in template and not data["code_completed"]:
-            self.add_error("code_completed", ValidationError("Enter the code: the address to return to has {code}."))
 
     def stored(self) -> dict[str, object]:
         """Return the fields of a `Recruitment`."""

@@ -102,7 +102,8 @@ class SetupForms:
         recipe = self._recipe()
         if recipe and not self._scorers_fit(recipe):
             return None
-        fields = {name: self.campaign.cleaned_data[name] for name in STORED}
+        fields: dict = {name: self.campaign.cleaned_data[name] for name in STORED}
+        fields["is_seed_typed"] = self.campaign.is_seed_typed
         seats = self.panel.seats if self.rule.asks_judges else []
         return recipe and {"recipe": recipe, "seats": seats, **fields}
 

@@ -112,7 +112,13 @@ TRANSLATION: Final = Experiment(
         Setting("quality", "wmt23-cometkiwi-da-xl", "L1616-1620"),
         Setting("xcomet", "XCOMET-XL", "L1692"),
         Setting("data", "WMT23", "L1590-1592", "549 and 557 sentences; --data FILE brings them, nothing is downloaded"),
-        Setting("user_message", "Tower's own request for a translation", CHOSEN),
+        Setting(
+            "user_message",
+            "Translate the following text from {from} into {to}.\n{from}: {source}\n{to}:",
+            CHOSEN,
+            "Tower's own request for a translation, without the example sentence of its model card",
+        ),
+        Setting("languages", ("de: German", "en: English"), CHOSEN, "as the request names them"),
         Setting("temperature", 0.8, "L1594"),
         Setting("limit", 256, "L1594", "new tokens"),
         Setting("truncation", None, CHOSEN, "no top-p and no top-k: p0 is the model's own law"),
@@ -141,6 +147,8 @@ TRANSLATION: Final = Experiment(
         Column("chrf", "chrF", True, 2),
         Column("ter", "TER", False, 2),
         Column("xcomet", "XCOMET", True, 4, "xcomet"),
+        # Not in the paper's table: what QUEST goes by, and judges are shown.
+        Column("quality", "quality", True, 4, "quality"),
     ),
     roles=("writer", "judge", "evaluator"),
     scorers=("quality", "xcomet"),

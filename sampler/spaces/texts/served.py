@@ -7,14 +7,26 @@ a replay takes them as they stand (`RecordedTexts`) and checks what follows from
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from sampler.spaces.catalog import ContextColumn
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.space import Writing, WrittenTexts, read_code
 
 MAX_TOKENS = 4_096
+SOURCE: Final = ContextColumn(column="source", label="Source")
+ESTIMATE: Final = ContextColumn(column="estimate", label="Quality estimate")
 Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 
@@ -30,6 +42,12 @@ class ServedTextsRecipe(BaseModel):
         system: the message before every prompt; empty for none.
         limit: T, the most tokens of a text.
         temperature: of every token. Nothing else is sampled but plainly: no top-p, no top-k, no penalties.
+        sources: what each prompt asks to be worked on, as the sentence to translate: judges see it above the texts, and
+            scorers are told it. One for each prompt, or none at all.
+        estimate: the scorer whose number stands with each text that is judged; nobody is asked before it is there.
+            Empty for none.
+
+    Neither is part of p0. No law depends on them but the judges'.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,6 +60,29 @@ class ServedTextsRecipe(BaseModel):
     system: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)] = ""
     limit: int = Field(default=128, ge=1, le=MAX_TOKENS)
     temperature: float = Field(default=1.0, ge=0.1, le=5)
+    sources: tuple[Prompt, ...] = Field(default=(), max_length=1_000)
+    estimate: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$", max_length=40)] = ""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Recipes that show nothing with their texts are what they always were, byte for byte.
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if name not in ("sources", "estimate") or value}
+
+    @property
+    def context(self) -> tuple[ContextColumn, ...]:
+        """What is shown with each text, in this order."""
+        return (*((SOURCE,) if self.sources else ()), *((ESTIMATE,) if self.estimate else ()))
+
+    def source_of(self, chain: int) -> str:
+        """Return the source of what a chain writes; empty where there are none."""
+        return self.sources[chain % len(self.prompts)] if self.sources else ""
+
+    @model_validator(mode="after")
+    def _has_a_source_for_each_prompt(self) -> ServedTextsRecipe:
+        if self.sources and len(self.sources) != len(self.prompts):
+            raise ValueError(f"sources must be {len(self.prompts)}, one for each prompt, not {len(self.sources)}")
+        return self
 
     @field_validator("prompts")
     @classmethod

@@ -207,7 +207,14 @@ def test_an_archive_is_deflated_and_comes_in_pieces(voted):
     pieces = list(export.archive(voted))
     assert all(pieces)
     with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
-        assert archive.namelist() == ["recipe.json", "judges.json", *export.TABLES]
+        assert archive.namelist() == [
+            "recipe.json",
+            "judges.json",
+            *export.TABLES,
+            "preferences.jsonl",
+            "events.csv",
+            "codebook.csv",
+        ]
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
         for name in export.TABLES:
             assert archive.read(name).decode() == "".join(export.csv_text(Snapshot.now(voted), name))

@@ -147,3 +147,15 @@ def test_a_missing_reference_is_named(tmp_path):
     run.document["inputs"]["de-en"][1]["reference"] = ""
     with pytest.raises(OutputError, match="empty reference for sentence 1 of de-en"):
         MEASURES["translation"](run)
+
+
+def test_without_any_reference_only_the_cells_that_need_one_are_empty(tmp_path):
+    run = translation_run(tmp_path)
+    for given in run.document["inputs"]["de-en"]:
+        given["reference"] = ""
+    write_scores(run, ["xcomet"], lambda *_: 0.5)
+    cells = MEASURES["translation"](run)
+    assert (cells["pref", "bleu_de-en"].value, cells["pref", "bleu_de-en"].note) == (None, "no references")
+    assert cells["pref", "xcomet_de-en"].value == 0.5
+    assert cells["pref", "bleu_en-de"].value is not None
+    assert {name for _, name in corpus_scores(run)} == {"bleu_en-de", "chrf_en-de", "ter_en-de"}

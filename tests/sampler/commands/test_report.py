@@ -46,7 +46,7 @@ def molecules(folder):
 def translation(folder):
     said = [ExperimentInput(f"Satz {number}.", f"This is sentence {number}.") for number in range(3)]
     run = begin_run(folder, ExperimentOptions.of("translation", "laptop"), {"de-en": said, "en-de": said})
-    write_scores(run, ["xcomet"], lambda _, state: 0.8 + state[4] / 100)
+    write_scores(run, ["xcomet", "quality"], lambda _, state: 0.8 + state[4] / 100)
     for method in run.options.methods:
         for direction in ("de-en", "en-de"):
             write_record(run, f"{method}-{direction}-s0.zip", lambda chain, step: f"This is {chain} {step}.", 3, 8)

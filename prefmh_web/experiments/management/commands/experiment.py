@@ -23,13 +23,25 @@ import sampler
 from prefmh_web.embedded.serving import prepare_database
 from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import campaigns, comparing, detecting, folder, forecast, progress, run, scoring
+from prefmh_web.experiments import (
+    campaigns,
+    comparing,
+    detecting,
+    folder,
+    forecast,
+    people,
+    progress,
+    run,
+    scoring,
+    voting,
+)
 from prefmh_web.experiments.recipes import RECIPES, images
 from prefmh_web.scorers import Scorer
 from sampler import judges
 
 _DIFFERS, _UNUSABLE, _LIMIT, _PARKED = 1, 2, 3, 4
 _STAGES = ("run", "evaluate", "report")
+Inputs = Mapping[str, Sequence[sampler.ExperimentInput]]
 _NUMBERS = ("steps", "burn-in", "keep", "prompts", "chains", "limit", "matches")
 
 
@@ -42,15 +54,20 @@ class Command(BaseCommand):
         parser.add_argument("experiment", choices=(*sampler.EXPERIMENTS, comparing.COMPARE), help="which one")
         parser.add_argument("records", nargs="*", type=Path, metavar="RECORD", help="compare: two exports or more")
         parser.add_argument("--question", metavar="TEXT", help="compare: what is asked about each pair")
+        parser.add_argument("--people", action="store_true", help="compare: people vote, by a link that is printed")
+        parser.add_argument("--answers", type=int, metavar="N", help="compare --people: of each pair (default: 2)")
         parser.add_argument("--out", type=Path, help="the folder of the run")
         parser.add_argument("--scale", choices=("laptop", "paper"), default="paper", help="the preset (default: paper)")
         parser.add_argument("--methods", help="rows of the table, separated by commas")
         parser.add_argument("--seeds", help="whole numbers, separated by commas")
         for name in _NUMBERS:
             parser.add_argument(f"--{name}", type=int, metavar="N", help="instead of the preset's")
-        parser.add_argument("--data", type=Path, metavar="FILE", help="the prompts, one a line")
+        parser.add_argument(
+            "--data", type=Path, metavar="FILE", help="the prompts, one a line; translation: a TSV of sentences"
+        )
         parser.add_argument("--exact", action="store_true", help="add rows with the exact base ratio (molecules)")
         parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
+        parser.add_argument("--evaluator-votes", default="sampled", help="the same, of the tournament and of compare")
         parser.add_argument(
             "--endpoint", action="append", default=[], metavar="ROLE=NAME", help="who writes, judges and evaluates"
         )
@@ -88,29 +105,33 @@ class Command(BaseCommand):
         self,
         given: Mapping[str, Any],
         options: sampler.ExperimentOptions,
-        inputs: Mapping[str, Sequence[str]],
+        inputs: Inputs,
         hashes: Mapping[str, str],
     ) -> None:
         _check_out(given)
+        if options.experiment == "translation" and not inputs:
+            raise sampler.OptionError("--data", "must name the file of sentences: the paper's are not in this program")
         owner = _owner(given["owner"])
         named = _named(options, given["endpoint"])
         endpoints = {role: _endpoint(owner, name) for role, name in named.items() if not _is_made_here(role, options)}
         if detecting.ROLE in endpoints:
             detecting.check(endpoints[detecting.ROLE])
+        if "evaluator" in endpoints:
+            voting.check(endpoints["evaluator"], options.evaluator_votes)
         scorers = _scorers(options, given["scorer"])
         document = sampler.settings_document(
             options,
             {name: judges.PRESETS[name].template.model_dump(mode="json") for name in sampler.preset_names(options)},
-            inputs={name: [sampler.ExperimentInput(each) for each in prompts] for name, prompts in inputs.items()},
+            inputs=inputs,
             models={role: images.described(name) for role, name in named.items() if role not in endpoints}
             | {role: f"{each.name}: {each.model}" for role, each in endpoints.items()}
             | {role: scoring.described(each) for role, each in scorers.items()},
             hashes=hashes,
             commit=_commit(),
         )
-        found = run.Run(
-            options, owner, given["out"], sampler.settings_hash(document), named, inputs, given["max_requests"], scorers
-        )
+        prompts = {name: [each.prompt for each in of_one] for name, of_one in inputs.items()}
+        settings_hash = sampler.settings_hash(document)
+        found = run.Run(options, owner, given["out"], settings_hash, named, prompts, given["max_requests"], scorers)
         for part in found.parts():
             run.check(part)
         folder.settle(given["out"], document)
@@ -120,16 +141,28 @@ class Command(BaseCommand):
                     work(found, display)
 
     def _compare(self, given: Mapping[str, Any]) -> None:
+        comparing.check_people(given)
         records = comparing.read(given)
+        answers = given["answers"] if given["answers"] is not None else people.DEFAULT_ANSWERS
+        if given["people"] and given["dry_run"]:
+            self.stdout.write(json.dumps({"answers": len(records.met()) * answers}))
+            return
         if given["dry_run"]:
             sums = {"evaluation_requests": records.planned()}
             self.stdout.write(json.dumps(sums) if given["json"] else f"compare: {records.planned()['all']:,} votes")
             return
         _check_out(given)
         owner = _owner(given["owner"])
+        if given["people"]:
+            voted = people.PeopleComparing(records, given["question"], answers, owner, given["out"], _commit())
+            with _at_work(), self._display() as display:
+                voted.run(display)
+            return
         judge = _endpoint(owner, comparing.judge_named(given["endpoint"]))
+        source = sampler.checked_source("--evaluator-votes", given["evaluator_votes"])
+        voting.check(judge, source)
         comparison = comparing.Comparing(
-            records, given["question"], owner, judge, given["out"], _commit(), given["max_requests"]
+            records, given["question"], owner, judge, given["out"], _commit(), given["max_requests"], source
         )
         with self._display() as display:
             comparison.run(display)
@@ -169,7 +202,7 @@ def _check_out(given: Mapping[str, Any]) -> None:
         prepare_database()
 
 
-def _options(given: Mapping[str, Any], inputs: Mapping[str, Sequence[str]]) -> sampler.ExperimentOptions:
+def _options(given: Mapping[str, Any], inputs: Inputs) -> sampler.ExperimentOptions:
     numbers = {name.replace("-", "_"): given[name.replace("-", "_")] for name in _NUMBERS}
     return sampler.ExperimentOptions.of(
         given["experiment"],
@@ -178,9 +211,15 @@ def _options(given: Mapping[str, Any], inputs: Mapping[str, Sequence[str]]) -> s
         seeds=None if given["seeds"] is None else _whole_numbers("--seeds", given["seeds"]),
         exact=given["exact"],
         votes=given["votes"],
-        available=[len(each) for each in inputs.values()] if given["data"] else None,
+        evaluator_votes=given["evaluator_votes"],
+        available=[len(each) for each in inputs.values()] if given["data"] or _is_own_set(given) else None,
         **numbers,
     )
+
+
+def _is_own_set(given: Mapping[str, Any]) -> bool:
+    """Say whether a run takes sentences of our own, of which there are fewer than of the paper's."""
+    return bool(given["experiment"] == "translation" and given["data"] is None and given["scale"] != "paper")
 
 
 def _whole_numbers(option: str, text: str) -> list[int]:
@@ -189,14 +228,25 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     return [int(each) for each in text.split(",")]
 
 
-def _inputs(given: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return the prompts by direction, and the hashes of files."""
-    if given["data"] is not None:
-        content = given["data"].read_bytes()
+def _inputs(given: Mapping[str, Any]) -> tuple[Inputs, dict[str, str]]:
+    """Return the prompts by direction, with what is known of them, and the hashes of files.
+
+    Raises:
+        OptionError: a file cannot be used.
+    """
+    experiment, path = given["experiment"], given["data"]
+    content = None if path is None else path.read_bytes()
+    hashes = {} if content is None else {"--data": hashlib.sha256(content).hexdigest()}
+    if experiment == "translation":
+        if content is not None:
+            return sampler.read_sentences(content, path.name), hashes
+        # The paper's are not in this repository; their sums are.
+        return ({} if given["scale"] == "paper" else sampler.own_sentences()), {}
+    if content is not None:
         lines = [line.strip() for line in content.decode("utf-8").splitlines() if line.strip()]
-        return {"": lines}, {"--data": hashlib.sha256(content).hexdigest()}
-    if given["experiment"] == "stories":
-        return {"": [scenario.prompt for scenario in sampler.STORY_SCENARIOS]}, {}
+        return {"": [sampler.ExperimentInput(line) for line in lines]}, hashes
+    if experiment == "stories":
+        return {"": [sampler.ExperimentInput(scenario.prompt) for scenario in sampler.STORY_SCENARIOS]}, {}
     return {}, {}
 
 

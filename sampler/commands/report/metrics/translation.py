@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,18 @@ def measure(run: RunFiles) -> dict[tuple[str, str], Estimate]:
 
     Raises:
         MissingExtra: sacrebleu is not installed.
-        OutputError: settings.json lacks a direction's references.
+        OutputError: settings.json lacks some of a direction's references. Where it has none at all, the cells that
+            need them are empty.
     """
     found = {}
     metrics = sentence_metrics()
     for direction in run.options.directions:
         texts = {method.name: _texts(run, method, direction) for method in run.options.chosen}
         for column in run.options.of_experiment.columns:
+            if column.name in metrics and not _has_references(run, direction):
+                for name in texts:
+                    found[name, f"{column.name}_{direction.name}"] = Estimate(None, note="no references")
+                continue
             scored = {
                 name: _by_source(run, direction, column, metrics.get(column.name), contents)
                 for name, contents in texts.items()
@@ -70,7 +76,7 @@ def corpus_scores(run: RunFiles) -> dict[tuple[str, str], Estimate]:
     library = analysis_library("sacrebleu.metrics")
     metrics = {"bleu": library.BLEU(), "chrf": library.CHRF(), "ter": library.TER()}
     found = {}
-    for direction in run.options.directions:
+    for direction in filter(partial(_has_references, run), run.options.directions):
         for method in run.options.chosen:
             slots: dict[tuple[int, int], list[tuple[str, str]]] = {}
             for state, text in _texts(run, method, direction).items():
@@ -131,6 +137,13 @@ def _by_source(
         if value is not None:
             found.setdefault(source, []).append(value)
     return {source: float(np.mean(values)) for source, values in sorted(found.items())}
+
+
+def _has_references(run: RunFiles, direction: Direction) -> bool:
+    """Say whether the sentences of a direction have references: all of them, or there is something amiss."""
+    given = run.document.get("inputs", {}).get(direction.name, ())
+    # What is missing or no list of objects is named where a reference is read.
+    return not given or any(not isinstance(each, dict) or each.get("reference") for each in given)
 
 
 def _reference(run: RunFiles, direction: Direction, chain: int) -> str:

@@ -1,0 +1,44 @@
+"""Translation: sentences of two directions, whose translations are written again from a cut (L1576-1775)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefmh_web.experiments.recipes.part import Part
+
+
+def recipe(part: Part) -> dict[str, Any]:
+    """Return the recipe of one campaign: a chain translates each sentence.
+
+    Judges see the sentence, and the quality estimate where a scorer is named for it; QUEST goes by the estimate itself.
+
+    Raises:
+        ValueError: the method is QUEST as released, which needs what servers do not tell.
+    """
+    if part.method.parameters.get("ratio") == "released":
+        raise ValueError(
+            f"{part.method.name} goes by log-probabilities of parts of a text under the model that wrote it, which "
+            "model servers do not tell this program; leave it out of --methods, or take the published quest-B"
+        )
+    [direction] = [each for each in part.options.directions if each.name == part.direction]
+    sources = list(part.inputs[: direction.inputs])
+    space = {
+        "kind": "model-texts",
+        "model": part.endpoints["writer"],
+        "prompts": [_request(part, source) for source in sources],
+        "limit": part.setting("limit"),
+        "temperature": part.setting("temperature"),
+        "sources": sources,
+    }
+    if part.method.judges and "quality" in part.scorers:
+        space["estimate"] = part.scorers["quality"]
+    return part.frame(space=space, kernel={"kind": "suffix", "cut": part.setting("cut")})
+
+
+def _request(part: Part, source: str) -> str:
+    """Return what the writer is asked. Nothing is read in the sentence itself, whatever braces it has."""
+    languages = dict(each.split(": ") for each in part.setting("languages"))
+    written_in, wanted = (languages[code] for code in part.direction.split("-"))
+    words = str(part.setting("user_message")).replace("{from}", written_in).replace("{to}", wanted)
+    before, after = words.split("{source}")
+    return before + source + after

@@ -1,0 +1,129 @@
+"""From a setup to a draft, through the doors by which a researcher's own comes about."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.files.base import File
+from django.db import transaction
+
+import sampler
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.endpoints.local.models import model_names
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.participants import recruiting, wording
+from prefmh_web.participants.protocol import Protocol
+from prefmh_web.scorers import offered
+from prefmh_web.setup.model import Setup
+from prefmh_web.setup.people import People
+from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.setup.reading import recipe_of, recruitment_fields
+
+_SEEDS = 2**53
+
+
+def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str = "") -> Campaign:
+    """Create a draft from a setup; queue the reading of its file, if it has one.
+
+    Args:
+        file: with the bytes of the setup's file, at their beginning.
+        key: of the campaign; the owner's campaign that was created under it before is returned as it is.
+
+    Raises:
+        SetupError: it speaks of a campaign that the owner does not have.
+        NotPossible: the campaign was changed in this very moment.
+    """
+    with transaction.atomic():
+        if key:
+            # Whoever creates under a key holds the owner's row, so that two at once create one.
+            User.objects.select_for_update().get(pk=owner.pk)
+            if found := CreationKey.objects.filter(owner=owner, key=key).select_related("campaign").first():
+                return found.campaign
+        campaign = _draft(setup, owner, file)
+        _set_up_people(setup, campaign)
+        if setup.translations:
+            wording.set_translations(campaign, setup.translations)
+        if key:
+            CreationKey.objects.create(owner=owner, key=key, campaign=campaign)
+    return campaign
+
+
+def warnings(setup: Setup, owner: User) -> Iterator[str]:
+    """Yield what a start would refuse as things stand, and what a researcher should know. None of it makes a file
+    unusable: an endpoint may be registered after the campaign is set up.
+    """
+    recipe = recipe_of(setup)
+    known = {*Endpoint.objects.filter(owner=owner).values_list("name", flat=True)}
+    local = model_names()
+    for source in (judge.source for judge in recipe.judges):
+        if isinstance(source, sampler.ModelSource) and source.endpoint not in known:
+            yield f"{owner} has no endpoint “{source.endpoint}”. Register it before the start."
+        if isinstance(source, sampler.LocalSource) and source.model not in local:
+            yield f"This site runs no model “{source.model}”."
+    space = recipe.space
+    if isinstance(space, sampler.ServedTextsRecipe) and space.model not in {*known, *local}:
+        yield f"{owner} has no endpoint “{space.model}”, which writes the texts. Register it before the start."
+    names = [*recipe.rule.scorers, *setup.scorers]
+    scorers = offered(space.objects) if names else {}
+    yield from (f"This site offers no scorer “{name}” for these objects." for name in names if name not in scorers)
+    for language in setup.languages[1:] if setup.people.consent else ():
+        if language not in setup.people.consent:
+            yield f"Consent is missing in {language}."
+    if setup.seed is not None and Campaign.objects.filter(owner=owner, recipe__seed=setup.seed).exists():
+        yield (
+            f"Another campaign has the seed {setup.seed}: its random numbers are the same, so the two are not "
+            "independent. Remove the seed for one of its own."
+        )
+
+
+def check_refused(setup: Setup, owner: User) -> list[Campaign]:
+    """Return the campaigns whose people may not take part.
+
+    Raises:
+        SetupError: the owner has no such campaign.
+    """
+    found = []
+    for place, each in enumerate(setup.people.refused):
+        campaign = Campaign.objects.filter(pk=each.number, owner=owner, name=each.name).first()
+        if campaign is None or campaign.is_draft:
+            message = f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here"
+            raise SetupError([Problem(message, f"people.refused.{place}")])
+        found.append(campaign)
+    return found
+
+
+def _draft(setup: Setup, owner: User, file: File[Any] | None) -> Campaign:
+    recipe = recipe_of(setup, secrets.randbelow(_SEEDS))
+    first, *more = setup.languages
+    return drafts.create(
+        owner=owner,
+        file=file,
+        filename=setup.file.name if setup.file else "",
+        # Who sits there is no part of a file.
+        seats=[""] * recipe.seats,
+        name=setup.name,
+        instructions=setup.instructions,
+        language=first,
+        more_languages=" ".join(more),
+        recipe=recipe.model_dump(mode="json"),
+        is_seed_typed=setup.seed is not None,
+        scorer_names=" ".join(setup.scorers),
+        lease_seconds=setup.answering.seconds,
+        park_after_skips=setup.answering.park_after_skips,
+        park_after_reports=setup.answering.park_after_reports,
+        cost_cap=setup.caps.cost,
+        request_cap=setup.caps.requests,
+    )
+
+
+def _set_up_people(setup: Setup, campaign: Campaign) -> None:
+    people = setup.people
+    excluded = check_refused(setup, campaign.owner)
+    if people.model_copy(update={"protocol": Protocol()}) != People():
+        recruiting.set_up(campaign, recruitment_fields(people, setup.languages), excluded)
+    if people.protocol != Protocol():
+        recruiting.set_protocol(campaign, people.protocol)

@@ -1,0 +1,152 @@
+"""From a campaign, in whatever state, to its setup."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import sampler
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.started import words_of
+from prefmh_web.participants import recruiting
+from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
+from prefmh_web.participants.protocol import Protocol
+from prefmh_web.participants.wording import texts_of
+from prefmh_web.setup import yaml_text
+from prefmh_web.setup.model import RECIPE_FIELDS, VERSION, Setup
+from prefmh_web.setup.people import People
+
+_SAME_NAMES = set(People.model_fields) - {"codes", "pay", "refused", "consent", "protocol"}
+_PIECE = 2**20
+
+
+def setup_of(campaign: Campaign) -> Setup:
+    """Return the whole setup of a campaign; of one that was extended, as it stands now.
+
+    Raises:
+        NotPossible: an older version of this program has made it, under rules that no new campaign can have; or its
+            uploaded file is gone.
+    """
+    recipe = _recipe(campaign)
+    recruitment = recruiting.recruitment_of(campaign)
+    return Setup.model_validate(
+        _in_plain_lines(
+            {
+                "version": VERSION,
+                "name": campaign.name,
+                "instructions": campaign.instructions,
+                "languages": campaign.languages,
+                "file": _file(campaign, recipe),
+                **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
+                "seed": recipe.seed if campaign.is_seed_typed else None,
+                # Once it has started, a campaign's scorers hold those of its rule, too.
+                "scorers": [name for name in campaign.scorer_names.split() if name not in recipe.rule.scorers],
+                "answering": {
+                    "seconds": campaign.lease_seconds,
+                    "park_after_skips": campaign.park_after_skips,
+                    "park_after_reports": campaign.park_after_reports,
+                },
+                "caps": {"cost": campaign.cost_cap, "requests": campaign.request_cap},
+                "people": _people(campaign, recruitment),
+                "translations": _translations(campaign, recruitment.parsed_protocol),
+            }
+        )
+    )
+
+
+def text_of(setup: Setup) -> str:
+    """Return `campaign.yaml`. What is empty, or is not given, is left out; all else is written, so that nothing changes
+    should a later version have other defaults.
+    """
+    return yaml_text.write(_without_empty(setup.model_dump(mode="json")))
+
+
+def _recipe(campaign: Campaign) -> sampler.Recipe:
+    try:
+        return sampler.parse_recipe({**campaign.recipe, "target": None})
+    except sampler.RecipeError as error:
+        raise NotPossible(f"This setup cannot be written as a file: {error}.") from error
+
+
+def _file(campaign: Campaign, recipe: sampler.Recipe) -> dict[str, str] | None:
+    if recipe.generates:
+        return None
+    catalog = Catalog.objects.filter(campaign=campaign).first()
+    if catalog is None:
+        raise NotPossible("The campaign has no uploaded file.")
+    try:
+        digest = hashlib.sha256()
+        for piece in file_of(catalog):
+            digest.update(piece)
+    except FileNotFoundError as error:
+        raise NotPossible("The uploaded file of the campaign is gone from the server's disk.") from error
+    return {"name": catalog.filename, "sha256": digest.hexdigest()}
+
+
+def file_of(catalog: Catalog) -> Iterator[bytes]:
+    """Yield the bytes of an uploaded file, a piece at a time.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    with catalog.file.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def _people(campaign: Campaign, recruitment: Recruitment) -> dict[str, Any]:
+    refused = recruitment.excluded.order_by("pk") if recruitment.pk else ()
+    consents = [(campaign.language, recruitment.consent), *recruitment.consents.items()]
+    return {
+        **{name: getattr(recruitment, name) for name in _SAME_NAMES},
+        "codes": {outcome: code for outcome in Outcome if (code := recruitment.codes.get(outcome))},
+        "pay": {
+            outcome: recruitment.pay_for(outcome)
+            for outcome in Outcome
+            if recruitment.pay_for(outcome) != USUAL_PAY[outcome]
+        },
+        "refused": [{"number": each.pk, "name": each.name} for each in refused],
+        "consent": {
+            language: dict(consents)[language]
+            for language in campaign.languages
+            if recruitment.consent and dict(consents).get(language)
+        },
+        "protocol": _protocol(recruitment.parsed_protocol),
+    }
+
+
+def _protocol(protocol: Protocol) -> dict[str, Any]:
+    described = protocol.model_dump(mode="json")
+    for question in described["questions"]:
+        # A database may keep a mapping in an order of its own.
+        question["places"] = {
+            each: question["places"][each] for each in question["options"] if each in question["places"]
+        }
+    return described
+
+
+def _translations(campaign: Campaign, protocol: Protocol) -> dict[str, dict[str, str]]:
+    texts = [each.text for each in texts_of(campaign, protocol)]
+    found = {}
+    for language in campaign.languages[1:]:
+        known = words_of(campaign, language).texts
+        found[language] = {text: known[text] for text in texts if text in known}
+    return {language: translated for language, translated in found.items() if translated}
+
+
+def _in_plain_lines(value: Any) -> Any:
+    """Return a value with the line ends of browsers as everybody else writes them."""
+    if isinstance(value, dict):
+        return {_in_plain_lines(key): _in_plain_lines(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_plain_lines(each) for each in value]
+    return value.replace("\r\n", "\n") if type(value) is str else value
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: _without_empty(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each not in (None, "", [], {})}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value

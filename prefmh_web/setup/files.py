@@ -1,0 +1,157 @@
+"""A setup as a file: `campaign.yaml` alone, or a ZIP of it with the uploaded file under its hash.
+
+The same setup is always the same bytes: a ZIP has no dates in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+from tempfile import TemporaryFile
+from typing import IO, BinaryIO, Final
+
+from django.conf import settings
+
+from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.setup import export
+from prefmh_web.setup.model import Setup, UploadedFile
+from prefmh_web.setup.problems import Problem, SetupError, refused
+from prefmh_web.setup.reading import setup_in
+
+NAME: Final = "campaign.yaml"
+MAX_YAML_BYTES: Final = 32 * 2**20
+MAX_FILE_BYTES: Final = 512 * 2**20
+_FOLDER = "files"
+_MAGIC = b"PK"
+_PIECE = 2**20
+_MOST_MEMBERS = 1000
+# The first moment that a ZIP can name.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+
+
+def write(campaign: Campaign) -> tuple[str, Iterator[bytes]]:
+    """Return the ending of a campaign's file, “.yaml” or “.zip”, and its bytes, a piece at a time.
+
+    Raises:
+        NotPossible: as `export.setup_of` does.
+    """
+    setup = export.setup_of(campaign)
+    text = export.text_of(setup).encode()
+    if setup.file is None:
+        return ".yaml", iter([text])
+    return ".zip", _archive(text, setup.file, campaign.catalog)
+
+
+def _archive(text: bytes, uploaded: UploadedFile, catalog: Catalog) -> Iterator[bytes]:
+    with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as made:
+        with zipfile.ZipFile(made, "w") as archive:
+            archive.writestr(_entry(NAME), text)
+            with archive.open(_entry(_stored_as(uploaded)), "w", force_zip64=True) as member:
+                for piece in export.file_of(catalog):
+                    member.write(piece)
+        made.seek(0)
+        while piece := made.read(_PIECE):
+            yield piece
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o600 << 16
+    return info
+
+
+def _stored_as(uploaded: UploadedFile) -> str:
+    return f"{_FOLDER}/{uploaded.sha256}{PurePath(uploaded.name).suffix.lower()}"
+
+
+@contextmanager
+def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+    """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
+
+    Args:
+        file: `campaign.yaml`, or a ZIP with it.
+        beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
+
+    Raises:
+        SetupError: with every problem found.
+    """
+    begin = file.read(len(_MAGIC))
+    file.seek(0)
+    with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as kept:
+        setup = _unpacked(file, kept) if begin == _MAGIC else _with_neighbour(file, kept, beside)
+        kept.seek(0)
+        yield setup, None if setup.file is None else kept
+
+
+def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) -> Setup:
+    setup = setup_in(_limited(file, MAX_YAML_BYTES, NAME))
+    if setup.file is None:
+        return setup
+    if beside is None:
+        message = f"is not here: send a ZIP with {NAME} and “{setup.file.name}”"
+        raise SetupError([Problem(message, "file")])
+    try:
+        with open(beside / setup.file.name, "rb") as source:
+            _keep(source, kept, setup.file)
+    except OSError as error:
+        message = f"“{setup.file.name}” cannot be read beside {NAME} ({error.strerror}); put it there, or use a ZIP"
+        raise SetupError([Problem(message, "file.name")]) from error
+    return setup
+
+
+def _unpacked(file: BinaryIO, kept: IO[bytes]) -> Setup:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if len(archive.infolist()) > _MOST_MEMBERS:
+                raise refused(f"The ZIP has more than {_MOST_MEMBERS} files. It may hold {NAME} and one more.")
+            if NAME not in archive.namelist():
+                raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
+            with archive.open(NAME) as member:
+                setup = setup_in(_limited(member, MAX_YAML_BYTES, NAME))
+            if setup.file is not None:
+                with archive.open(_member_of(archive, setup.file)) as member:
+                    _keep(member, kept, setup.file)
+            return setup
+    except SetupError:
+        raise
+    except _BROKEN as error:
+        raise refused("The ZIP is broken or encrypted. Pack it again.") from error
+
+
+def _member_of(archive: zipfile.ZipFile, uploaded: UploadedFile) -> str:
+    wanted = [_stored_as(uploaded)] if uploaded.sha256 else []
+    for name in (*wanted, uploaded.name):
+        if name in archive.namelist():
+            return name
+    message = f"is not in the ZIP; put it in as {' or '.join(f'“{name}”' for name in (*wanted, uploaded.name))}"
+    raise SetupError([Problem(message, "file")])
+
+
+def _keep(source: IO[bytes], kept: IO[bytes], uploaded: UploadedFile) -> None:
+    """Copy a file, and check that it is the one that is meant."""
+    digest, size = hashlib.sha256(), 0
+    while piece := source.read(_PIECE):
+        size += len(piece)
+        if size > MAX_FILE_BYTES:
+            raise SetupError([Problem(f"must be at most {MAX_FILE_BYTES // 2**20} MiB large; split it", "file")])
+        digest.update(piece)
+        kept.write(piece)
+    if uploaded.sha256 not in (None, digest.hexdigest()):
+        message = f"is of another file: “{uploaded.name}” has {digest.hexdigest()}; correct it, or leave it out"
+        raise SetupError([Problem(message, "file.sha256")])
+
+
+def _limited(file: IO[bytes] | BinaryIO, limit: int, name: str) -> bytes:
+    content = io.BytesIO()
+    while piece := file.read(_PIECE):
+        content.write(piece)
+        if content.tell() > limit:
+            raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
+    return content.getvalue()

@@ -1,0 +1,131 @@
+"""The whole setup of a campaign, as one model: what the form, the protocol and the pages of a draft can say.
+
+`campaign.yaml` is this model as text, and its JSON Schema is published with the docs. The parts that fix the chains are
+the sampler's own (`sampler.Recipe`), those about people are `people.py` and the protocol; nothing is said twice.
+
+Not in it: keys of endpoints, which are named only; people, so a panel is the number of its seats; and a seed that was
+drawn, so that a second campaign from the same file draws its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+import sampler
+from prefmh_web.setup.people import Language, Money, Part, People
+
+VERSION = 1
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+_ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
+
+
+def _of_recipe(name: str) -> Any:
+    """Return a field of the recipe, with its bounds and its default."""
+    return copy(sampler.Recipe.model_fields[name])
+
+
+class UploadedFile(Part):
+    """The file that a list of objects comes from.
+
+    Args:
+        name: without folders.
+        sha256: of its bytes, as 64 hexadecimal digits; where it is given, no other file is taken.
+    """
+
+    name: str = Field(min_length=1, max_length=255, pattern=r"^[^/\\\x00-\x1f]+$")
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+
+
+class Answering(Part):
+    """How long a pair waits for its answer, and when nobody else is asked about a step.
+
+    Args:
+        seconds: after so long the pair goes to somebody else.
+        park_after_skips: of one step; without it, skips park nothing.
+        park_after_reports: that an object is not shown, each by another person.
+    """
+
+    seconds: int = Field(default=120, ge=10, le=3600)
+    park_after_skips: int | None = Field(default=None, ge=1, le=1000)
+    park_after_reports: int = Field(default=2, ge=1, le=1000)
+
+
+class Caps(Part):
+    """What asking models may take.
+
+    Args:
+        cost: in the currency of the endpoints' prices.
+        requests: of all models together.
+    """
+
+    cost: Annotated[Money, Field(lt=10**10)] | None = None
+    requests: int | None = Field(default=None, ge=1, le=10**12)
+
+
+class Setup(Part):
+    """A campaign's whole setup.
+
+    Args:
+        version: of this form of file.
+        name: voters do not see it.
+        instructions: shown once, before the first pair.
+        languages: in which people can vote, the one that the texts are written in first.
+        space: what is compared.
+        file: where a list of the researcher's own comes from.
+        kernel: what is proposed.
+        rule: what accepts a proposal.
+        judges: what is asked, how often, and who answers: people, a seat of a panel, an endpoint or a local model by
+            its name.
+        chains: at the start.
+        most_chains: further ones open for people who would wait, up to so many.
+        steps: of each chain.
+        further_steps: rounds of so many, as far as the budget covers them.
+        burn_in: steps of each chain that the analysis leaves out.
+        seed: only one that the researcher has typed; without it, each campaign draws its own.
+        scorers: models that give each object a number, beside those whose numbers the rule goes by.
+        answering: seconds to answer, and when a step is parked.
+        caps: on what models may take.
+        people: who comes, how much each gives, and what they are asked beside votes.
+        translations: by language, each text of the first language in that one.
+    """
+
+    model_config = ConfigDict(title="campaign.yaml of prefmh")
+
+    version: Literal[1]
+    name: Name
+    instructions: str = Field(default="", max_length=4000)
+    languages: tuple[Language, ...] = Field(default=("en",), min_length=1, max_length=20)
+    space: sampler.SpaceRecipe = _of_recipe("space")
+    file: UploadedFile | None = None
+    kernel: sampler.KernelRecipe = _of_recipe("kernel")
+    rule: sampler.RuleRecipe = _of_recipe("rule")
+    judges: tuple[sampler.JudgeRecipe, ...] = Field(default=(), max_length=8)
+    chains: int = _of_recipe("chains")
+    most_chains: int | None = _of_recipe("most_chains")
+    steps: int = _of_recipe("steps")
+    further_steps: int | None = _of_recipe("further_steps")
+    burn_in: int = _of_recipe("burn_in")
+    seed: int | None = Field(default=None, ge=0, lt=2**53)
+    scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
+    answering: Answering = Answering()
+    caps: Caps = Caps()
+    people: People = People()
+    translations: Mapping[Language, Mapping[str, str]] = {}
+
+    def recipe(self, seed: int) -> dict[str, Any]:
+        """Return what the sampler's recipe is made of, under a seed if none was typed."""
+        parts = self.model_dump(mode="json", include=set(RECIPE_FIELDS))
+        return {"version": 2, **parts, "seed": seed if self.seed is None else self.seed}
+
+
+RECIPE_FIELDS = tuple(name for name in sampler.Recipe.model_fields if name not in ("version", "seed", "target"))
+"""Those of a setup that are the recipe's, under the same names."""
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a setup, which editors of YAML can check a file against."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Setup.model_json_schema()

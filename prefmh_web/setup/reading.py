@@ -1,0 +1,172 @@
+"""From the text of a campaign's file to the setup, or to every reason why it is none, each with its line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from pydantic import ValidationError
+
+import sampler
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.participants import own_pairs, wording
+from prefmh_web.participants.misfits import misfits
+from prefmh_web.participants.recruiters import RECRUITERS
+from prefmh_web.setup import yaml_text
+from prefmh_web.setup.model import Setup, json_schema
+from prefmh_web.setup.people import People
+from prefmh_web.setup.problems import Problem, SetupError, refused
+
+_MENDS = {
+    "Field required": "is missing; add it",
+    "Input should be a valid string": "must be text; put it in quotes",
+}
+_UNKNOWN = "Extra inputs are not permitted"
+_SHOWN = 40
+
+
+def setup_in(content: bytes | str) -> Setup:
+    """Return the setup that `campaign.yaml` describes.
+
+    Raises:
+        SetupError: with every problem found.
+    """
+    document = yaml_text.read(content if isinstance(content, str) else _decoded(content))
+    if not isinstance(document.data, dict):
+        raise SetupError([document.problem("", "The setup must be keys with values, such as “name: My campaign”.")])
+    try:
+        setup = Setup.model_validate(document.data)
+    except ValidationError as error:
+        found = sampler.problems_in(error, document.data)
+        raise SetupError([_told(document, each.path, each.message) for each in found]) from error
+    if problems := [document.problem(path, message) for path, message in _misfits(setup)]:
+        raise SetupError(problems)
+    return setup
+
+
+def recipe_of(setup: Setup, seed: int = 0) -> sampler.Recipe:
+    """Return the recipe of a setup.
+
+    Args:
+        seed: where the setup has none.
+
+    Raises:
+        sampler.RecipeError: its parts do not fit together.
+    """
+    return sampler.parse_recipe(setup.recipe(seed))
+
+
+def as_campaign(setup: Setup, recipe: sampler.Recipe) -> Campaign:
+    """Return a draft of a setup, unsaved, to look at."""
+    first, *more = setup.languages
+    return Campaign(
+        name=setup.name,
+        recipe=recipe.model_dump(mode="json"),
+        instructions=setup.instructions,
+        language=first,
+        more_languages=" ".join(more),
+    )
+
+
+def recruitment_fields(people: People, languages: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a `Recruitment` of people who vote in these languages, but for the protocol."""
+    consent = dict(people.consent)
+    names = set(People.model_fields) - {"consent", "codes", "pay", "refused", "protocol"}
+    return {name: getattr(people, name) for name in names} | {
+        "codes": {outcome.value: code for outcome, code in people.codes.items()},
+        "pay": {outcome.value: pay.value for outcome, pay in people.pay.items()},
+        "consent": consent.pop(languages[0], ""),
+        "consents": consent,
+    }
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise refused(f"The file is no text in UTF-8: line {line} has another byte. Save it as UTF-8.") from error
+
+
+def _told(document: yaml_text.Document, path: str, message: str) -> Problem:
+    if message == _UNKNOWN:
+        key = path.rpartition(".")[2]
+        near = get_close_matches(key, _keys(), n=1)
+        message = "is no key of this part; " + (f"do you mean “{near[0]}”?" if near else "remove it")
+    return document.problem(path[:300], _MENDS.get(message, message))
+
+
+@cache
+def _keys() -> list[str]:
+    """Return the names of all keys of all parts."""
+    schema = json_schema()
+    parts = [schema, *schema["$defs"].values()]
+    return sorted({key for part in parts for key in part.get("properties", ())})
+
+
+def _misfits(setup: Setup) -> Iterator[tuple[str, str]]:
+    try:
+        recipe = recipe_of(setup)
+    except sampler.RecipeError as error:
+        yield from ((problem.path, problem.message) for problem in error.problems)
+        return
+    yield from _file_misfits(setup, recipe)
+    yield from _language_misfits(setup)
+    yield from _people_misfits(setup)
+    try:
+        own_pairs.demand_fit(setup.people.protocol, as_campaign(setup, recipe))
+    except NotPossible as reason:
+        yield "people.protocol", str(reason)
+    yield from _translation_misfits(setup, recipe)
+
+
+def _file_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, str]]:
+    if recipe.generates and setup.file is not None:
+        yield "file", "must be left out: the chains make their objects"
+    elif not recipe.generates and setup.file is None:
+        yield "file", "is missing: name the file that has the list, such as “file: {name: texts.csv}”"
+    elif setup.file is not None and not setup.file.name.lower().endswith((".csv", ".zip")):
+        yield "file.name", "must end with .csv or .zip"
+
+
+def _language_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
+    known = dict(settings.LANGUAGES)
+    for place, language in enumerate(setup.languages):
+        if language not in known:
+            yield (
+                f"languages.{place}",
+                f"“{language}” is no language of the voters' pages; there are {', '.join(known)}",
+            )
+        elif language in setup.languages[:place]:
+            yield f"languages.{place}", f"“{language}” stands there twice; remove one"
+    for path, given in (("people.consent", setup.people.consent), ("translations", setup.translations)):
+        for language in given:
+            if language not in setup.languages:
+                yield f"{path}.{language}", "must be one of “languages”; add it there, or remove it here"
+    if setup.languages[0] in setup.translations:
+        yield f"translations.{setup.languages[0]}", "must be left out: the texts are written in this language"
+
+
+def _people_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
+    people = setup.people
+    if people.recruiter not in RECRUITERS:
+        yield "people.recruiter", f"must be one of {', '.join(RECRUITERS)}"
+        return
+    if people.consent and setup.languages[0] not in people.consent:
+        yield "people.consent", f"must hold the text in the first language, {setup.languages[0]}"
+    fields = recruitment_fields(people, setup.languages)
+    for field, reason in misfits(fields, people.protocol, excludes_people=bool(people.refused)):
+        yield f"people.{'refused' if field == 'excluded' else field}", reason
+
+
+def _translation_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, str]]:
+    texts = {each.text for each in wording.texts_of(as_campaign(setup, recipe), setup.people.protocol)}
+    for language, translated in setup.translations.items():
+        for text in translated.keys() - texts:
+            begin = " ".join(text[:_SHOWN].split())
+            yield f"translations.{language}", f"no text of the setup reads “{begin}”; correct it, or remove it"
+            break

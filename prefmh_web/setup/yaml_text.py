@@ -1,0 +1,174 @@
+"""A setup as YAML text, and back to plain data of which each part knows its line and column.
+
+Plain words are read as YAML 1.2 has them: yes, no and on are text, as are dates and times of day. What a setup has no
+use for is refused: anchors and aliases, of which a short file can make a huge one, tags, and several documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from prefmh_web.setup.problems import Problem, SetupError
+
+MAX_CHARACTERS: Final = 16_000_000
+_DEEPEST: Final = 30
+_MOST_VALUES: Final = 500_000
+_WIDTH: Final = 110
+_INT = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_WORDS: Final = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_LONGEST_NUMBER: Final = 40
+Event = Any  # PyYAML's events, which carry no types
+
+
+@dataclass
+class Document:
+    """What a file holds.
+
+    Args:
+        data: of dictionaries, lists, texts, numbers, truth values and None.
+        places: by path, such as judges.0.budget, where it stands: line and column, from 1.
+    """
+
+    data: Any = None
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def problem(self, path: str, message: str) -> Problem:
+        """Return a problem with what stands at a path; what is missing has the line of what it is missing in."""
+        parts = path.split(".") if path else []
+        while parts and ".".join(parts) not in self.places:
+            parts.pop()
+        line, column = self.places.get(".".join(parts), (1, 1))
+        return Problem(message, path, line, column)
+
+
+def read(text: str) -> Document:
+    """Return what YAML text says.
+
+    Raises:
+        SetupError: it is no YAML, has a key twice, or holds what a setup has no use for.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise SetupError([Problem(f"The setup has {len(text):,} characters; {MAX_CHARACTERS:,} are possible at most.")])
+    try:
+        return _Reader(text).document
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise SetupError([Problem(f"This is no YAML: {error.problem or error.context}.", "", line, column)]) from error
+    except yaml.YAMLError as error:
+        raise SetupError([Problem(f"This is no YAML: {str(error).splitlines()[0]}.")]) from error
+
+
+def write(data: Any) -> str:
+    """Return plain data as YAML text that `read` understands; the same data always as the same text."""
+    written: str = yaml.dump(
+        data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
+    )
+    return written
+
+
+class _Reader:
+    """Reads a document event by event, so that nothing is built of what is refused."""
+
+    def __init__(self, text: str) -> None:
+        self.document = Document()
+        self._values = 0
+        self._events: Iterator[Event] = iter(yaml.parse(text, Loader=yaml.CSafeLoader))
+        next(self._events)
+        begun = next(self._events)
+        if isinstance(begun, yaml.StreamEndEvent):
+            raise SetupError([Problem("The setup is empty.", "", 1, 1)])
+        self.document.data = self._value(next(self._events), (), 0)
+        next(self._events)
+        if not isinstance(after := next(self._events), yaml.StreamEndEvent):
+            raise _at(after, "A second document begins here; a file holds one campaign. Remove it")
+
+    def _value(self, event: Event, path: tuple[str, ...], depth: int) -> Any:
+        self._values += 1
+        # Of what a mapping holds, the key's place is known already.
+        self.document.places.setdefault(".".join(path), (event.start_mark.line + 1, event.start_mark.column + 1))
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise _at(event, "Anchors and aliases (& and *) are not read; write the value out")
+        if event.tag is not None:
+            raise _at(event, f"A tag such as “{event.tag[:40]}” is not read; remove it")
+        if depth > _DEEPEST or self._values > _MOST_VALUES:
+            raise _at(event, "There is more here than a setup can hold, in depth or in number")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path, depth)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(path, depth)
+        return _scalar(event)
+
+    def _mapping(self, path: tuple[str, ...], depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                raise _at(event, "A key must be a plain word or text")
+            key = self._value(event, (*path, event.value), depth + 1)
+            if not isinstance(key, str):
+                raise _at(event, f"The key {event.value[:40]} must be text; put it in quotes")
+            if key in found:
+                raise _at(event, f"The key “{key[:40]}” stands here twice; remove one of the two")
+            found[key] = self._value(next(self._events), (*path, key), depth + 1)
+        return found
+
+    def _sequence(self, path: tuple[str, ...], depth: int) -> list[Any]:
+        found: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            found.append(self._value(event, (*path, str(len(found))), depth + 1))
+        return found
+
+
+def _at(event: Event, message: str) -> SetupError:
+    return SetupError([Problem(f"{message}.", "", event.start_mark.line + 1, event.start_mark.column + 1)])
+
+
+def _scalar(event: Event) -> Any:
+    text: str = event.value
+    if "\x00" in text:
+        # PostgreSQL keeps none.
+        raise _at(event, "A text cannot hold the character NUL; remove it")
+    if not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    is_number = _INT.fullmatch(text) or _FLOAT.fullmatch(text)
+    if _NO_NUMBER.fullmatch(text) or (is_number and len(text) > _LONGEST_NUMBER):
+        raise _at(event, "This is no number that a setup can have; if it is text, put it in quotes")
+    if not is_number:
+        return text
+    return int(text) if _INT.fullmatch(text) else float(text)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines are written as they are read; no part is written as an alias of another."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+        # Lists are indented below their key, as people write them.
+        return super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Any:
+    # PyYAML takes these for line ends where a reader does not, unless they are escaped.
+    has_other_ends = any(end in text for end in "\x85\u2028\u2029")
+    style = '"' if has_other_ends else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+# PyYAML quotes the words that YAML 1.1 reads as something else than text; these are the numbers that 1.2 has besides.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"(?:{_FLOAT.pattern})$"), list("-+.0123456789"))

@@ -1,0 +1,58 @@
+"""What a researcher does in a started campaign is in events.csv, and nothing of it names anybody."""
+
+from decimal import Decimal
+
+from django.contrib.auth import get_user_model
+
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import access, caps, extension
+from prefmh_web.campaigns.models import CampaignEvent, Membership
+from prefmh_web.participants import recruiting
+from tests.support.record import assert_replay_passes, everything_in, export_to, table
+from tests.support.stack import make_draft
+
+
+def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_path):
+    get_user_model().objects.create_user("grace")
+    lifecycle.pause(campaign)
+    caps.change(campaign, researcher, cost_cap=Decimal(5), request_cap=None)
+    lifecycle.resume(campaign)
+    extension.extend(campaign, 3, researcher)
+    link = access.invite(campaign, is_single_use=True)
+    access.revoke(link)
+    member = access.add_member(campaign, "grace", Membership.Role.VIEWER)
+    access.remove_member(member)
+    before = campaign.recipe["steps"] - 3
+    path = export_to(campaign, tmp_path)
+    rows = table(path, "events.csv")
+    assert [(row["kind"], row["detail"]) for row in rows] == [
+        ("started", ""),
+        ("paused", ""),
+        ("caps", "cost_cap=5.00; request_cap=none"),
+        ("resumed", ""),
+        ("extended", f"steps_before={before}; steps_after={before + 3}"),
+        ("link-made", "link=2; people=one"),
+        ("link-closed", "link=2"),
+        ("member-set", "role=viewer"),
+        ("member-removed", "role=viewer"),
+    ]
+    assert {row["annotator"] for row in rows} == {""}
+    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+    held = everything_in(path)
+    assert not [word for word in ("grace", researcher.username, link.token) if word in held]
+    assert_replay_passes(path)
+
+
+def test_codes_are_changed_by_name_only(campaign, tmp_path):
+    for codes in ({"completed": "SECRET99"}, {"completed": "SECRET99"}):
+        recruiting.set_up(campaign, {"codes": codes}, ())
+    path = export_to(campaign, tmp_path)
+    [row] = [row for row in table(path, "events.csv") if row["kind"] == "participants-set"]
+    assert row["detail"] == "changed=codes"
+    assert "SECRET99" not in everything_in(path)
+
+
+def test_a_draft_has_no_events(researcher, idle_tasks):
+    draft = make_draft(researcher)
+    recruiting.set_up(draft, {"codes": {"completed": "A1"}}, ())
+    assert not CampaignEvent.objects.exists()

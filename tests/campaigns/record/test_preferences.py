@@ -1,0 +1,76 @@
+"""preferences.jsonl says what votes.csv and states.csv say together, and nothing of who voted."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from prefmh_web.campaigns.models import Annotator, Lease
+from tests.support.record import export_to, table
+from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+
+LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
+SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]
+
+
+def lines_of(path) -> list[dict]:
+    with zipfile.ZipFile(path) as archive:
+        return [json.loads(line) for line in archive.read("preferences.jsonl").decode().splitlines()]
+
+
+def voted(owner, **options):
+    campaign = make_campaign(owner, **options)
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+    return campaign
+
+
+def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path):
+    campaign = voted(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4))
+    path = export_to(campaign, tmp_path)
+    content = {row["state"]: row["content"] for row in table(path, "states.csv")}
+    lines, votes = lines_of(path), table(path, "votes.csv")
+    assert len(lines) == len(votes) > 0
+    for line, vote in zip(lines, votes, strict=True):
+        shown = {vote["left_state"], vote["right_state"]}
+        assert line["prompt"] == vote["question"]
+        assert line["chosen"] == content[vote["chosen_state"]]
+        assert line["rejected"] == content[(shown - {vote["chosen_state"]}).pop()]
+        keys = ("chain", "step", "number", "judge", "lease")
+        assert [str(line[key]) for key in keys] == [vote[key] for key in keys]
+        assert line.keys() == {"prompt", "chosen", "rejected", "slot", *keys}
+    leases = Lease.objects.filter(annotator__campaign=campaign, ending=Lease.Ending.VOTED)
+    assert {line["lease"] for line in lines} == {str(lease.key) for lease in leases}
+
+
+def test_the_prompt_holds_what_both_objects_were_shown_with(researcher, idle_tasks, tmp_path):
+    recipe = make_recipe(chains=2, steps=4)
+    recipe["space"]["context"] = SHOWN
+    lines = lines_of(export_to(voted(researcher, file=LIST, recipe=recipe), tmp_path))
+    differing = 0
+    for line in lines:
+        notes = [f"Note: Note {int(line[of].removeprefix('Text ')) % 2}" for of in ("chosen", "rejected")]
+        head, _, question = line["prompt"].rpartition("\n\n")
+        assert "\n" not in question
+        if notes[0] == notes[1]:
+            assert (head, line["chosen_context"], line["rejected_context"]) == (
+                f"Source: The house\n{notes[0]}",
+                "",
+                "",
+            )
+        else:
+            differing += 1
+            assert (head, line["chosen_context"], line["rejected_context"]) == ("Source: The house", *notes)
+    assert 0 < differing < len(lines)
+
+
+def test_an_open_campaign_has_a_file_without_lines(campaign, tmp_path):
+    assert lines_of(export_to(campaign, tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", ["preferences.jsonl", "codebook.csv"])
+def test_a_campaign_that_asks_nobody_has_no_preferences(researcher, idle_tasks, tmp_path, name):
+    recipe = make_recipe(chains=1, steps=2, judges=[], rule={"kind": "base"}, kernel={"kind": "independent"})
+    with zipfile.ZipFile(export_to(make_campaign(researcher, recipe=recipe), tmp_path)) as archive:
+        assert (name in archive.namelist()) is (name == "codebook.csv")

@@ -1,0 +1,88 @@
+"""What the record says of votes and objects without a join: what stood where, and the cells of an uploaded list."""
+
+import zipfile
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+import sampler
+from prefmh_web.campaigns.models import Annotator, Vote
+from sampler import schema
+from tests.support.record import assert_replay_passes, export_to, table
+from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+
+LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
+
+
+@pytest.fixture
+def voted(researcher, idle_tasks):
+    """A finished campaign of a list with three further columns."""
+    campaign = make_campaign(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4))
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+    return campaign
+
+
+def with_cell(path, name, column, value):
+    """Return a copy of an export with one cell of the first row of a table changed."""
+    changed = path.with_name("changed.zip")
+    with zipfile.ZipFile(path) as before, zipfile.ZipFile(changed, "w") as after:
+        for entry in before.namelist():
+            text = before.read(entry).decode()
+            if entry == name:
+                header, first, *rows = text.split("\r\n")
+                cells = first.split(",")
+                cells[header.split(",").index(column)] = value
+                text = "\r\n".join([header, ",".join(cells), *rows])
+            after.writestr(entry, text)
+    return changed
+
+
+def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one(voted, tmp_path):
+    path = export_to(voted, tmp_path)
+    found = Vote.objects.filter(judge__campaign=voted).select_related("comparison__current", "comparison__proposal")
+    expected = {
+        str(vote.key): [
+            str(vote.comparison.standing(side, vote.proposal_side).place)
+            for side in ("left", "right", vote.chosen_side)
+        ]
+        for vote in found
+    }
+    rows = table(path, "votes.csv")
+    assert {row["lease"]: [row["left_state"], row["right_state"], row["chosen_state"]] for row in rows} == expected
+    assert {row["hidden_ms"] for row in rows} == {""}
+    assert_replay_passes(path)
+
+
+@pytest.mark.parametrize("column", ["left_state", "right_state", "chosen_state"])
+def test_replay_finds_a_state_that_was_not_there(voted, tmp_path, column, capsys):
+    changed = with_cell(export_to(voted, tmp_path), "votes.csv", column, "99")
+    with pytest.raises(CommandError, match="1 difference"):
+        call_command("replay", str(changed))
+    assert f"{column}: the export has “99”" in capsys.readouterr().out
+
+
+def test_an_uploaded_lists_columns_stand_with_its_objects(voted, tmp_path, capsys):
+    path = export_to(voted, tmp_path)
+    row = table(path, "states.csv")[2]
+    assert list(row)[5:] == ["meta_année", "meta_an_née", "meta_sum"]
+    # No spreadsheet may run it; whoever reads the record gets it as it was uploaded.
+    assert list(row.values())[5:] == ["2", "x", "'=1+1"]
+    assert sampler.read_record(path).states[2]["meta_sum"] == "=1+1"
+    assert_replay_passes(path)
+    with pytest.raises(CommandError, match="1 difference"):
+        call_command("replay", str(with_cell(path, "states.csv", "meta_année", "7")))
+    assert "“meta_année” in states.csv: the export has “7”, expected “0”" in capsys.readouterr().out
+
+
+def test_names_of_columns_are_safe_and_each_is_another():
+    names = ["a b", "A_b", "a-b", "…", "weight", "a_b_2"]
+    assert schema.meta_names(names) == [
+        "meta_a_b",
+        "meta_A_b_2",
+        "meta_a_b_3",
+        "meta_column",
+        "meta_weight",
+        "meta_a_b_2_2",
+    ]

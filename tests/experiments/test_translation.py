@@ -1,0 +1,242 @@
+"""`manage.py experiment translation`, whole: QUEST, ratings and votes that see source and estimate; then run again."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+import sampler
+from sampler.commands import main
+from tests.support.experiment_sites import Site
+from tests.support.model_server import model_server, write_model
+from tests.support.ports import port_from
+from tests.support.scorer_programs import READS
+from tests.support.scripted_server import Script, Writer, anything_else, scripted_server
+
+METHODS = ("quest-0.1", "pointwise", "pref")
+DIRECTIONS = ("de-en", "en-de")
+PROMPTS, STEPS = 2, 3
+SIZE = (
+    "translation", "--scale", "laptop", "--methods", ",".join(METHODS),
+    "--prompts", str(PROMPTS), "--steps", str(STEPS), "--burn-in", "1", "--keep", "2",
+)  # fmt: skip
+# A stand-in for a quality estimate: a number between 0 and 1 that depends on the translation and its source.
+QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'] + told['prompt'])) % 101) / 100, flush=True)"
+XCOMET = "print((len(told['content']) + len(told['prompt']) + len(told['reference'])) / 1000, flush=True)"
+
+
+def declared(folder: Path) -> str:
+    """Write the two programs, and return what SCORERS says of them; each writes down what it is sent."""
+    words = []
+    for name, body in (("estimate", QUALITY), ("judged", XCOMET)):
+        script = folder / f"{name}.py"
+        script.write_text(f"{READS}    open({str(folder / name)!r}, 'a').write(line)\n    {body}\n")
+        words.append(f"{name}={shlex.quote(sys.executable)} {shlex.quote(str(script))}")
+    return ",".join(words)
+
+
+def answer(body: dict) -> dict:
+    is_chat = "messages" in body and "temperature" in body
+    return anything_else(body) if is_chat else Writer()(body)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Script]:
+    with scripted_server(answer) as script:
+        yield script
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, server) -> Iterator[Site]:
+    """A run that has ended."""
+    folder = tmp_path_factory.mktemp("site")
+    scorers = ("--scorer", "quality=estimate", "--scorer", "xcomet=judged")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SCORERS", declared(folder))
+        made = Site.made(folder, server.url, "vllm", (*SIZE, "--matches", "1", *scorers))
+        ended = made.run()
+        assert ended.returncode == 0, ended.stderr
+        yield made
+
+
+def record_of(site: Site, method: str, direction: str) -> sampler.Record:
+    path = site.out / "records" / f"{method}-{direction}-s0.zip"
+    assert not sampler.replay_file(path).differences
+    return sampler.read_record(path)
+
+
+def options_of(site: Site) -> sampler.ExperimentOptions:
+    return sampler.options_of(json.loads((site.out / "settings.json").read_text()))
+
+
+def user_messages(server: Script, model: str) -> list[str]:
+    """Return what a model was asked about translations: the words of the writer are word0 to word49."""
+    chats = [body for body in server.requests if body["model"] == model and "messages" in body]
+    return [text for body in chats if re.search(r"word\d", text := str(body["messages"][-1]["content"]))]
+
+
+def test_records_replay_and_quest_s_verdicts_follow_from_them(site):
+    for method in METHODS:
+        for direction in DIRECTIONS:
+            record = record_of(site, method, direction)
+            assert len(record.steps) == PROMPTS * STEPS
+            sources = [each.prompt for each in sampler.own_sentences()[direction]]
+            assert record.recipe["space"]["sources"] == sources[:PROMPTS]
+            scored = {row["state"]: float(row["score"]) for row in record.scores}
+            assert set(scored) == {row["state"] for row in record.states}
+    for direction in DIRECTIONS:
+        assert_quest(record_of(site, "quest-0.1", direction), beta=0.1)
+        with pytest.raises(AssertionError):
+            # Negative control: a tilt towards what is estimated to be bad decides otherwise.
+            assert_quest(record_of(site, "quest-0.1", direction), beta=-0.1)
+
+
+def assert_quest(record: sampler.Record, beta: float) -> None:
+    """Compute each verdict anew from tokens, scores and random numbers."""
+    tokens = {row["state"]: len(json.loads(row["code"])["tokens"]) for row in record.states}
+    scored = {row["state"]: float(row["score"]) for row in record.scores}
+    for row in record.steps:
+        before, after = row["current"], row["proposal"]
+        log_r0 = math.log(tokens[before] / tokens[after])
+        assert float(row["log_r0"]) == pytest.approx(log_r0, abs=1e-12)
+        reward = {state: math.log(q / (1 - q)) for state, q in scored.items()}
+        bound = min(0.0, log_r0 + (reward[after] - reward[before]) / beta)
+        assert row["verdict"] == ("accept" if float(row["uniform"]) < math.exp(bound) else "reject")
+
+
+def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, server):
+    records = {name: [record_of(site, name, each) for each in DIRECTIONS] for name in ("pointwise", "pref")}
+    # The scripted writer heeds no prompt: in another direction the same text has another source and estimate.
+    shown: dict[str, set[tuple[str, str]]] = {}
+    for record in (each for found in records.values() for each in found):
+        for row, score in zip(record.states, record.scores, strict=True):
+            source = record.recipe["space"]["sources"][int(row["state"]) % PROMPTS]
+            shown.setdefault(row["content"], set()).add((f"{float(score['score']):.3f}", source))
+    asked = user_messages(server, "judge")
+    # The longest prompt, which is tried when a campaign starts, has no number yet. All others have waited for theirs.
+    assert sum("0.000" in text for text in asked) == len(records) * len(DIRECTIONS)
+    votes = [text for text in asked if "Quality estimate" in text and "0.000" not in text]
+    assert len(votes) >= sum(len(record.votes) + len(record.ratings) for found in records.values() for record in found)
+    for text in votes:
+        known = [content for content in shown if f'"\n{content}\n"' in text]
+        assert len(known) in (1, 2)
+        for content in known:
+            assert any(number in text and source in text for number, source in shown[content])
+    sources = {source for found in shown.values() for _, source in found}
+    for text in user_messages(server, "evaluator"):
+        assert "Quality estimate" not in text
+        assert sum(source in text for source in sources) == 1
+
+
+def test_what_was_planned_is_what_was_asked(site):
+    options = options_of(site)
+    sums, calls = sampler.planned_sums(options), {}
+    for row in site.rows("calls.csv"):
+        calls[row["stage"], row["method"], row["role"]] = row
+    for method in METHODS:
+        records = [record_of(site, method, direction) for direction in DIRECTIONS]
+        assert sum(len(record.steps) for record in records) == sums["proposals"][method]
+        assert int(calls["run", method, "writer"]["planned"]) == sums["proposals"][method]
+    # Ratings never stop early; each of two campaigns tries its judge once.
+    rated = calls["run", "pointwise", "judge"]
+    made = int(rated["requests"]) - int(rated["unparsable"]) - len(DIRECTIONS)
+    assert made == int(rated["planned"]) == 5 * len(DIRECTIONS) * PROMPTS * (STEPS + 1)
+    # Of votes there are fewer where the verdict is settled before the fifth.
+    votes = calls["run", "pref", "judge"]
+    assert int(votes["requests"]) - int(votes["unparsable"]) - len(DIRECTIONS) <= int(votes["planned"])
+    passes = sampler.scorer_passes(options)
+    for role in ("quality", "xcomet"):
+        requests = [int(calls["score", method, role]["requests"]) for method in METHODS]
+        assert sum(requests) == passes[role]
+    assert len(site.rows("evaluation/votes.csv")) == sampler.tournament_votes(options)
+
+
+def test_table_and_figures_are_whole_and_come_from_files_alone(site):
+    table = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
+    metrics = ("bleu", "chrf", "ter", "xcomet", "quality")
+    for method in METHODS:
+        for direction in DIRECTIONS:
+            assert all(table[method, f"{name}_{direction}"]["ours"] for name in metrics)
+    assert float(table["pref", "bleu_de-en"]["paper"]) == 39.59
+    record, kept = record_of(site, "pref", "de-en"), (2, 3)
+    score = {row["state"]: float(row["score"]) for row in record.scores}
+    mean = np.mean([score[row["state"]] for row in record.samples if int(row["step"]) in kept])
+    assert float(table["pref", "quality_de-en"]["ours"]) == pytest.approx(mean, abs=1e-12)
+    assert {path.suffix for path in (site.out / "figures").iterdir()} == {".svg", ".png", ".csv"}
+    before = {path: path.read_bytes() for path in site.out.rglob("*") if path.name.startswith(("table", "corpus"))}
+    assert main(["report", str(site.out)]) == 0
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_run_again_it_asks_nothing(site, server):
+    asked, scored = len(server.requests), [(site.folder / name).read_text() for name in ("estimate", "judged")]
+    rows = site.rows("evaluation/scores.csv")
+    again = site.run()
+    assert again.returncode == 0, again.stderr
+    assert len(server.requests) == asked
+    assert [(site.folder / name).read_text() for name in ("estimate", "judged")] == scored
+    assert site.rows("evaluation/scores.csv") == rows
+
+
+def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server, tmp_path, monkeypatch):
+    script = tmp_path / "silent.py"
+    script.write_text(f"{READS}    print('nan', flush=True)\n")
+    monkeypatch.setenv("SCORERS", f"silent={shlex.quote(sys.executable)} {shlex.quote(str(script))}")
+    small = ("translation", "--scale", "laptop", "--methods", "pref", "--prompts", "1", "--steps", "1")
+    site = Site.made(tmp_path, server.url, "vllm", (*small, "--scorer", "quality=silent"))
+    before = len(user_messages(server, "judge"))
+    ended = site.run()
+    assert ended.returncode == 4, ended.stderr
+    assert "waits for a number that silent does not give" in ended.stderr
+    assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []
+
+
+def test_quest_as_released_is_refused_before_anything_is_asked(site, server, tmp_path):
+    asked = len(server.requests)
+    options = ("translation", "--scale", "laptop", "--methods", "quest-released-0.1", "--scorer", "quality=estimate")
+    ended = Site(site.folder, options).run("--out", str(tmp_path / "out"))
+    assert ended.returncode == 2
+    assert "which model servers do not tell this program" in ended.stderr
+    assert len(server.requests) == asked
+
+
+def test_a_wrong_file_ends_the_command_before_anything_is_asked(tmp_path):
+    path = tmp_path / "data.tsv"
+    path.write_text("direction\tsource\nde-fr\tGuten Tag.\n")
+    with pytest.raises(CommandError, match=r"line 2, column direction of data\.tsv must be de-en or en-de") as error:
+        call_command("experiment", "translation", "--data", str(path), "--dry-run")
+    assert error.value.returncode == 2
+
+
+def test_sums_need_no_sentences_and_a_run_at_the_paper_s_size_does(capsys, tmp_path, django_user_model, db):
+    call_command("experiment", "translation", "--dry-run", "--json")
+    assert json.loads(capsys.readouterr().out)["proposals"]["all"] == 1_132_544
+    with pytest.raises(CommandError, match="--data must name the file of sentences"):
+        call_command("experiment", "translation", "--out", str(tmp_path / "out"))
+
+
+def test_it_runs_against_a_real_server(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCORERS", declared(tmp_path))
+    options = (*SIZE, "--scorer", "quality=estimate")
+    with model_server(write_model(tmp_path / "tiny.gguf"), port_from(23_100)) as url:
+        site = Site.made(tmp_path, url, "llama.cpp", options)
+        stopped = site.run("--max-requests", "40")
+        assert stopped.returncode == 3, stopped.stderr
+        ended = site.run()
+    assert ended.returncode == 0, ended.stderr
+    for method in METHODS:
+        for direction in DIRECTIONS:
+            record_of(site, method, direction)
+    table = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
+    assert table["pref", "bleu_de-en"]["ours"]
+    assert (table["pref", "xcomet_de-en"]["ours"], table["pref", "xcomet_de-en"]["note"]) == ("", "no scorer xcomet")

@@ -1,0 +1,59 @@
+"""What is shown with texts that a served model writes: the source of each, and a scorer's number."""
+
+import pytest
+
+from sampler import RecipeError, parse_recipe
+from sampler.judges import PRESETS
+
+PROMPTS = ["Translate: eins", "Translate: zwei"]
+MODEL = {"kind": "model", "endpoint": "judge"}
+
+
+def made(*, source=MODEL, **space):
+    texts = {"kind": "model-texts", "model": "writer", "prompts": PROMPTS, **space}
+    judges = [{"question": "Which is better?", "budget": 1, "source": source}]
+    return parse_recipe(
+        {
+            "space": texts,
+            "kernel": {"kind": "suffix", "cut": "length"},
+            "judges": judges,
+            "chains": 4,
+            "steps": 2,
+            "seed": 0,
+        }
+    )
+
+
+def test_a_recipe_that_shows_nothing_is_what_it_was():
+    recipe = made()
+    assert not {"sources", "estimate"} & set(recipe.model_dump(mode="json")["space"])
+    assert (recipe.context, recipe.scorers, recipe.space.source_of(1)) == ((), (), "")
+
+
+def test_each_chain_has_its_source_and_judges_see_both_lines():
+    words = PRESETS["translation"].template.model_dump(mode="json")
+    recipe = made(sources=["eins", "zwei"], estimate="comet", source=MODEL | {"prompt": words})
+    assert [recipe.space.source_of(chain) for chain in range(4)] == ["eins", "zwei", "eins", "zwei"]
+    assert [shown.label for shown in recipe.context] == ["Source", "Quality estimate"]
+    assert recipe.scorers == ("comet",)
+    assert parse_recipe(recipe.model_dump(mode="json")) == recipe
+
+
+def test_words_with_a_place_for_what_is_not_shown_are_refused():
+    words = PRESETS["translation"].template.model_dump(mode="json")
+    with pytest.raises(RecipeError, match="context"):
+        made(source=MODEL | {"prompt": words})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"sources": ["eins"]}, "sources must be 2, one for each prompt, not 1"),
+        ({"estimate": "no name"}, "space.estimate"),
+        ({"estimate": "comet", "source": {"kind": "people"}}, "is shown to models behind endpoints only"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, told):
+    with pytest.raises(RecipeError) as error:
+        made(**given)
+    assert told in str(error.value)

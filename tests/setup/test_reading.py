@@ -1,0 +1,176 @@
+"""Bad files: each problem is told with its place and its mend, and nothing but that is ever raised."""
+
+import copy
+import io
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from prefmh_web.setup import files
+from prefmh_web.setup.model import Setup
+from prefmh_web.setup.problems import SetupError
+from prefmh_web.setup.reading import setup_in
+from tests.setup.documents import LEAST, WHOLE, as_text
+from tests.support.files import archive
+
+
+def problems(text: str | bytes) -> list[str]:
+    with pytest.raises(SetupError) as refused:
+        setup_in(text)
+    return list(map(str, refused.value.problems))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("chains: 2", "chains: 0", "line 11, column 1: chains: Input should be greater than or equal to 1"),
+        ("chains: 2", "chians: 2", "line 11, column 1: chians: is no key of this part; do you mean “chains”?"),
+        ("chains: 2", "chains: 2\nchains: 3", "line 12, column 1: The key “chains” stands here twice"),
+        ("chains: 2", "chains: 2\nzzzzzz: 3", "line 12, column 1: zzzzzz: is no key of this part; remove it"),
+        ("name: Least", "", "line 1, column 1: name: is missing; add it"),
+        ("name: Least", "name: 12", "line 2, column 1: name: must be text; put it in quotes"),
+        ("budget: 1", "budget: none", "line 10, column 5: judges.0.budget: Input should be a valid integer"),
+        ("question: Which?", "question: Which?\n    order: up", "judges.0.order: Input should be 'random', 'balanced'"),
+        ("kind: suffix", "kind: neighbours", "line 6, column 1: kernel: 'neighbours' does not move in a space of"),
+        ("kind: suffix", "kind: nothing", "line 7, column 3: kernel.kind: Input should be one of 'independent'"),
+        ("chains: 2", "chains: 2\nlanguages: [en, tlh]", "languages.1: “tlh” is no language of the voters' pages"),
+        ("chains: 2", "chains: 2\npeople: {places: 3}", "people.places: This is noted of each person. Choose"),
+        ("chains: 2", "chains: 2\npeople: {recruiter: x}", "people.recruiter: must be one of anybody, open, prolific"),
+        ("chains: 2", "chains: 2\nfile: {name: a.csv}", "file: must be left out: the chains make their objects"),
+        ("chains: 2", "chains: 2\ntranslations: {de: {a: b}}", "translations.de: must be one of “languages”"),
+        ("chains: 2", "chains: &a 2", "line 11, column 9: Anchors and aliases (& and *) are not read"),
+        ("chains: 2", "chains: [2", "This is no YAML"),
+        ("name: Least", 'name: "a\\0b"', "line 2, column 7: A text cannot hold the character NUL; remove it"),
+    ],
+)
+def test_each_problem_is_told_with_its_place_and_its_mend(before, after, told):
+    assert LEAST.count(before) == 1
+    assert told in "\n".join(problems(LEAST.replace(before, after)))
+
+
+def test_every_problem_is_told_at_once():
+    wrong = LEAST.replace("chains: 2", "chains: 0").replace("budget: 1", "budget: 0").replace("name: Least", "nam: x")
+    assert len(problems(wrong)) == 4
+
+
+def test_the_least_setup_and_the_whole_one_are_read():
+    """The control."""
+    assert setup_in(LEAST).people.recruiter == "anybody"
+    assert setup_in(as_text(WHOLE)).people.protocol.questions[0].options == ("Yes", "No")
+
+
+def test_words_that_other_programs_take_for_truth_are_text():
+    asked = (
+        LEAST
+        + "people:\n  recruiter: open\n  protocol:\n    questions:\n"
+        + "      - {name: q, text: Do you?, options: [Yes, no]}\n"
+    )
+    assert setup_in(asked).people.protocol.questions[0].options == ("Yes", "no")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK", b"PK\x03\x04" + bytes(50), b"\xff\xfe", b"- 1", b"a: \x00", b"[" * 9999, b"? : ? : ?", b"%YAML 9"],
+)
+def test_what_is_no_setup_is_refused(content):
+    with pytest.raises(SetupError), files.opened(io.BytesIO(content)):
+        pass
+
+
+def test_a_zip_without_its_file_or_with_another_one_is_refused():
+    text = as_text(WHOLE)
+    for members, told in (
+        ({"campaign.yaml": text.encode()}, "file: is not in the ZIP; put it in as “files/"),
+        ({"campaign.yaml": text.encode(), "texts.csv": b"text\nother\n"}, "file.sha256: is of another file"),
+        ({"folder/campaign.yaml": text.encode()}, "The ZIP has no campaign.yaml"),
+    ):
+        with (
+            pytest.raises(SetupError, match=r"ZIP|another file") as refused,
+            files.opened(io.BytesIO(archive(members))),
+        ):
+            pass
+        assert told in str(refused.value)
+
+
+def paths_in(value, path=()):
+    yield path
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from paths_in(each, (*path, key))
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from paths_in(each, (*path, place))
+
+
+_PATHS = sorted(paths_in(WHOLE), key=repr)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
+    | st.sampled_from(["catalog", "walk", "mixture", "model", "prolific", "kind", "de", "{code}"])
+    | st.sampled_from(["https://x/{a", "{{b}}"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.just("kind"), inner, max_size=3)
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(_PATHS), st.sampled_from(["set", "remove", "add"]), _VALUES), min_size=1, max_size=3
+    )
+)
+def test_a_changed_setup_is_read_or_refused_with_a_place(changes):
+    changed = copy.deepcopy(WHOLE)
+    for path, how, value in changes:
+        changed = _changed(changed, path, how, value)
+    try:
+        text = yaml.safe_dump(changed, allow_unicode=True)
+    except yaml.YAMLError:
+        return
+    assert_read_or_told(text)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.integers(0, 5000), st.integers(0, 30), st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=12))
+def test_a_changed_text_is_read_or_refused_with_a_sentence(at, removed, put_in):
+    text = as_text(WHOLE)
+    at %= len(text)
+    assert_read_or_told(text[:at] + put_in + text[at + removed :])
+
+
+def assert_read_or_told(text: str) -> None:
+    try:
+        assert isinstance(setup_in(text), Setup)
+    except SetupError as refused:
+        for problem in refused.problems:
+            assert problem.message
+            assert problem.line is not None or problem.path == ""
+            assert "Traceback" not in str(problem)
+
+
+def _changed(document, path, how, value):
+    if not path:
+        return value if how == "set" else document
+    held = document
+    for part in path[:-1]:
+        try:
+            held = held[part]
+        except (KeyError, IndexError, TypeError):
+            return document
+    key = path[-1]
+    if isinstance(held, dict) and isinstance(key, str):
+        if how == "remove":
+            held.pop(key, None)
+        else:
+            held[key if how == "set" else f"{key}x"] = value
+    elif isinstance(held, list) and isinstance(key, int) and key < len(held):
+        if how == "remove":
+            del held[key]
+        elif how == "set":
+            held[key] = value
+        else:
+            held.append(value)
+    return document

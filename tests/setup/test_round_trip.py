@@ -1,0 +1,88 @@
+"""A setup that is exported, imported and exported again is the same bytes, whatever kind it is of."""
+
+import pytest
+
+from prefmh_web.campaigns.models import Campaign, Translation
+from prefmh_web.participants.models import Recruitment
+from prefmh_web.participants.recruiting import recruitment_of
+from prefmh_web.setup.export import file_of
+from tests.support.setups import SETUPS, imported, written_file
+
+_STORED = ("name", "language", "more_languages", "lease_seconds", "park_after_skips", "park_after_reports")
+_STORED += ("cost_cap", "request_cap", "is_seed_typed")
+_OF_PEOPLE = ("recruiter", "parameter", "votes_each", "places", "budget", "place_pay", "currency", "most_minutes")
+_OF_PEOPLE += ("most_active_minutes", "absent_minutes", "most_a_minute", "consent", "consents", "way_back")
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_a_setup_comes_back_as_the_same_bytes(name, researcher):
+    before = SETUPS[name](researcher)
+    file = written_file(before)
+    after = imported(file, researcher)
+    assert written_file(after) == file
+    assert after.is_draft
+    assert_same(before, after)
+
+
+def assert_same(before: Campaign, after: Campaign) -> None:
+    """Demand that a draft is set up as another campaign is, as its rows say it."""
+    same = {name: getattr(before, name) for name in _STORED}
+    assert same == {name: getattr(after, name) for name in _STORED}
+    assert after.instructions == before.instructions.replace("\r\n", "\n")
+    own = {"target"} | (set() if before.is_seed_typed else {"seed"})
+    assert without(after.recipe, own) == without(before.recipe, own)
+    assert before.is_seed_typed == (after.recipe["seed"] == before.recipe["seed"])
+    one, other = recruitment_of(before), recruitment_of(after)
+    assert [getattr(one, name) for name in _OF_PEOPLE] == [getattr(other, name) for name in _OF_PEOPLE]
+    assert one.parsed_protocol == other.parsed_protocol
+    for outcome in ("completed", "withdrawn", "ended", "not-eligible"):
+        assert one.codes.get(outcome, "") == other.codes.get(outcome, "")
+        assert one.pay_for(outcome) == other.pay_for(outcome)
+    assert excluded(one) == excluded(other)
+    assert {*translated(after)} <= {*translated(before)}
+    if not before.readable_recipe.generates:
+        assert after.catalog.status == "ready"
+        assert after.catalog.filename == before.catalog.filename
+        assert b"".join(file_of(after.catalog)) == b"".join(file_of(before.catalog))
+        assert list(after.states.values_list("content", "weight", "columns")) == list(
+            before.states.values_list("content", "weight", "columns")
+        )
+
+
+def without(recipe: dict, names: set[str]) -> dict:
+    return {name: value for name, value in recipe.items() if name not in names}
+
+
+def excluded(recruitment: Recruitment) -> list[int]:
+    return list(recruitment.excluded.values_list("pk", flat=True)) if recruitment.pk else []
+
+
+def translated(campaign: Campaign) -> list[tuple[str, str, str]]:
+    rows = Translation.objects.filter(campaign=campaign)
+    return [(row.language, *pair) for row in rows for pair in _plain(row.texts).items()]
+
+
+def _plain(texts: dict[str, str]) -> dict[str, str]:
+    return {text.replace("\r\n", "\n"): said.replace("\r\n", "\n") for text, said in texts.items()}
+
+
+def test_what_differs_is_seen(researcher):
+    """The control: a setup that another one resembles is not the same bytes."""
+    before = SETUPS["texts"](researcher)
+    file = written_file(before)
+    Campaign.objects.filter(pk=before.pk).update(lease_seconds=91)
+    before.refresh_from_db()
+    assert written_file(before) != file
+
+
+def test_a_file_holds_no_people_no_keys_and_no_seed_that_was_drawn(researcher):
+    panel = SETUPS["panel"](researcher)
+    assert b"Lovelace" not in written_file(panel)
+    assert str(panel.recipe["seed"]).encode() not in written_file(panel)
+    typed = SETUPS["texts"](researcher)
+    assert f"seed: {typed.recipe['seed']}".encode() in written_file(typed)
+
+
+def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
+    file = written_file(SETUPS["base"](researcher))
+    assert imported(file, researcher).recipe["seed"] != imported(file, researcher).recipe["seed"]
