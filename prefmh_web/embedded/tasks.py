@@ -25,7 +25,11 @@ class InProcessTask(Task):
         """Queue one call. Of Celery's delivery options only the queue has a meaning here; others are ignored."""
         own = self._get_exec_options()  # type: ignore[attr-defined]  # Celery's types leave it out
         route = self.app.amqp.router.route({**own, **options}, self.name)
-        future = _pools[route["queue"].name].submit(run_here, self, args, kwargs)
+        try:
+            future = _pools[route["queue"].name].submit(run_here, self, args, kwargs)
+        except RuntimeError:
+            # The process ends, as a command does that has started a campaign: whoever serves finds the work.
+            return None
         _running.add(future)
         future.add_done_callback(_running.discard)
         return future

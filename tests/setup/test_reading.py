@@ -64,8 +64,7 @@ def test_the_least_setup_and_the_whole_one_are_read():
 def test_words_that_other_programs_take_for_truth_are_text():
     asked = (
         LEAST
-        + "people:\n  recruiter: open\n  protocol:\n    questions:\n"
-        + "      - {name: q, text: Do you?, options: [Yes, no]}\n"
+        + "people:\n  recruiter: open\n  protocol:\n    questions:\n      - {name: q, text: Do you?, options: [Yes, no]}\n"
     )
     assert setup_in(asked).people.protocol.questions[0].options == ("Yes", "no")
 
@@ -86,10 +85,7 @@ def test_a_zip_without_its_file_or_with_another_one_is_refused():
         ({"campaign.yaml": text.encode(), "texts.csv": b"text\nother\n"}, "file.sha256: is of another file"),
         ({"folder/campaign.yaml": text.encode()}, "The ZIP has no campaign.yaml"),
     ):
-        with (
-            pytest.raises(SetupError, match=r"ZIP|another file") as refused,
-            files.opened(io.BytesIO(archive(members))),
-        ):
+        with pytest.raises(SetupError) as refused, files.opened(io.BytesIO(archive(members))):
             pass
         assert told in str(refused.value)
 
@@ -107,11 +103,8 @@ def paths_in(value, path=()):
 _PATHS = sorted(paths_in(WHOLE), key=repr)
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
-    | st.sampled_from(["catalog", "walk", "mixture", "model", "prolific", "kind", "de", "{code}"])
-    | st.sampled_from(["https://x/{a", "{{b}}"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.just("kind"), inner, max_size=3)
-    ),
+    | st.sampled_from(["catalog", "walk", "mixture", "model", "prolific", "kind", "de", "{code}", "https://x/{a"]),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=8) | st.just("kind"), one, max_size=3),
     max_leaves=6,
 )  # fmt: skip
 

@@ -39,6 +39,8 @@ class Command(BaseCommand):
             action.add_argument("file", type=Path, metavar="FILE", help="campaign.yaml, or a ZIP with it")
             action.add_argument("--owner", default="researcher", help="whose campaign it is (default: researcher)")
             if name == "create":
+                told = "for the file to be read, at most (default: 600)"
+                action.add_argument("--wait", type=float, default=600, metavar="SECONDS", help=told)
                 action.add_argument("--once", default="", metavar="KEY", help="create one campaign only under this key")
         for name in ("start", "pause", "resume", "extend", "export"):
             action = actions.add_parser(name, help=f"{name} a campaign")
@@ -78,13 +80,16 @@ class Command(BaseCommand):
             is_new = not (key and CreationKey.objects.filter(owner=owner, key=key).exists())
             campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
         self._say(given, str(campaign.pk))
+        _wait_for_file(campaign, time.monotonic() + given["wait"])
+        if refusal := Catalog.objects.filter(campaign=campaign, status=Catalog.Status.REFUSED).first():
+            raise lifecycle.NotPossible(
+                f"Campaign {campaign.pk} is created, but its file gave no objects: {refusal.error}"
+            )
         return {"campaign": campaign.pk, "created": is_new, "warnings": warnings}
 
     def _start(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign, until = _campaign(given), time.monotonic() + given["wait"]
-        reading = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READING)
-        while reading.exists() and time.monotonic() < until:
-            time.sleep(_LOOK_EVERY_S)
+        _wait_for_file(campaign, until)
         lifecycle.request_start(campaign)
         campaign.refresh_from_db()
         # Where models are asked first, a worker starts it: in one process a thread of this command.
@@ -175,6 +180,13 @@ def schema_text() -> str:
 def _opened(path: Path) -> Iterator[tuple[Setup, IO[bytes] | None]]:
     with path.open("rb") as file, files.opened(file, beside=path.parent) as found:
         yield found
+
+
+def _wait_for_file(campaign: Campaign, until: float) -> None:
+    """Wait until the uploaded file has been read: in one process, a thread of this command reads it."""
+    reading = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READING)
+    while reading.exists() and time.monotonic() < until:
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _owner(name: str) -> User:

@@ -1,0 +1,147 @@
+"""`manage.py campaign`: what it prints, what it does, and with which status it exits."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.campaign import CampaignForm
+from prefmh_web.console.forms.recruitment import RecruitmentForm
+from prefmh_web.participants.models import Recruitment
+from prefmh_web.setup.management.commands.campaign import schema_text
+from prefmh_web.setup.model import Setup, json_schema
+from tests.setup.documents import LEAST
+from tests.support.setups import SETUPS, imported, written_file
+from tests.support.stack import TEXTS, wait_until_idle
+
+ROOT = Path(__file__).parents[2]
+LISTED = LEAST.replace(
+    "kind: texts\n  temperature: 1", "kind: catalog\n  objects: texts\n  neighbours: 2\nfile:\n  name: mine.csv"
+).replace("kind: suffix", "kind: independent")
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    """Return what the command prints, and demand its exit status."""
+    out = io.StringIO()
+    try:
+        call_command("campaign", *map(str, arguments), stdout=out, stderr=io.StringIO())
+    except CommandError as error:
+        assert error.returncode == code
+        return out.getvalue() + str(error)
+    assert code == 0
+    wait_until_idle()
+    return out.getvalue()
+
+
+@pytest.fixture
+def file(tmp_path, researcher) -> Path:
+    (tmp_path / "mine.csv").write_text(TEXTS)
+    found = tmp_path / "campaign.yaml"
+    found.write_text(LISTED)
+    return found
+
+
+def test_a_campaign_goes_from_its_file_through_its_life_and_back(file, tmp_path):
+    assert "nothing is wrong" in run("check", file, "--owner", "ada")
+    number = int(run("create", file, "--owner", "ada"))
+    assert json.loads(run("start", number, "--json")) == {"ok": True, "campaign": number, "status": "running"}
+    assert run("pause", number) == f"Campaign {number} is paused.\n"
+    assert run("resume", number) == f"Campaign {number} is running.\n"
+    assert json.loads(run("extend", number, "--steps", 5, "--json"))["steps"] == 15
+    assert "steps: 15\n" in run("export", number)
+    run("export", number, "--out", tmp_path / "out.zip")
+    again = int(run("create", tmp_path / "out.zip", "--owner", "ada"))
+    assert written_file(Campaign.objects.get(pk=again)) == (tmp_path / "out.zip").read_bytes()
+
+
+def test_a_second_creation_makes_a_second_campaign_unless_a_key_says_otherwise(file):
+    assert run("create", file, "--owner", "ada") != run("create", file, "--owner", "ada")
+    told = [json.loads(run("create", file, "--owner", "ada", "--once", "pilot", "--json")) for _ in range(2)]
+    assert told[0]["campaign"] == told[1]["campaign"]
+    assert [each["created"] for each in told] == [True, False]
+
+
+def test_the_status_says_whether_the_setup_or_the_usage_is_wrong(file, tmp_path):
+    file.write_text(LISTED.replace("chains: 2", "chains: 0"))
+    told = run("check", file, "--owner", "ada", "--json", code=1)
+    (problem,) = json.loads(told.splitlines()[0])["problems"]
+    assert (problem["path"], problem["line"], problem["column"]) == ("chains", 14, 1)
+    assert f"{file}: line 14, column 1: chains: " in told
+    assert "no campaign 999" in run("start", 999999, code=2)
+    assert "no account 'eve'" in run("check", file, "--owner", "eve", code=2)
+    assert "No such file" in run("check", tmp_path / "other.yaml", "--owner", "ada", code=2)
+    assert not Campaign.objects.exists()
+
+
+def test_a_change_that_the_state_does_not_allow_is_refused(file):
+    number = int(run("create", file, "--owner", "ada"))
+    assert "only a running campaign can become paused" in run("pause", number, code=1)
+    assert "has not started" in run("extend", number, "--steps", 1, code=1)
+
+
+def test_a_file_without_objects_is_told(file, tmp_path):
+    (tmp_path / "mine.csv").write_text("nothing")
+    assert "its file gave no objects" in run("create", file, "--owner", "ada", code=1)
+
+
+def test_what_a_start_would_refuse_and_a_seed_that_is_used_are_warned_about(researcher, tmp_path):
+    content = written_file(SETUPS["written"](researcher)) + b"seed: 20261121\n"
+    path = tmp_path / "written.yaml"
+    path.write_bytes(content)
+    warnings = json.loads(run("create", path, "--owner", "ada", "--json"))["warnings"]
+    assert [
+        name for name in ("A judge", "Another", "A writer", "20261121") if not any(name in w for w in warnings)
+    ] == []
+
+
+def test_people_of_a_campaign_that_the_owner_does_not_have_are_no_setup(researcher, django_user_model, tmp_path):
+    content = written_file(SETUPS["prolific"](researcher))
+    other = django_user_model.objects.create_user("bo")
+    before = Campaign.objects.count()
+    with pytest.raises(ValueError, match="bo has no started campaign"):
+        imported(content, other)
+    assert Campaign.objects.count() == before
+
+
+def test_the_published_schema_is_that_of_the_model():
+    assert (ROOT / "docs/campaign.schema.json").read_text() == schema_text()
+
+
+def test_the_example_of_the_docs_is_a_setup():
+    from prefmh_web.setup.reading import setup_in
+
+    text = (ROOT / "docs/campaign-file.md").read_text()
+    example = text.split("```yaml\n")[1].split("```")[0]
+    assert setup_in(example).people.recruiter == "prolific"
+
+
+def test_the_bounds_of_the_forms_are_those_of_the_model():
+    """The form does not make its fields from the model yet: neither may drift from the other."""
+    people = json_schema()["$defs"]["People"]["properties"]
+    forms = [(RecruitmentForm.base_fields, people), (CampaignForm.base_fields, Setup.model_json_schema()["properties"])]
+    compared = 0
+    for fields, parts in forms:
+        for name, field in fields.items():
+            bounds = next(
+                (each for each in [parts.get(name, {}), *parts.get(name, {}).get("anyOf", ())] if "maximum" in each),
+                None,
+            )
+            if bounds and getattr(field, "max_value", None) is not None:
+                compared += 1
+                assert (name, field.min_value, field.max_value) == (name, bounds["minimum"], bounds["maximum"])
+    assert compared >= 10
+
+
+def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_left_out_on_purpose():
+    """A new column must be given a place in the file, or a reason here."""
+    in_file = {"name", "instructions", "recipe", "is_seed_typed", "lease_seconds", "park_after_skips"}
+    in_file |= {"park_after_reports", "language", "more_languages", "cost_cap", "request_cap", "scorer_names"}
+    of_its_life = {"id", "owner", "status", "paused_because", "start_trouble", "starting_since", "start_progress"}
+    of_its_life |= {"created_at", "started_at", "finished_at", "warm_up", "walk_length", "tuning", "surrogates"}
+    assert {field.name for field in Campaign._meta.get_fields() if field.concrete} == in_file | of_its_life
+    people = set(json_schema()["$defs"]["People"]["properties"]) - {"refused"}
+    stored = {field.name for field in Recruitment._meta.get_fields() if field.concrete} - {"id", "campaign"}
+    assert stored == people | {"consents", "excluded"}
