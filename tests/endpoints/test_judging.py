@@ -318,6 +318,25 @@ class TestRatings:
         assert ratings.unparsable == 1
         assert script.requests[0]["structured_outputs"] == {"choice": list(self.SCALE.answers)}
 
+    def test_detectors_are_asked_greedily_and_say_yes_or_no(self, scripted, script: Script) -> None:
+        scripted.can_vary = False
+        script.faults.extend([says("Yes."), says("no"), says("I see one"), says('"YES"')])
+        question = "Is a red mushroom in the image? Answer yes or no."
+        found = [judge_calls.detection(scripted, question, Exhibit("a mushroom"), rng()) for _ in range(3)]
+        assert [each.given for each in found] == [(1,), (0,), (1,)]
+        assert found[2].unparsable == 1
+        assert {body["temperature"] for body in script.requests} == {0}
+        assert script.requests[0]["structured_outputs"] == {"choice": ["yes", "no"]}
+        [message] = script.requests[0]["messages"]
+        assert message["content"].startswith(question)
+
+    def test_a_model_that_takes_no_temperature_does_not_detect(self, scripted, script: Script) -> None:
+        scripted.dialect = Dialect.OPENAI_REASONING
+        found = judge_calls.detection(scripted, "Is it there? Answer yes or no.", Exhibit("a mushroom"), rng())
+        assert isinstance(found.failure, Unable)
+        assert "takes no temperature but 1" in found.failure.reason
+        assert not script.requests
+
     def test_a_real_server_rates(self, llama: Endpoint) -> None:
         ratings = judge_calls.ratings(llama, self.rated(), 20, rng())
         assert ratings.failure is None
