@@ -21,7 +21,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import drawing
-from prefmh_web.campaigns.proposals.backends import rendered_images
+from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
@@ -175,9 +175,9 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
     assert picture(starts[0]) == picture(starts[1])
     offer("broken")
     space = plan_of(first).space
-    rendered_images.paint(first, [space.decode(starts[0].code)])
+    backend_of(first).prepare(first, [space.decode(starts[0].code)])
     with pytest.raises(Unable, match="not finite"):
-        rendered_images.paint(first, [space.start(np.random.default_rng(1), 0)])
+        backend_of(first).prepare(first, [space.start(np.random.default_rng(1), 0)])
 
 
 def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
@@ -208,7 +208,7 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
     head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
     PrefetchedProposal.objects.filter(chain=comparison.chain, state=head).delete()
     stays = PrefetchedProposal.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
-    rendered_images.discard_drafts([stays], campaign)
+    backend_of(campaign).discard(campaign, [stays])
     assert not PrefetchedProposal.objects.filter(pk=stays.pk).exists()
     assert head.picture.name in pictures_of(campaign)
 
