@@ -177,8 +177,12 @@ class Between:
         for shown in ((FIRST, SECOND), (SECOND, FIRST)):
             asked = {"messages": messages(*shown), "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
             fields = {"temperature": 1.0, "samplers": ["temperature"], "top_k": 0, "min_p": 0.0, "top_p": 1.0}
-            reply = self._answer(f"{self._url}/chat/completions", asked | fields)
-            tops = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            # Where the one token that is drawn ends the reply, llama.cpp tells no probabilities.
+            replies = (
+                self._answer(f"{self._url}/chat/completions", asked | fields | {"seed": seed}) for seed in range(20)
+            )
+            told = next(filter(None, (reply["choices"][0].get("logprobs") for reply in replies)))
+            tops = told["content"][0]["top_logprobs"]
             logs = {top["token"]: top["logprob"] for top in tops}
             found[shown[0]] = 1 / (1 + math.exp((logs["B"] - logs["A"]) / temperature))
         return found
