@@ -10,7 +10,7 @@ outcome is there: a worker that dies loses at most the count of what it had unde
 A claim is stored before the first request that it is for, and ended in the transaction that stores what came, or after
 it. So what was sent and never stored is under a claim that nobody has ended, and is asked for again by whoever takes
 that claim over: the numbers that are noted there bound the repeated requests from above. Of a vote or a rating at most
-one request is under way at a time; of a text at most `REQUESTS_A_TEXT` were sent, with its prompt's, the first time.
+one request is under way at a time; of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, with its prompt's, the first time.
 What a campaign's start sends is under no claim, and not among them.
 """
 
@@ -29,7 +29,7 @@ from prefmh_web.endpoints.accounting import Tally
 
 PROPOSALS = ModelUsage.PROPOSALS
 # Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
-REQUESTS_A_TEXT = 3
+REQUESTS_OF_A_FIRST_TEXT = 3
 _SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
 _TABLE = ModelUsage._meta.db_table

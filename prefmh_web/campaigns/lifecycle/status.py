@@ -2,7 +2,7 @@
 
     draft --start--> running <--pause/resume--> paused        running or paused --(last step decided)--> finished
     finished --(extended)--> paused
-    paused or finished --(deletion.request)--> deleting, until its rows are gone
+    paused or finished --(begin_deletion)--> deleting, until its rows are gone
 
 A change is a guarded update: of two clicks at once, one wins and the other is told. Pausing stops the handing out
 of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.
@@ -205,6 +205,12 @@ def reopen(campaign: Campaign) -> None:
     """Pause a finished campaign whose chains have become longer. Called within a transaction that has locked it."""
     if campaign.status == Campaign.Status.FINISHED:
         _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, finished_at=None)
+
+
+def begin_deletion(campaign: Campaign) -> bool:
+    """Mark a paused or finished campaign as being deleted; False for any other. Nothing leads back."""
+    stopped = Campaign.objects.filter(pk=campaign.pk, status__in=(Campaign.Status.PAUSED, Campaign.Status.FINISHED))
+    return bool(stopped.update(status=Campaign.Status.DELETING))
 
 
 def _check_readable(campaign: Campaign) -> None:

@@ -85,7 +85,7 @@ def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
             as_seen = {name: getattr(chain, name) for name in ("waits_until", "waits_because", "prefetches_until")}
             cleared = {"waits_until": None, "prefetches_until": None, "waits_because": ""}
             if found.filter(**as_seen).update(**{**cleared, purpose: until}):
-                spending.note_repeated(chain.campaign_id, spending.PROPOSALS, lost * spending.REQUESTS_A_TEXT)
+                spending.note_repeated(chain.campaign_id, spending.PROPOSALS, lost * spending.REQUESTS_OF_A_FIRST_TEXT)
                 return True
     return bool(found.update(**{purpose: until}, waits_because=""))
 

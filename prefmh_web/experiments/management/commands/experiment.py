@@ -82,8 +82,8 @@ class Command(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        # Records may stand before and after options. Django makes the parser, so its method is what can be replaced.
-        parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign] # as said above
+        # Records may stand before and after options.
+        parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign] # Django makes and calls it
         return parser
 
     def handle(self, *args: Any, **given: Any) -> None:
