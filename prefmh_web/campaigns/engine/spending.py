@@ -10,7 +10,7 @@ outcome is there: a worker that dies loses at most the count of what it had unde
 A claim is stored before the first request that it is for, and ended in the transaction that stores what came, or after
 it. So what was sent and never stored is under a claim that nobody has ended, and is asked for again by whoever takes
 that claim over: the numbers that are noted there bound the repeated requests from above. Of a vote or a rating at most
-one request is under way at a time; of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, with its prompt's, the first time.
+one request is under way at a time; of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, its prompt's among them.
 What a campaign's start sends is under no claim, and not among them.
 """
 

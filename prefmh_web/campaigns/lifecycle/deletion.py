@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
@@ -59,8 +60,7 @@ def request(campaign: Campaign, typed_name: str) -> None:
     if typed_name.strip() != campaign.name.strip():
         raise NotPossible("Nothing was deleted: what you typed is not the campaign's name.")
     with transaction.atomic():
-        stopped = Campaign.objects.filter(pk=campaign.pk, status__in=(Campaign.Status.PAUSED, Campaign.Status.FINISHED))
-        if not stopped.update(status=Campaign.Status.DELETING):
+        if not status.begin_deletion(campaign):
             raise _not_stopped(campaign)
         now = timezone.now()
         Invitation.objects.filter(campaign=campaign, revoked_at__isnull=True).update(revoked_at=now)
@@ -70,10 +70,10 @@ def request(campaign: Campaign, typed_name: str) -> None:
 
 
 def _not_stopped(campaign: Campaign) -> NotPossible:
-    status = Campaign.objects.filter(pk=campaign.pk).values_list("status", flat=True).first()
-    if status in (None, Campaign.Status.DELETING):
+    found = Campaign.objects.filter(pk=campaign.pk).values_list("status", flat=True).first()
+    if found in (None, Campaign.Status.DELETING):
         return Deleted()
-    if status == Campaign.Status.DRAFT:
+    if found == Campaign.Status.DRAFT:
         return NotPossible("The campaign has not started. Delete the draft.")
     return NotPossible("The campaign is running. Pause it first.")
 
