@@ -21,6 +21,7 @@ from prefmh_web.console.views import (
     problems,
     prompts,
     scorers,
+    tokens,
     tryouts,
 )
 
@@ -80,6 +81,8 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/unarchive/", deletion.archive, {"is_archived": False}, name="unarchive"),
     path("campaigns/<int:campaign_id>/delete/confirmed/", deletion.delete, name="delete"),
     path("campaigns/<int:campaign_id>/extend/", extension.extend, name="extend"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("tokens/<int:token_id>/withdraw/", tokens.withdraw, name="withdraw-token"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.edit, name="new-endpoint"),
     path("endpoints/<int:endpoint_id>/", endpoints.edit, name="edit-endpoint"),

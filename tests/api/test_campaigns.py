@@ -1,0 +1,87 @@
+"""Campaigns from a program: a whole life of one, setups of all kinds, and whatever is refused."""
+
+import json
+import zipfile
+
+import pytest
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.client import RequestRefused
+from tests.support.setups import SETUPS, written_file
+from tests.support.stack import wait_until_idle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"
+SETUP = """\
+version: 1
+name: From a program
+space: {kind: catalog, objects: texts}
+file: {name: texts.csv}
+kernel: {kind: independent}
+judges: [{question: Which is better?, budget: 1}]
+chains: 2
+steps: 6
+"""
+
+
+def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
+    file = tmp_path / "setup.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("campaign.yaml", setup)
+        archive.writestr("texts.csv", text)
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_a_setup_comes_back_as_the_same_bytes(name, site, researcher):
+    before = SETUPS[name](researcher)
+    file = site.setup(before.pk)
+    assert file == written_file(before)
+    made = site.create(file)
+    wait_until_idle()
+    assert made.created
+    assert made.number != before.pk
+    assert site.setup(made.number) == file
+
+
+def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
+    setup = zipped(tmp_path)
+    first, again = site.create(setup, once="morning"), site.create(setup, once="morning")
+    assert (first.created, again.created) == (True, False)
+    assert first.number == again.number
+    assert site.create(setup).number != first.number
+
+
+def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
+    bad = SETUP.replace("budget: 1", "budgets: 1")
+    for send in (site.create, site.check):
+        with pytest.raises(RequestRefused) as refused:
+            send(bad.encode())
+        assert refused.value.status == 422
+        places = {(problem.line, problem.path) for problem in refused.value.problems}
+        assert places == {(6, "judges.0.budget"), (6, "judges.0.budgets")}
+    assert not Campaign.objects.exists()
+
+
+def test_json_is_a_setup_too(site):
+    setup = {"version": 1, "name": "As JSON", "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
+    setup |= {"judges": [{"question": "Which?", "budget": 1}], "chains": 2, "steps": 5}
+    with_errors = json.dumps(setup | {"steps": 0})
+    with pytest.raises(RequestRefused):
+        site.create(with_errors.encode())
+    made = site.create(json.dumps(setup).encode())
+    assert made.name == "As JSON"
+
+
+def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
+    with pytest.raises(RequestRefused) as refused:
+        reader.pause(campaign.pk)
+    assert refused.value.status == 403
+    assert reader.campaign(campaign.pk).status == "running"
+
+
+def test_a_draft_cannot_be_paused(site, researcher):
+    draft = SETUPS["texts"](researcher)
+    with pytest.raises(RequestRefused) as refused:
+        site.pause(draft.pk)
+    assert refused.value.status == 409
