@@ -9,7 +9,7 @@
         print(vote["chain"], vote["step"], vote["for_proposal"])
     site.download(campaign.number, Path("record.zip"))
 
-It needs neither a database nor settings. Each method is one request, but `rows`, which asks page after page, and `wait_for`.
+It needs neither a database nor settings. Each method is one request; `campaigns`, `rows` and `wait_for` may be several.
 """
 
 from __future__ import annotations

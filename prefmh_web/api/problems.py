@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import RawPostDataException
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
@@ -77,6 +78,10 @@ def tell_on(api: NinjaAPI) -> None:
         response = answer(request, [ProblemOut(message=_SIGN_IN)], 401)
         response["WWW-Authenticate"] = "Bearer"
         return response
+
+    @api.exception_handler(RawPostDataException)
+    def a_form(request: HttpRequest, _error: RawPostDataException) -> HttpResponse:
+        return answer(request, [ProblemOut(message="Send JSON, not a form: “Content-Type: application/json”.")], 415)
 
     @api.exception_handler(HttpError)
     def other(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -60,7 +60,7 @@ def test_nobody_withdraws_anothers_token(researcher, django_user_model):
 
 def test_a_token_without_a_name_is_refused_at_its_field(researcher):
     answer = browser_of(researcher).post("/tokens/", {"name": "", "scope": "run"})
-    assert answer.status_code == 422
+    assert answer.status_code == 400
     assert "This field is required" in answer.content.decode()
     assert not ApiToken.objects.exists()
 

@@ -131,48 +131,48 @@ def schema(request: HttpRequest) -> dict[str, Any]:
     return json_schema()
 
 
-@router.get("/{int:number}", response={200: CampaignOut, **_REFUSALS})
-def campaign(request: HttpRequest, number: int) -> dict[str, Any]:
+@router.get("/{int:campaign_id}", response={200: CampaignOut, **_REFUSALS})
+def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return a campaign as it stands."""
-    return told(campaign_for(request, number))
+    return told(campaign_for(request, campaign_id))
 
 
-@router.get("/{int:number}/setup", response={200: None, **_REFUSALS})
-def setup(request: HttpRequest, number: int) -> HttpResponse | StreamingHttpResponse:
+@router.get("/{int:campaign_id}/setup", response={200: None, **_REFUSALS})
+def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
-    ending, pieces = files.write(campaign_for(request, number, Right.OWN))
+    ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
     kind = "application/zip" if ending == ".zip" else "application/yaml"
     return _unkept(stream(lambda: pieces, kind))
 
 
-@router.post("/{int:number}/start", auth=_runs, response={200: CampaignOut, **_REFUSALS})
-def start(request: HttpRequest, number: int) -> dict[str, Any]:
+@router.post("/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Start a draft. Where models are tested first, `starting` says how far that is: ask again until it is empty."""
-    found = campaign_for(request, number, Right.OWN)
+    found = campaign_for(request, campaign_id, Right.OWN)
     lifecycle.request_start(found)
     return _afterwards(found)
 
 
-@router.post("/{int:number}/pause", auth=_runs, response={200: CampaignOut, **_REFUSALS})
-def pause(request: HttpRequest, number: int) -> dict[str, Any]:
+@router.post("/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Pause a campaign: nobody is asked until it is resumed."""
-    found = campaign_for(request, number, Right.RUN)
+    found = campaign_for(request, campaign_id, Right.RUN)
     lifecycle.pause(found)
     return _afterwards(found)
 
 
-@router.post("/{int:number}/resume", auth=_runs, response={200: CampaignOut, **_REFUSALS})
-def resume(request: HttpRequest, number: int) -> dict[str, Any]:
+@router.post("/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Resume a campaign."""
-    found = campaign_for(request, number, Right.RUN)
+    found = campaign_for(request, campaign_id, Right.RUN)
     lifecycle.resume(found)
     return _afterwards(found)
 
 
-@router.post("/{int:number}/extend", auth=_runs, response={200: CampaignOut, **_REFUSALS})
-def extend(request: HttpRequest, number: int, more: ExtensionIn) -> dict[str, Any]:
+@router.post("/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+def extend(request: HttpRequest, campaign_id: int, more: ExtensionIn) -> dict[str, Any]:
     """Let each chain walk further steps. A finished campaign is paused until it is resumed."""
-    found = campaign_for(request, number, Right.OWN)
+    found = campaign_for(request, campaign_id, Right.OWN)
     extension.extend(found, more.steps, _researcher(request))
     return _afterwards(found)
 

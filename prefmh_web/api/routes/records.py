@@ -56,26 +56,26 @@ class PersonOut(Schema):
     checks_failed: int
 
 
-@router.get("/{int:number}/record.zip", response={200: None, **_REFUSALS})
-def record(request: HttpRequest, number: int) -> StreamingHttpResponse:
+@router.get("/{int:campaign_id}/record.zip", response={200: None, **_REFUSALS})
+def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the whole record, as *Download all* on the campaign's page does."""
-    campaign = _started(request, number)
+    campaign = _started(request, campaign_id)
     response = stream(lambda: export.archive(campaign), "application/zip")
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}.zip"'
     return response
 
 
-@router.get("/{int:number}/people", response={200: list[PersonOut], **_REFUSALS})
-def people(request: HttpRequest, number: int) -> list[dict[str, Any]]:
+@router.get("/{int:campaign_id}/people", response={200: list[PersonOut], **_REFUSALS})
+def people(request: HttpRequest, campaign_id: int) -> list[dict[str, Any]]:
     """List the people who vote."""
-    return [_told(each) for each in people_of(campaign_for(request, number, Right.RUN))]
+    return [_told(each) for each in people_of(campaign_for(request, campaign_id, Right.RUN))]
 
 
-@router.get("/{int:number}/{table}", response={200: PageOut, **_REFUSALS})
+@router.get("/{int:campaign_id}/{table}", response={200: PageOut, **_REFUSALS})
 def page(
     request: HttpRequest,
-    number: int,
+    campaign_id: int,
     table: Annotated[str, Path(description="One of steps, votes and samples")],
     wanted: Query[PageIn],
 ) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def page(
     """
     if table not in _TABLES:
         raise Http404
-    snapshot = Snapshot.now(_started(request, number))
+    snapshot = Snapshot.now(_started(request, campaign_id))
     stretch, is_last = _stretch(snapshot, wanted)
     rows = [] if stretch is None else _rows(snapshot.of(stretch), table)
     cursor = wanted.cursor if stretch is None else f"{stretch.chain}.{stretch.last}"
@@ -133,8 +133,8 @@ def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
     return [tables[name].values(row) for row in islice(rows_of(snapshot), 1, None)]
 
 
-def _started(request: HttpRequest, number: int) -> Campaign:
-    campaign = campaign_for(request, number)
+def _started(request: HttpRequest, campaign_id: int) -> Campaign:
+    campaign = campaign_for(request, campaign_id)
     if campaign.is_draft:
         raise Refused(409, "A draft has no record yet. Start it first.")
     return campaign

@@ -30,7 +30,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
         except kept.TokenLimitError as reason:
             form.add_error(None, str(reason))
     context = {"form": form, "tokens": kept.live_tokens(request.user), "plain": plain}
-    return render(request, "console/tokens.html", context, status=422 if form.errors else 200)
+    return render(request, "console/tokens.html", context, status=400 if form.errors else 200)
 
 
 @login_required
