@@ -20,7 +20,7 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.setup import export
 from prefmh_web.setup.model import Setup, UploadedFile
 from prefmh_web.setup.problems import Problem, SetupError, refused
-from prefmh_web.setup.reading import setup_in
+from prefmh_web.setup.reading import Tell, setup_in
 from prefmh_web.setup.unpacking import BROKEN, archive_in
 from prefmh_web.transport.legible import is_no_room
 
@@ -71,12 +71,15 @@ def _stored_as(uploaded: UploadedFile) -> str:
 
 
 @contextmanager
-def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+def opened(
+    file: BinaryIO, beside: PurePath | None = None, tell: Tell | None = None
+) -> Iterator[tuple[Setup, IO[bytes] | None]]:
     """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
 
     Args:
         file: `campaign.yaml`, or a ZIP with it.
         beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
+        tell: as `reading.setup_in` has it.
 
     Raises:
         SetupError: with every problem found.
@@ -84,13 +87,13 @@ def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Set
     begin = file.read(len(_MAGIC))
     file.seek(0)
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as kept:
-        setup = _unpacked(file, kept) if begin == _MAGIC else _with_neighbour(file, kept, beside)
+        setup = _unpacked(file, kept, tell) if begin == _MAGIC else _with_neighbour(file, kept, beside, tell)
         kept.seek(0)
         yield setup, None if setup.file is None else kept
 
 
-def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) -> Setup:
-    setup = setup_in(_limited(file, MAX_YAML_BYTES, NAME))
+def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, tell: Tell | None) -> Setup:
+    setup = setup_in(_limited(file, MAX_YAML_BYTES, NAME), tell)
     if setup.file is None:
         return setup
     if beside is None:
@@ -105,13 +108,13 @@ def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) ->
     return setup
 
 
-def _unpacked(file: BinaryIO, kept: IO[bytes]) -> Setup:
+def _unpacked(file: BinaryIO, kept: IO[bytes], tell: Tell | None) -> Setup:
     try:
         with archive_in(file) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
-                setup = setup_in(_limited(member, MAX_YAML_BYTES, NAME))
+                setup = setup_in(_limited(member, MAX_YAML_BYTES, NAME), tell)
             if setup.file is not None:
                 with archive.open(_member_of(archive, setup.file)) as member:
                     _keep(member, kept, setup.file)
