@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -21,7 +20,9 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.setup import export
 from prefmh_web.setup.model import Setup, UploadedFile
 from prefmh_web.setup.problems import Problem, SetupError, refused
-from prefmh_web.setup.reading import setup_in
+from prefmh_web.setup.reading import Tell, setup_in
+from prefmh_web.setup.unpacking import BROKEN, archive_in
+from prefmh_web.transport.legible import is_no_room
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 32 * 2**20
@@ -29,10 +30,8 @@ MAX_FILE_BYTES: Final = 512 * 2**20
 _FOLDER = "files"
 _MAGIC = b"PK"
 _PIECE = 2**20
-_MOST_MEMBERS = 1000
 # The first moment that a ZIP can name.
 _DATE = (1980, 1, 1, 0, 0, 0)
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 
 
 def write(campaign: Campaign) -> tuple[str, Iterator[bytes]]:
@@ -72,12 +71,15 @@ def _stored_as(uploaded: UploadedFile) -> str:
 
 
 @contextmanager
-def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+def opened(
+    file: BinaryIO, beside: PurePath | None = None, tell: Tell | None = None
+) -> Iterator[tuple[Setup, IO[bytes] | None]]:
     """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
 
     Args:
         file: `campaign.yaml`, or a ZIP with it.
         beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
+        tell: as `reading.setup_in` has it.
 
     Raises:
         SetupError: with every problem found.
@@ -85,13 +87,13 @@ def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Set
     begin = file.read(len(_MAGIC))
     file.seek(0)
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as kept:
-        setup = _unpacked(file, kept) if begin == _MAGIC else _with_neighbour(file, kept, beside)
+        setup = _unpacked(file, kept, tell) if begin == _MAGIC else _with_neighbour(file, kept, beside, tell)
         kept.seek(0)
         yield setup, None if setup.file is None else kept
 
 
-def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) -> Setup:
-    setup = setup_in(_limited(file, MAX_YAML_BYTES, NAME))
+def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, tell: Tell | None) -> Setup:
+    setup = setup_in(_limited(file, MAX_YAML_BYTES, NAME), tell)
     if setup.file is None:
         return setup
     if beside is None:
@@ -106,22 +108,22 @@ def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) ->
     return setup
 
 
-def _unpacked(file: BinaryIO, kept: IO[bytes]) -> Setup:
+def _unpacked(file: BinaryIO, kept: IO[bytes], tell: Tell | None) -> Setup:
     try:
-        with zipfile.ZipFile(file) as archive:
-            if len(archive.infolist()) > _MOST_MEMBERS:
-                raise refused(f"The ZIP has more than {_MOST_MEMBERS} files. It may hold {NAME} and one more.")
+        with archive_in(file) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
-                setup = setup_in(_limited(member, MAX_YAML_BYTES, NAME))
+                setup = setup_in(_limited(member, MAX_YAML_BYTES, NAME), tell)
             if setup.file is not None:
                 with archive.open(_member_of(archive, setup.file)) as member:
                     _keep(member, kept, setup.file)
             return setup
     except SetupError:
         raise
-    except _BROKEN as error:
+    except BROKEN as error:
+        if isinstance(error, OSError) and is_no_room(error):
+            raise
         raise refused("The ZIP is broken or encrypted. Pack it again.") from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import own_pairs, wording
 from prefmh_web.participants.misfits import misfits
 from prefmh_web.participants.recruiters import RECRUITERS
-from prefmh_web.setup import yaml_text
+from prefmh_web.setup import left_out, yaml_text
 from prefmh_web.setup.model import Setup, json_schema
 from prefmh_web.setup.people import People
 from prefmh_web.setup.problems import Problem, SetupError, refused
@@ -27,10 +27,15 @@ _MENDS = {
 }
 _UNKNOWN = "Extra inputs are not permitted"
 _SHOWN = 40
+Tell = Callable[[Problem], None]
 
 
-def setup_in(content: bytes | str) -> Setup:
+def setup_in(content: bytes | str, tell: Tell | None = None) -> Setup:
     """Return the setup that `campaign.yaml` describes.
+
+    Args:
+        tell: is told of each value that the record's copy has left out, and something that fits stands for it. Without
+            it, such a value is a problem.
 
     Raises:
         SetupError: with every problem found.
@@ -38,13 +43,19 @@ def setup_in(content: bytes | str) -> Setup:
     document = yaml_text.read(content if isinstance(content, str) else _decoded(content))
     if not isinstance(document.data, dict):
         raise SetupError([document.problem("", "The setup must be keys with values, such as “name: My campaign”.")])
+    missing = [document.problem(path, left_out.mend(path)) for path in left_out.fill(document.data)]
+    problems = [] if tell else missing
     try:
         setup = Setup.model_validate(document.data)
     except ValidationError as error:
         found = sampler.problems_in(error, document.data)
-        raise SetupError([_told(document, each.path, each.message) for each in found]) from error
-    if problems := [document.problem(path, message) for path, message in _misfits(setup)]:
+        raise SetupError([*problems, *(_told(document, each.path, each.message) for each in found)]) from error
+    problems += [document.problem(path, message) for path, message in _misfits(setup)]
+    if problems:
         raise SetupError(problems)
+    for each in missing:
+        if tell:
+            tell(each)
     return setup
 
 
