@@ -7,11 +7,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
+from prefmh_web.console.forms.erasure import ForceForm
 from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
 from prefmh_web.console.spending import spending_of
@@ -55,6 +56,9 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
         "spending": spending_of(campaign, recruitment),
         "asks_about_person": bool(recruitment.parsed_protocol.questions),
         "ended": parts.exclude(outcome="").count(),
+        "unpaid": payments.unsettled(campaign),
+        "waiting": erasure.waiting_in(campaign),
+        "force": ForceForm(),
     }
     return render(request, "console/participants.html", context)
 
@@ -106,19 +110,3 @@ async def _table(request: HttpRequest, campaign_id: int, table: ModuleType) -> H
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{table.NAME}"'
     return response
-
-
-@login_required
-@require_POST
-@posts_by_user
-def forget(request: HttpRequest, campaign_id: int) -> HttpResponse:
-    """Delete the ids of a finished campaign's participants."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
-    try:
-        count = erasure.forget(campaign)
-    except NotPossible as reason:
-        return told(request, campaign, reason)
-    messages.info(
-        request, f"The ids of {count} participant{'' if count == 1 else 's'} are deleted. The votes are kept."
-    )
-    return redirect("console:participants", campaign_id=campaign.pk)
