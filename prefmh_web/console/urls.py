@@ -22,12 +22,14 @@ from prefmh_web.console.views import (
     prompts,
     scorers,
     tryouts,
+    unstored,
 )
 
 app_name = "console"
 urlpatterns = [
     path("", campaigns.campaigns, name="campaigns"),
     path("campaigns/new/", campaigns.create, name="create"),
+    path("campaigns/new/pictures/<str:signed>/", unstored.picture, name="unstored"),
     path("campaigns/new/crowds/", campaigns.crowds, name="crowds"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),
