@@ -25,6 +25,7 @@ from prefmh_web.console.views import (
     setup_files,
     tokens,
     tryouts,
+    unstored,
 )
 
 app_name = "console"
@@ -32,6 +33,7 @@ urlpatterns = [
     path("", campaigns.campaigns, name="campaigns"),
     path("campaigns/new/", campaigns.create, name="create"),
     path("campaigns/import/", setup_files.import_setup, name="import"),
+    path("campaigns/new/pictures/<str:signed>/", unstored.picture, name="unstored"),
     path("campaigns/new/crowds/", campaigns.crowds, name="crowds"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),

@@ -34,7 +34,11 @@ STORED = (
 class CampaignForm(CapFields):
     """Everything about a campaign but its objects and its questions."""
 
-    name = forms.CharField(max_length=120, help_text="Voters do not see it.")
+    name = forms.CharField(
+        max_length=120,
+        label="Name of the campaign",
+        help_text="Voters do not see it. Colleagues whom you add to the campaign do.",
+    )
     space = forms.ChoiceField(
         widget=forms.RadioSelect,
         label="What is compared?",
@@ -76,7 +80,8 @@ class CampaignForm(CapFields):
         max_value=1000,
         initial=4,
         label="Chains at the start",
-        help_text="All have the same number of steps.",
+        help_text="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart and "
+        "show whether they come to the same place. All have the same number of steps.",
     )
     most_chains = forms.IntegerField(
         min_value=1,
@@ -87,7 +92,13 @@ class CampaignForm(CapFields):
         help_text="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
         "number of chains. Where models judge, the number is fixed.",
     )
-    steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
+    steps = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        initial=100,
+        label="Steps per chain",
+        help_text="A step compares the object where the chain stands with a new one.",
+    )
     further_steps = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
@@ -101,35 +112,39 @@ class CampaignForm(CapFields):
         min_value=0,
         required=False,
         initial=0,
-        label="Burn-in, in steps",
-        help_text="The first steps of each chain, which the analysis leaves out.",
+        label="First steps that are left out",
+        help_text="Burn-in: so many first steps of each chain the analysis leaves out, because they still show "
+        "where the chain started.",
     )
     lease_seconds = forms.IntegerField(
         min_value=10,
         max_value=3600,
         initial=120,
         label="Time to answer, in seconds",
-        help_text="After this time the pair goes to somebody else.",
+        help_text="After this time the pair goes to somebody else. Give enough: answers that come too late do not "
+        "count.",
     )
     park_after_skips = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
-        label="Park a step after so many skips",
-        help_text="Nobody else is asked about a parked step until you try it again or end its chain. Empty for never.",
+        label="Set a step aside after so many skips",
+        help_text="It is parked: nobody else is asked about it until you try it again or end its chain. Empty for "
+        "never.",
     )
     park_after_reports = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
         initial=PARK_AFTER_REPORTS,
-        label="Park a step after so many reports",
+        label="Set a step aside after so many reports",
         help_text="That an object is not shown, or broken, each by another person.",
     )
     seed = forms.IntegerField(
         min_value=0,
         max_value=_SEEDS - 1,
         required=False,
+        label="Seed of all random numbers",
         help_text="Leave empty to draw one. Keep it secret from voters: it determines all random numbers.",
     )
 

@@ -69,6 +69,7 @@ class SetupForms:
         """What crowds would make of the setup as it stands in the fields."""
         fields = [self.campaign[name] for name in ("chains", "most_chains", "steps", "burn_in")]
         fields += [form[name] for form in self.questions.forms for name in ("budget", "order")]
+        fields.append(self.rule["kind"])
         return crowds_shown({field.html_name: field.value() for field in fields})
 
     def judge_at(self, prefix: str, campaign: Campaign) -> int | None:

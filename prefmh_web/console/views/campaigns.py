@@ -25,6 +25,7 @@ from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.extension import ExtensionFields
+from prefmh_web.console.forms.layout import SetupLayout
 from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
@@ -106,7 +107,13 @@ def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForm
 def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, object]:
     """Return what the page of a setup shows."""
     at = reverse("console:preview", args=[campaign.pk]) if campaign else reverse("console:preview-new")
-    return {"forms": forms, "campaign": campaign, "preview_url": at, "presets": presets_as_json()}
+    return {
+        "forms": forms,
+        "layout": SetupLayout(forms),
+        "campaign": campaign,
+        "preview_url": at,
+        "presets": presets_as_json(),
+    }
 
 
 @login_required

@@ -37,6 +37,8 @@ class CatalogForm(WalkFields, SpaceForm):
 
     kind = "catalog"
     title = "Your own list: texts, molecules or images from a file"
+    about = "People compare objects that you bring."
+    main = ("objects", "file")
     field_of: ClassVar = {
         "space.objects": "objects",
         "space.context": "context",
@@ -64,7 +66,9 @@ class CatalogForm(WalkFields, SpaceForm):
         help_text="Further columns of the file that people and models see: one in each line, after a colon what is "
         "written beside it. Empty: none is shown.",
     )
-    move = forms.ChoiceField(choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is proposed?")
+    move = forms.ChoiceField(
+        choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is compared with the current object?"
+    )
     fresh_share = forms.FloatField(
         min_value=0.01, max_value=0.99, initial=0.3, label="Share of fresh draws", help_text="Used with “Both”."
     )

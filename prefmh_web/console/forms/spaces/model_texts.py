@@ -27,6 +27,8 @@ class ModelTextsForm(WalkFields, SpaceForm):
 
     kind = "model-texts"
     title = "Texts written by a language model"
+    about = "A model of yours writes texts to your prompts, and writes their ends anew."
+    main = ("model", "prompts", "limit")
     field_of: ClassVar = {
         "space.model": "model",
         "space.prompts": "prompts",

@@ -23,6 +23,8 @@ class MoleculesForm(WalkFields, SpaceForm):
 
     kind = "molecules"
     title = "Molecules built from fragments"
+    about = "Molecules that grow and shrink from a start. Nothing to prepare."
+    main = ("start",)
     field_of: ClassVar = {
         "space.start": "start",
         "space.elements": "elements",
