@@ -84,7 +84,7 @@ class ExtensionIn(Schema):
     steps: int = Field(ge=1, le=10**6, description="So many more for each chain")
 
 
-@router.get("", response=CampaignsOut)
+@router.get("", response=CampaignsOut, summary="List campaigns")
 def campaigns(request: HttpRequest, after: int | None = None, limit: int = _AT_ONCE) -> dict[str, Any]:
     """List the campaigns that the token's owner can see.
 
@@ -100,7 +100,13 @@ def campaigns(request: HttpRequest, after: int | None = None, limit: int = _AT_O
     return {"campaigns": [told(each) for each in shown], "cursor": None if is_last else shown[-1].pk}
 
 
-@router.post("", auth=_runs, response={201: CreatedOut, 200: CreatedOut, **_REFUSALS}, openapi_extra=_ABOUT_SETUP)
+@router.post(
+    "",
+    auth=_runs,
+    response={201: CreatedOut, 200: CreatedOut, **_REFUSALS},
+    openapi_extra=_ABOUT_SETUP,
+    summary="Create a campaign",
+)
 def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
     """Create a draft from a setup, which is the body of the request.
 
@@ -116,7 +122,9 @@ def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
     return Status(201 if is_new else 200, {**told(campaign), "created": is_new, "warnings": warnings})
 
 
-@router.post("/check", auth=_runs, response={200: list[str], **_REFUSALS}, openapi_extra=_ABOUT_SETUP)
+@router.post(
+    "/check", auth=_runs, response={200: list[str], **_REFUSALS}, openapi_extra=_ABOUT_SETUP, summary="Check a setup"
+)
 def check(request: HttpRequest) -> list[str]:
     """Say what is wrong with a setup, or return its warnings. Nothing is created."""
     owner = _researcher(request)
@@ -125,19 +133,19 @@ def check(request: HttpRequest) -> list[str]:
         return list(apply.warnings(setup, owner))
 
 
-@router.get("/schema", response=dict[str, Any])
+@router.get("/schema", response=dict[str, Any], summary="The schema of a setup")
 def schema(request: HttpRequest) -> dict[str, Any]:
     """Return the JSON Schema of campaign.yaml."""
     return json_schema()
 
 
-@router.get("/{int:campaign_id}", response={200: CampaignOut, **_REFUSALS})
+@router.get("/{int:campaign_id}", response={200: CampaignOut, **_REFUSALS}, summary="A campaign")
 def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return a campaign as it stands."""
     return told(campaign_for(request, campaign_id))
 
 
-@router.get("/{int:campaign_id}/setup", response={200: None, **_REFUSALS})
+@router.get("/{int:campaign_id}/setup", response={200: None, **_REFUSALS}, summary="Download the setup")
 def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
     ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
@@ -145,7 +153,9 @@ def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHtt
     return _unkept(stream(lambda: pieces, kind))
 
 
-@router.post("/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+@router.post(
+    "/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Start a campaign"
+)
 def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Start a draft. Where models are tested first, `starting` says how far that is: ask again until it is empty."""
     found = campaign_for(request, campaign_id, Right.OWN)
@@ -153,7 +163,9 @@ def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     return _afterwards(found)
 
 
-@router.post("/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+@router.post(
+    "/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Pause a campaign"
+)
 def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Pause a campaign: nobody is asked until it is resumed."""
     found = campaign_for(request, campaign_id, Right.RUN)
@@ -161,7 +173,9 @@ def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     return _afterwards(found)
 
 
-@router.post("/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+@router.post(
+    "/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Resume a campaign"
+)
 def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Resume a campaign."""
     found = campaign_for(request, campaign_id, Right.RUN)
@@ -169,7 +183,9 @@ def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     return _afterwards(found)
 
 
-@router.post("/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **_REFUSALS})
+@router.post(
+    "/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Extend a campaign"
+)
 def extend(request: HttpRequest, campaign_id: int, more: ExtensionIn) -> dict[str, Any]:
     """Let each chain walk further steps. A finished campaign is paused until it is resumed."""
     found = campaign_for(request, campaign_id, Right.OWN)

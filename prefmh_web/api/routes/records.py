@@ -56,7 +56,7 @@ class PersonOut(Schema):
     checks_failed: int
 
 
-@router.get("/{int:campaign_id}/record.zip", response={200: None, **_REFUSALS})
+@router.get("/{int:campaign_id}/record.zip", response={200: None, **_REFUSALS}, summary="Download the record")
 def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the whole record, as *Download all* on the campaign's page does."""
     campaign = _started(request, campaign_id)
@@ -66,13 +66,15 @@ def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     return response
 
 
-@router.get("/{int:campaign_id}/people", response={200: list[PersonOut], **_REFUSALS})
+@router.get(
+    "/{int:campaign_id}/people", response={200: list[PersonOut], **_REFUSALS}, summary="List the people who vote"
+)
 def people(request: HttpRequest, campaign_id: int) -> list[dict[str, Any]]:
     """List the people who vote."""
     return [_told(each) for each in people_of(campaign_for(request, campaign_id, Right.RUN))]
 
 
-@router.get("/{int:campaign_id}/{table}", response={200: PageOut, **_REFUSALS})
+@router.get("/{int:campaign_id}/{table}", response={200: PageOut, **_REFUSALS}, summary="Steps, votes or samples")
 def page(
     request: HttpRequest,
     campaign_id: int,
