@@ -14,9 +14,10 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.setup_file import SetupFileForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
-from prefmh_web.console.views.downloads import prefix_of, stream
+from prefmh_web.console.views.downloads import prefix_of
 from prefmh_web.setup import apply, duplicate, files
 from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.transport.downloads import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
 
