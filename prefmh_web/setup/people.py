@@ -16,7 +16,7 @@ Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2
 # Written as a number: what is in the database has two places.
 Money = Annotated[Decimal, Field(ge=0, decimal_places=2), PlainSerializer(float, return_type=float)]
 _Code = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)]
-_Consent = Annotated[str, Field(max_length=20_000)]
+_Consent = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
 _Minutes = Annotated[int, Field(ge=5, le=10_000)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.kept import in_order
 from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms
 from prefmh_web.settings.languages import SOURCE
@@ -152,13 +153,18 @@ class CampaignForm(CapFields):
     """True once a seed was sent that this program has not drawn."""
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
-        self._drawn = None
+        self._drawn, self._campaign = None, campaign
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
             self._drawn = None if campaign.is_seed_typed else campaign.readable_recipe.seed
         super().__init__(*args, **kwargs)
         offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
+
+    def clean_instructions(self) -> str:
+        # Browsers send their own line ends, and translations are found by what a text says.
+        written, before = self.cleaned_data["instructions"].replace("\r\n", "\n"), self._before("instructions")
+        return before if before.replace("\r\n", "\n") == written else written
 
     def clean_burn_in(self) -> int:
         return self.cleaned_data["burn_in"] or 0
@@ -171,10 +177,15 @@ class CampaignForm(CapFields):
 
     def clean_more_languages(self) -> str:
         first, chosen = self.cleaned_data.get("language"), self.cleaned_data["more_languages"]
-        return " ".join(code for code in chosen if code != first)
+        more = in_order(chosen, self._before("more_languages"))
+        return " ".join(code for code in more if code != first)
 
     def clean_scorer_names(self) -> str:
-        return " ".join(self.cleaned_data["scorer_names"])
+        return " ".join(in_order(self.cleaned_data["scorer_names"], self._before("scorer_names")))
+
+    def _before(self, name: str) -> str:
+        """Return a text of the draft; an empty one where there is no draft."""
+        return "" if self._campaign is None else str(getattr(self._campaign, name))
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]

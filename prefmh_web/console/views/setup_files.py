@@ -60,7 +60,7 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
 
 
 def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
-    with files.opened(form.cleaned_data["file"].file) as (setup, uploaded):
+    with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
         warnings = list(apply.warnings(setup, request.user))
         campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
     messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")

@@ -37,6 +37,8 @@ class ModelTextsForm(WalkFields, SpaceForm):
         "space.temperature": "temperature",
         **WalkFields.walk_field_of,
         "kernel": "cut",
+        # Of what the form has no field for, the sources of the prompts are what can come not to fit.
+        "space": "prompts",
     }
 
     model = forms.ChoiceField(

@@ -67,8 +67,7 @@ class Command(BaseCommand):
     def _check(self, given: dict[str, Any]) -> dict[str, Any]:
         owner = _owner(given["owner"])
         missing: list[Problem] = []
-        with _opened(given["file"], missing.append) as (setup, _):
-            apply.check_refused(setup, owner)
+        with _opened(given["file"], owner, missing.append) as (setup, _):
             warnings = self._warned([*map(str, missing), *apply.warnings(setup, owner)])
         self._say(given, f"{given['file']}: nothing is wrong.")
         return {"name": setup.name, "warnings": warnings}
@@ -77,7 +76,7 @@ class Command(BaseCommand):
         owner, key = _owner(given["owner"]), given["once"]
         if len(key) > _LONGEST_KEY:
             raise CommandError(f"--once: a key has at most {_LONGEST_KEY} characters", returncode=_UNUSABLE)
-        with _opened(given["file"]) as (setup, uploaded):
+        with _opened(given["file"], owner) as (setup, uploaded):
             warnings = self._warned(apply.warnings(setup, owner))
             is_new = not (key and CreationKey.objects.filter(owner=owner, key=key).exists())
             campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
@@ -179,8 +178,8 @@ def schema_text() -> str:
 
 
 @contextmanager
-def _opened(path: Path, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
-    with path.open("rb") as file, files.opened(file, path.parent, tell) as found:
+def _opened(path: Path, owner: User, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+    with path.open("rb") as file, files.opened(file, path.parent, tell, owner) as found:
         yield found
 
 
