@@ -10,6 +10,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.kept import judges_of, kernel_of, rule_of, space_of
+from prefmh_web.console.forms.kept_files import KeptFiles
 from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
@@ -40,7 +41,9 @@ class SetupForms:
     def __init__(self, request: SignedInRequest, campaign: Campaign | None = None):
         self.owner = owner = campaign.owner if campaign else request.user
         self._before = campaign
-        posted, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+        posted = request.POST if request.method == "POST" else None
+        self.kept = KeptFiles(request.user.pk, posted or {}, request.FILES)
+        files = None if posted is None else self.kept.files
         self.campaign = CampaignForm(posted, campaign=campaign)
         chosen = self.campaign["space"].value()
         # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
@@ -72,6 +75,12 @@ class SetupForms:
         """True once something was refused."""
         forms = (self.campaign, self.rule, self.panel, *self.spaces)
         return any(form.is_bound and form.errors for form in forms) or self.questions.total_error_count() > 0
+
+    def keep_files(self) -> None:
+        """Keep what was chosen in forms that are shown again because something is refused."""
+        for form in self.spaces:
+            if form.is_bound:
+                self.kept.show_in(form)
 
     @property
     def crowds(self) -> dict[str, object]:

@@ -100,12 +100,15 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForms) -> HttpResponse:
     """Go to the page where a judge is tried, if that was pressed; else to the campaign's."""
+    forms.kept.remove()
     place = forms.judge_at(request.POST.get("try", ""), campaign)
     return redirect(campaign) if place is None else redirect("console:try", campaign.pk, place)
 
 
 def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, object]:
-    """Return what the page of a setup shows."""
+    """Return what the page of a setup shows. A file that was chosen is kept where something else is refused."""
+    if forms.has_errors:
+        forms.keep_files()
     at = reverse("console:preview", args=[campaign.pk]) if campaign else reverse("console:preview-new")
     return {
         "forms": forms,

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.console.forms.kept_files import KeptFileInput
 from prefmh_web.console.forms.spaces.space_form import (
     SpaceForm,
     fresh_share_of,
@@ -56,7 +57,7 @@ class CatalogForm(WalkFields, SpaceForm):
         "the ZIP) says how likely each object is before anybody votes (p0). "
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
         f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
-        widget=forms.FileInput(attrs={"accept": ".csv,.zip"}),
+        widget=KeptFileInput(attrs={"accept": ".csv,.zip"}),
     )
     context = forms.CharField(
         required=False,
