@@ -85,3 +85,30 @@ def test_a_draft_cannot_be_paused(site, researcher):
     with pytest.raises(RequestRefused) as refused:
         site.pause(draft.pk)
     assert refused.value.status == 409
+
+
+def test_campaigns_are_listed_a_page_at_a_time(site, researcher, campaign):
+    for name in ("texts", "panel"):
+        SETUPS[name](researcher)
+    numbers = [found.number for found in site.campaigns()]
+    assert numbers == sorted(Campaign.objects.values_list("pk", flat=True), reverse=True)
+    page = site._json("GET", "/campaigns", params={"limit": 1})
+    assert [each["number"] for each in page["campaigns"]] == numbers[:1]
+    assert page["cursor"] == numbers[0]
+    with pytest.raises(RequestRefused) as refused:
+        site._json("GET", "/campaigns", params={"limit": 0})
+    assert refused.value.problems[0].path.endswith("limit")
+
+
+def test_a_whole_campaign(site, tmp_path):
+    """Created, started, paused, resumed and extended by a program; people do the rest."""
+    made = site.create(zipped(tmp_path))
+    wait_until_idle()
+    assert site.check(zipped(tmp_path)) == []
+    assert (made.status, made.objects, made.chains, made.steps) == ("draft", "texts", 2, 6)
+    assert site.start(made.number).status == "running"
+    assert site.pause(made.number).status == "paused"
+    assert site.resume(made.number).status == "running"
+    assert site.extend(made.number, 4).steps == 10
+    with pytest.raises(TimeoutError):
+        site.wait_for(made.number, lambda found: found.status == "finished", seconds=0)

@@ -93,7 +93,7 @@ def test_the_page_of_the_api_describes_each_address(researcher):
     browser = browser_of(researcher)
     assert "swagger" in browser.get("/api/docs").content.decode()
     paths = browser.get("/api/openapi.json").json()["paths"]
-    assert "/api/campaigns/{number}/start" in paths
+    assert "/api/campaigns/{campaign_id}/start" in paths
     for path, operations in paths.items():
         for operation in operations.values():
             assert operation["summary"], path

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Query, Router, Schema, Status
 
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.api.authentication import Bearer
@@ -25,6 +25,8 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, CreationKey
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.model import Setup, json_schema
+from prefmh_web.setup.problems import Problem
+from prefmh_web.setup.reading import Tell
 from prefmh_web.transport.downloads import stream
 
 router = Router(tags=["campaigns"])
@@ -71,6 +73,13 @@ class CreatedOut(CampaignOut):
     warnings: list[str] = Field(description="What a start would refuse as things stand")
 
 
+class CampaignsIn(Schema):
+    """Which campaigns are wanted."""
+
+    after: Annotated[int | None, Field(description="The cursor of the page before")] = None
+    limit: Annotated[int, Field(ge=1, le=_AT_ONCE)] = _AT_ONCE
+
+
 class CampaignsOut(Schema):
     """A page of campaigns, the newest first."""
 
@@ -85,18 +94,13 @@ class ExtensionIn(Schema):
 
 
 @router.get("", response=CampaignsOut, summary="List campaigns")
-def campaigns(request: HttpRequest, after: int | None = None, limit: int = _AT_ONCE) -> dict[str, Any]:
-    """List the campaigns that the token's owner can see.
-
-    `after` is the cursor of the page before; `limit` is from 1 to 100.
-    """
+def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any]:
+    """List the campaigns that the token's owner can see."""
     found = access.campaigns_for(request.user).select_related("owner").order_by("-pk")
-    if after is not None:
-        found = found.filter(pk__lt=after)
-    limit = min(max(limit, 1), _AT_ONCE)
-    page = list(found[: limit + 1])
-    is_last = len(page) <= limit
-    shown = page[:limit]
+    if wanted.after is not None:
+        found = found.filter(pk__lt=wanted.after)
+    page = list(found[: wanted.limit + 1])
+    is_last, shown = len(page) <= wanted.limit, page[: wanted.limit]
     return {"campaigns": [told(each) for each in shown], "cursor": None if is_last else shown[-1].pk}
 
 
@@ -115,7 +119,7 @@ def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
     owner = _researcher(request)
     if len(once) > _LONGEST_KEY:
         raise Refused(422, f"once: a key has at most {_LONGEST_KEY} characters.")
-    with _sent(request) as (setup, uploaded):
+    with _sent(request, owner) as (setup, uploaded):
         warnings = list(apply.warnings(setup, owner))
         is_new = not (once and CreationKey.objects.filter(owner=owner, key=once).exists())
         campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=once)
@@ -128,9 +132,9 @@ def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
 def check(request: HttpRequest) -> list[str]:
     """Say what is wrong with a setup, or return its warnings. Nothing is created."""
     owner = _researcher(request)
-    with _sent(request) as (setup, _):
-        apply.check_refused(setup, owner)
-        return list(apply.warnings(setup, owner))
+    missing: list[Problem] = []
+    with _sent(request, owner, missing.append) as (setup, _):
+        return [*map(str, missing), *apply.warnings(setup, owner)]
 
 
 @router.get("/schema", response=dict[str, Any], summary="The schema of a setup")
@@ -227,11 +231,11 @@ def _unkept(response: StreamingHttpResponse) -> StreamingHttpResponse:
 
 
 @contextmanager
-def _sent(request: HttpRequest) -> Iterator[tuple[Setup, IO[bytes] | None]]:
-    """Yield the setup that a request has as its body, and the file of its objects if it has one."""
+def _sent(request: HttpRequest, owner: User, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+    """Yield the setup that a request has as its body, and the file of its objects if it has one; see `files.opened`."""
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as body:
         while piece := request.read(_PIECE):
             body.write(piece)
         body.seek(0)
-        with files.opened(body) as found:
+        with files.opened(body, tell=tell, owner=owner) as found:
             yield found
