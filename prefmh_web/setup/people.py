@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints, ValidationError
 
+import sampler
 from prefmh_web.participants.models import Outcome, Pay
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiters import ANYBODY, RECRUITERS
@@ -79,3 +80,21 @@ class People(Part):
     refused: tuple[EarlierCampaign, ...] = Field(default=(), max_length=1000)
     consent: Mapping[Language, _Consent] = {}
     protocol: Protocol = Protocol()
+
+
+def problems_of(fields: Mapping[str, Any], language: str) -> Iterator[tuple[str, str]]:
+    """Yield the place and the reason of what a file could not say of how people come: the form must not, either.
+
+    Args:
+        fields: of a `Recruitment`.
+        language: the campaign's first one.
+    """
+    same = {name: fields[name] for name in fields if name in People.model_fields}
+    texts = {language: fields["consent"], **fields["consents"]} if fields["consent"] else {}
+    # An outcome whose code or pay is empty has none of its own.
+    chosen = {name: {key: each for key, each in fields[name].items() if each} for name in ("codes", "pay")}
+    described = same | {"consent": texts} | chosen
+    try:
+        People.model_validate(described)
+    except ValidationError as error:
+        yield from ((problem.path, problem.message) for problem in sampler.problems_in(error, described))

@@ -75,3 +75,103 @@ def test_what_is_changed_in_the_form_is_changed_in_the_file(signed_in, researche
     after = written_file(save_setup(signed_in, draft, **{"model-texts-limit": "9"})).decode()
     assert before.replace("limit: 8", "limit: 9") == after
     assert before != after
+
+
+WRITTEN = """version: 1
+name: Hidden
+space:
+  kind: model-texts
+  model: A writer
+  prompts: [Translate., Translate it well.]
+  sources: [Das Meer., Der Wald.]
+  estimate: words
+kernel: {kind: suffix}
+judges: [{question: Which?, budget: 1, source: {kind: model, endpoint: A judge}}]
+chains: 2
+steps: 10
+"""
+LAWS = """version: 1
+name: Laws
+instructions: |
+  Read both.
+
+  Then choose.
+languages: [de, en, ar]
+space: {kind: texts, scenarios: [7, 0], temperature: 0.9}
+kernel:
+  kind: walk
+  kernel:
+    kind: mixture
+    parts:
+      - {weight: 0.7, kernel: {kind: suffix, cut: limit}}
+      - {weight: 0.2, kernel: {kind: independent}}
+      - {weight: 0.1, kernel: {kind: suffix, cut: limit}}
+  length: [{weight: 0.25, length: 2}, {weight: 0.75, length: 5}]
+judges:
+  - {question: Which?, budget: 1, order: proposal-first}
+  - {question: And which?, budget: 3}
+  - {question: Which?, budget: 1, order: proposal-second}
+chains: 2
+steps: 10
+scorers: [words, length_of_my_own]
+people:
+  recruiter: open
+  consent: {de: "Ja.\\n\\nGern.", en: "Yes.", ar: "نعم"}
+  protocol:
+    instructions: |
+      Read this.
+
+      - Twice.
+    check_share: 0.125
+    repeat_share: 0.075
+    practice:
+      - {left: "A\\nB", right: C, answer: left, if_wrong: No.}
+translations:
+  en: {"Read both.\\n\\nThen choose.": Both., Which?: Which one?}
+"""
+IMAGES = """version: 1
+name: Steps of three sizes
+space: {kind: images}
+kernel:
+  kind: mixture
+  parts:
+    - {weight: 0.5, kernel: {kind: crank-nicolson, beta: 0.1}}
+    - {weight: 0.25, kernel: {kind: crank-nicolson, beta: 0.2}}
+    - {weight: 0.15, kernel: {kind: crank-nicolson, beta: 0.3}}
+    - {weight: 0.1, kernel: {kind: independent}}
+judges: [{question: Which?, budget: 2}]
+chains: 2
+steps: 10
+"""
+
+
+@pytest.mark.parametrize("text", [WRITTEN, LAWS, IMAGES])
+def test_what_the_forms_do_not_show_stays(text, signed_in, researcher, endpoints):  # noqa: F811
+    draft = imported(text.encode(), researcher)
+    file = written_file(draft)
+    assert written_file(save_setup(signed_in, draft)) == file
+    for page in ("participants", "protocol", "languages"):
+        context = signed_in.get(address := reverse(f"console:{page}", args=[draft.pk])).context
+        parts = _parts_of(context["forms"]) if page == "protocol" else [context["form"]]
+        if page != "protocol" or recruitment_of(draft).platform.knows_people:
+            assert signed_in.post(address, sent_back(*parts)).status_code == 302
+    assert written_file(draft) == file
+
+
+def test_beside_a_changed_field_what_the_form_does_not_show_stays(signed_in, researcher, endpoints):  # noqa: F811
+    draft = imported(WRITTEN.encode(), researcher)
+    after = save_setup(signed_in, draft, **{"model-texts-limit": "9", "model-texts-fresh_share": "0.5"})
+    assert after.recipe["space"]["sources"] == ["Das Meer.", "Der Wald."]
+    assert after.recipe["space"]["estimate"] == "words"
+    assert (after.recipe["space"]["limit"], after.recipe["kernel"]["parts"][0]["weight"]) == (9, 0.5)
+    images = imported(IMAGES.encode(), researcher)
+    after = save_setup(signed_in, images, chains="5")
+    assert (after.recipe["chains"], after.recipe["kernel"]) == (5, images.recipe["kernel"])
+
+
+def test_prompts_that_leave_their_sources_alone_are_refused(signed_in, researcher, endpoints):  # noqa: F811
+    draft = imported(WRITTEN.encode(), researcher)
+    fields = setup_as_shown(signed_in, draft) | {"model-texts-prompts": "Only one."}
+    page = signed_in.post(reverse("console:edit", args=[draft.pk]), fields).content.decode()
+    assert "sources must be 1, one for each prompt, not 2" in page
+    assert len(Campaign.objects.get(pk=draft.pk).recipe["space"]["prompts"]) == 2

@@ -13,7 +13,9 @@ from pydantic import ValidationError as Refused
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms import study_texts
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.study_texts import PERCENTS
 from prefmh_web.participants.own_pairs import questions_of
 from prefmh_web.participants.protocol import (
     GREATEST_NUMBER,
@@ -299,12 +301,6 @@ _Questions = forms.formset_factory(AboutPersonForm, extra=1, max_num=40, validat
 _Checks = forms.formset_factory(CheckForm, extra=1, max_num=20, validate_max=True)
 _Practice = forms.formset_factory(PracticePairForm, extra=1, max_num=40, validate_max=True)
 _Gold = forms.formset_factory(OwnPairForm, extra=1, max_num=40, validate_max=True)
-_PERCENTS = {
-    "check_percent": "check_share",
-    "gold_percent": "gold_share",
-    "repeat_percent": "repeat_share",
-    "waiting_percent": "waiting_share",
-}
 
 
 class ProtocolForms:
@@ -325,9 +321,9 @@ class ProtocolForms:
         *,
         knows_people: bool = True,
     ) -> None:
-        self._knows_people = knows_people
+        self._knows_people, self._before = knows_people, protocol
         texts = protocol.model_dump(include=set(TextsForm.base_fields))
-        texts |= {percent: round(100 * getattr(protocol, share)) for percent, share in _PERCENTS.items()}
+        texts |= {percent: round(100 * getattr(protocol, share)) for percent, share in PERCENTS.items()}
         self.texts = TextsForm(posted, initial=texts)
         questions = [_row(each) for each in protocol.questions]
         checks = [each.model_dump() | {"options": "\n".join(each.options)} for each in protocol.comprehension]
@@ -363,9 +359,7 @@ class ProtocolForms:
         valid = [self.texts.is_valid(), *(formset.is_valid() for formset in self._formsets)]
         if not all(valid):
             return None
-        texts = dict(self.texts.cleaned_data)
-        shares = {share: texts.pop(percent) / 100 for percent, share in _PERCENTS.items()}
-        described = texts | shares
+        described = study_texts.described(self.texts, self._before)
         for name, formset in zip(("questions", "practice", "comprehension", "gold"), self._formsets, strict=True):
             described[name] = [form.described() for form in formset.forms if form.is_meant]
         try:

@@ -10,6 +10,7 @@ from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS
 from prefmh_web.settings.languages import local_name
+from prefmh_web.setup.people import problems_of
 
 _MONEY = ("place_pay", "currency")
 _NAMES = (
@@ -135,7 +136,7 @@ class RecruitmentForm(forms.Form):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
         self._protocol = recruitment.parsed_protocol
-        self._languages = campaign.languages[1:]
+        self._language, *self._languages = campaign.languages
         for language in self._languages:
             self.fields[f"consent_{language}"] = _consent_in(language, recruitment.consents.get(language, ""))
         for outcome, how in HOW.items():
@@ -171,6 +172,9 @@ class RecruitmentForm(forms.Form):
         if not self.errors:
             for name, reason in misfits(self.stored(), self._protocol, excludes_people=bool(data.get("excluded"))):
                 self.add_error("code_completed" if name == "codes" else name, ValidationError(reason))
+            for path, reason in problems_of(self.stored(), self._language) if not self.errors else ():
+                field = path.partition(".")[0]
+                self.add_error(field if field in self.fields else None, ValidationError(f"{path}: {reason}"))
         return data
 
     def stored(self) -> dict[str, object]:

@@ -20,6 +20,8 @@ from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 
 _WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
+# What the draft may have from a file, and a change of prompts or judges can come not to fit.
+_WITHOUT_FIELDS = ("space", "space.sources", "space.estimate")
 
 
 class ModelTextsForm(WalkFields, SpaceForm):
@@ -37,8 +39,6 @@ class ModelTextsForm(WalkFields, SpaceForm):
         "space.temperature": "temperature",
         **WalkFields.walk_field_of,
         "kernel": "cut",
-        # Of what the form has no field for, the sources of the prompts are what can come not to fit.
-        "space": "prompts",
     }
 
     model = forms.ChoiceField(
@@ -69,6 +69,16 @@ class ModelTextsForm(WalkFields, SpaceForm):
     def clean(self):
         why = "A walk needs ends that are written again from any position up to the longest possible length."
         self.demand_walkable(self.cleaned_data.get("cut") == "limit", why)
+
+    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
+        if problem.path in _WITHOUT_FIELDS:
+            where = problem.path.partition(".")[2]
+            message = (
+                f"{where and f'“{where}” '}{problem.message}. The form has no field for it: change the setup’s file."
+            )
+            self.add_error("prompts", message)
+            return True
+        return super().show_problem(problem)
 
     def space(self) -> dict:
         data = self.cleaned_data
