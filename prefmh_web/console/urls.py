@@ -23,6 +23,7 @@ from prefmh_web.console.views import (
     scorers,
     tryouts,
     unstored,
+    voting_previews,
 )
 
 app_name = "console"
@@ -33,6 +34,8 @@ urlpatterns = [
     path("campaigns/new/crowds/", campaigns.crowds, name="crowds"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),
+    path("campaigns/new/preview/", voting_previews.preview, name="voting-preview-new"),
+    path("campaigns/<int:campaign_id>/setup/preview/", voting_previews.preview, name="voting-preview"),
     path("campaigns/new/prompt/", prompts.preview, name="preview-new"),
     path("campaigns/<int:campaign_id>/setup/prompt/", prompts.preview, name="preview"),
     path("campaigns/<int:campaign_id>/start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),
