@@ -18,7 +18,7 @@ from prefmh_web.objects.kind import Pixels
 
 _SALT = "prefmh_web.console.unstored"
 # In the place of a code: what a diffusion model begins with.
-_NOISE, _NOISE_SIDE = "noise", 64
+NOISE, _NOISE_SIDE = "noise", 64
 _WRITTEN = "written"
 _SAMPLE_SEED = 5
 _OF_A_MODEL = "The lighthouse had been dark for a year when the keeper’s daughter came back with a lamp of her own."
@@ -28,7 +28,7 @@ _KINDS_OF = {
     "model-texts": (_WRITTEN,),
     "molecules": ("molecules",),
     "images": ("images",),
-    "model-images": (_NOISE,),
+    "model-images": (NOISE,),
     "catalog": ("texts", "molecules", "images"),
 }
 
@@ -83,16 +83,17 @@ def samples_of(space: str) -> tuple[Unstored, ...]:
 
 @lru_cache
 def pair_of(kind: str) -> tuple[Unstored, Unstored]:
-    """Return two objects of a kind, which stand for those of a draft that has none yet."""
+    """Return two objects of a kind, which hold the place of those of a campaign."""
+    if kind == NOISE:
+        return _sample(kind), _sample(kind)
     if kind == "molecules":
         return Unstored(kind, _ASPIRIN), Unstored(kind, "CC(=O)Nc1ccc(O)cc1")
-    first, second = (_drawn(kind, chain) for chain in (0, 1))
-    return first, second
+    return _drawn(kind, 0), _drawn(kind, 1)
 
 
 def _sample(kind: str) -> Unstored:
-    if kind == _NOISE:
-        return Unstored("images", _NOISE, _NOISE)
+    if kind == NOISE:
+        return Unstored("images", NOISE, NOISE)
     if kind == _WRITTEN:
         return Unstored("texts", _OF_A_MODEL)
     return Unstored(kind, _ASPIRIN) if kind == "molecules" else _drawn(kind, 0)
@@ -124,7 +125,7 @@ class _Decoded:
     code: str
 
     def __call__(self) -> Pixels:
-        if self.code == _NOISE:
+        if self.code == NOISE:
             noise = np.random.default_rng(_SAMPLE_SEED).normal(128, 48, (_NOISE_SIDE, _NOISE_SIDE, 3))
             return noise.clip(0, 255).astype(np.uint8).repeat(4, axis=0).repeat(4, axis=1)
         space, _ = _space_of("images")
