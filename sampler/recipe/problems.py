@@ -56,7 +56,8 @@ def _path(loc: tuple[int | str, ...], data: object) -> list[str]:
                 continue
             data = data.get(part)
         elif isinstance(data, Sequence) and isinstance(part, int):
-            data = data[part]
+            # Of a list of fixed length, what is missing has a place, too.
+            data = data[part] if part < len(data) else None
         path.append(str(part))
     return path
 
