@@ -15,7 +15,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.setup_file import SetupFileForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.console.views.downloads import prefix_of
-from prefmh_web.setup import apply, duplicate, files
+from prefmh_web.setup import apply, duplicate, files, twins
 from prefmh_web.setup.problems import Problem, SetupError
 from prefmh_web.transport.downloads import stream
 
@@ -61,7 +61,9 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
 
 def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
     with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
-        warnings = list(apply.warnings(setup, request.user))
+        # The draft's page tells of another campaign under its seed, as long as there is one.
+        twin = twins.warning_of_seed(setup.seed, request.user)
+        warnings = [each for each in apply.warnings(setup, request.user) if each != twin]
         campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
     messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")
     for warning in warnings:
