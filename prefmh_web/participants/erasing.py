@@ -9,8 +9,9 @@ stays    votes, leases and checks under the annotator's number, in which languag
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Problem, Seat
@@ -44,8 +45,9 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     return [kind for kind, count in counts.items() if count]
 
 
-def _deleted(rows) -> int:
-    return rows.delete()[0]
+def _deleted(rows: QuerySet[Any]) -> int:
+    count, _ = rows.delete()
+    return count
 
 
 def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
@@ -53,7 +55,7 @@ def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
     return Seat.objects.filter(campaign=campaign, number__in=numbers).exclude(name="").update(name="")
 
 
-def _forget_ids(parts) -> int:
+def _forget_ids(parts: QuerySet[Participation]) -> int:
     people = [pk for pk in parts.values_list("participant", flat=True) if pk is not None]
     parts.update(participant=None, code="", bonus=None, waits_since=None)
     # Who takes part in another campaign of the same owner is still somebody there.

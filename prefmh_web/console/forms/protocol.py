@@ -15,6 +15,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms import study_texts
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.fixed import as_posted, fix
 from prefmh_web.console.forms.study_texts import PERCENTS
 from prefmh_web.participants.own_pairs import questions_of
 from prefmh_web.participants.protocol import (
@@ -321,7 +322,10 @@ class ProtocolForms:
         *,
         knows_people: bool = True,
     ) -> None:
-        self._knows_people, self._before = knows_people, protocol
+        self._knows_people, self._is_started, self._before = knows_people, not campaign.is_draft, protocol
+        if posted is not None and self._is_started:
+            # Browsers post nothing for what is fixed; whatever else is posted is refused by name.
+            posted = self._whole(protocol, campaign, posted, knows_people)
         texts = protocol.model_dump(include=set(TextsForm.base_fields))
         texts |= {percent: round(100 * getattr(protocol, share)) for percent, share in PERCENTS.items()}
         self.texts = TextsForm(posted, initial=texts)
@@ -336,11 +340,24 @@ class ProtocolForms:
         self.practice = _Practice(posted, prefix="practice", initial=None if posted else practice, form_kwargs=own)
         self.gold = _Gold(posted, prefix="gold", initial=None if posted else gold, form_kwargs=own)
 
+    @classmethod
+    def _whole(
+        cls, protocol: Protocol, campaign: Campaign, posted: Mapping[str, Any], knows_people: bool
+    ) -> dict[str, Any]:
+        as_it_is = cls(protocol, campaign, knows_people=knows_people)
+        held: dict[str, Any] = {}
+        for form in (*as_it_is._forms, *(formset.management_form for formset in as_it_is._formsets)):
+            held |= as_posted(form)
+        return held | {name: posted[name] for name in posted}
+
     def freeze(self) -> None:
-        """Let nothing be changed."""
-        for form in (self.texts, *(form for formset in self._formsets for form in formset.forms)):
-            for field in form.fields.values():
-                field.disabled = True
+        """Let nothing be changed but the debriefing."""
+        for form in self._forms:
+            fix(form, form.fields.keys() - ({"debriefing"} if form is self.texts else set()))
+
+    @property
+    def _forms(self) -> tuple[forms.BaseForm, ...]:
+        return (self.texts, *(form for formset in self._formsets for form in formset.forms))
 
     @property
     def has_errors(self) -> bool:

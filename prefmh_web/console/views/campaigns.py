@@ -26,6 +26,7 @@ from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.extension import ExtensionFields
 from prefmh_web.console.forms.layout import SetupLayout
+from prefmh_web.console.forms.naming import NameForm
 from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
@@ -164,6 +165,8 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
             )
         if not campaign.is_draft and not campaign.unreadable and campaign.parsed_recipe.rounds is None:
             people["extension"] = ExtensionFields(auto_id="extension_%s")
+        if not campaign.is_draft:
+            people["rename"] = NameForm(initial={"name": campaign.name}, auto_id="rename_%s")
         people["roles"] = Membership.Role.choices
         if terms_of(campaign).may_be_paid_for or (not campaign.unreadable and campaign.readable_recipe.rounds):
             people["spending"] = spending_of(campaign, recruitment_of(campaign))

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
@@ -29,7 +30,7 @@ _CSV = "text/csv; charset=utf-8"
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
+def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up how people come, and show how many have."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
     recruitment = recruiting.recruitment_of(campaign)
@@ -37,7 +38,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
     form = RecruitmentForm(posted, campaign=campaign, recruitment=recruitment)
     if posted is not None and form.is_valid():
         try:
-            recruiting.set_up(campaign, form.stored(), form.excluded_campaigns)
+            recruiting.set_up(campaign, form.stored(), form.excluded_campaigns, request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
@@ -66,7 +67,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def protocol(request: HttpRequest, campaign_id: int) -> HttpResponse:
+def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
     posted = request.POST if request.method == "POST" else None
@@ -76,12 +77,12 @@ def protocol(request: HttpRequest, campaign_id: int) -> HttpResponse:
     forms = ProtocolForms(protocol_now, campaign, posted, knows_people=knows_people)
     if posted is not None and (checked := forms.checked()) is not None:
         try:
-            recruiting.set_protocol(campaign, checked)
+            recruiting.set_protocol(campaign, checked, request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
         return redirect("console:protocol", campaign_id=campaign.pk)
-    if not campaign.is_draft:
+    if not (campaign.is_draft or forms.has_errors):
         forms.freeze()
     taught = own_pairs.states_among(protocol_now, campaign)
     context = {"campaign": campaign, "forms": forms, "taught": taught, "has_pairs": bool(protocol_now.own_pairs)}
