@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,8 @@ class SetupConfig(AppConfig):
         export.also_texts(_texts)
 
 
-def _texts(campaign: "Campaign") -> Iterator[tuple[str, str]]:
-    # Only now: a setup is made of the sampler's recipes, and with these come libraries that take a second to import.
+def _texts(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    # Only once a record is made: the model of a setup takes what the sampler has, and with it RDKit, which loads long.
     from prefmh_web.setup import record
 
     return record.texts(campaign)

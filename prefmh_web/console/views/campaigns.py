@@ -140,7 +140,6 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
             "board": board,
             "may_run": right >= Right.RUN,
             "may_own": right >= Right.OWN,
-            "may_create": is_researcher(request.user),
             "problems": problems_in(found).count(),
             "twin": twins.warning_of(found),
             **_people(request, found, right),
