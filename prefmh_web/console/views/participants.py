@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
+from prefmh_web.console.forms.consent_template import CONSENT
 from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
 from prefmh_web.console.spending import spending_of
@@ -34,13 +35,18 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
     recruitment = recruiting.recruitment_of(campaign)
     posted = request.POST if request.method == "POST" else None
     form = RecruitmentForm(posted, campaign=campaign, recruitment=recruitment)
+    if posted is not None and "template" in posted:
+        # Nothing is stored, and what was typed stays.
+        typed = posted.dict() | {"excluded": posted.getlist("excluded"), "consent": CONSENT}
+        posted, form = None, RecruitmentForm(campaign=campaign, recruitment=recruitment, initial=typed)
     if posted is not None and form.is_valid():
         try:
             recruiting.set_up(campaign, form.stored(), form.excluded_campaigns)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
-        return redirect("console:participants", campaign_id=campaign.pk)
+        following = "protocol" if request.POST.get("next") == "protocol" else "participants"
+        return redirect(f"console:{following}", campaign_id=campaign.pk)
     parts = Participation.objects.filter(campaign=campaign)
     invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False).first()
     context = {
@@ -76,7 +82,8 @@ def protocol(request: HttpRequest, campaign_id: int) -> HttpResponse:
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
-        return redirect("console:protocol", campaign_id=campaign.pk)
+        following = "campaign" if request.POST.get("next") == "start" else "protocol"
+        return redirect(f"console:{following}", campaign_id=campaign.pk)
     if not campaign.is_draft:
         forms.freeze()
     taught = own_pairs.states_among(protocol_now, campaign)
