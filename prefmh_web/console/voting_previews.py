@@ -66,7 +66,7 @@ def voting_preview_of(forms: SetupForms, campaign: Campaign | None) -> VotingPre
     left, right, note = _pair(forms, campaign, kind)
     shown = context_shown(left.context, right.context, AS_WRITTEN)
     sides = {"left": left, "right": right}
-    options = options_of(kind, left.content, right.content, lambda side: sides[side].address, shown)  # type: ignore[arg-type, return-value]  # an address is text, late or not
+    options = options_of(kind, left.content, right.content, lambda side: sides[side].address, shown)
     data = forms.campaign.cleaned_data
     return VotingPreview(
         missing=[*dict.fromkeys(_complaints(forms, required=True))],

@@ -32,10 +32,11 @@ from prefmh_web.participants.models import Check, Outcome, Participation, Recrui
 from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import Context, Trial, check_after, repeat_while_waiting
 
-_TOLD = {
+TOLD = {
     Side.LEFT: _("Attention check: choose the one on the left"),
     Side.RIGHT: _("Attention check: choose the one on the right"),
 }
+"""What an attention check says."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _pair(check: Check, campaign: Campaign) -> ShownPair:
     if check.kind == Check.Kind.REPEAT:
         question = started_campaign(campaign).judge(check.lease.judge_id).question
     else:
-        question = gettext(_TOLD[Side(check.expected_side)])
+        question = gettext(TOLD[Side(check.expected_side)])
     return ShownPair.of(question, check.lease.left, check.lease.right, campaign)
 
 

@@ -28,7 +28,7 @@ class Option:
     """What the side is called."""
     content: str
     shown: Mapping[str, Any]
-    address: StrPromise
+    address: StrPromise | str
     """Where its picture is, for the kinds that have one: worked out only if the template shows it."""
     own: Context | None = None
     """What columns of the list say of this object and not of the other one; None where none does."""
@@ -38,7 +38,7 @@ def options_of(
     kind: ObjectKind,
     left: str,
     right: str,
-    address: Callable[[Side], StrPromise],
+    address: Callable[[Side], StrPromise | str],
     context: SharedContext = NO_CONTEXT,
 ) -> tuple[Option, Option]:
     """Return the two objects, left and right.

@@ -38,6 +38,8 @@ def test_a_budget_that_is_too_small_is_refused_and_one_that_fits_is_spent(chromi
     desk.goto(sign_in_path(researcher))
     desk.goto(f"{path}participants/")
     desk.get_by_label("Where do people come from?").select_option("prolific")
+    desk.get_by_text("Limits, budget and what a place costs").click()
+    desk.get_by_text("Codes and pay if a part ends in another way").click()
     for outcome in (Outcome.COMPLETED, Outcome.NOTHING_LEFT):
         code = desk.get_by_label(f"Completion code, if a part ends {HOW[outcome]}", exact=True)
         code.fill(CODES[outcome])

@@ -15,21 +15,12 @@ from django.forms.boundfield import BoundField
 from prefmh_web.console.forms.rule import VOTES
 from prefmh_web.console.forms.setup import SetupForms
 from prefmh_web.console.forms.spaces import SpaceForm
-from prefmh_web.console.forms.usual import needs_a_look
+from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.console.unstored import Unstored, samples_of
 
 _PEOPLE = ("more_languages", "lease_seconds", "park_after_skips", "park_after_reports")
 _LENGTH = ("most_chains", "burn_in", "further_steps", "seed")
 _CAPS = ("cost_cap", "request_cap")
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Fields behind a title."""
-
-    title: str
-    fields: tuple[BoundField, ...]
-    is_open: bool
 
 
 @dataclass(frozen=True)
@@ -91,14 +82,9 @@ class SetupLayout:
         return self._of_campaign("Scores that the record keeps of each object", ("scorer_names",))
 
     def _of_campaign(self, title: str, names: Iterable[str]) -> Fold:
-        return _fold(title, [self._forms.campaign[name] for name in names])
+        return fold_of(title, [self._forms.campaign[name] for name in names])
 
 
 def _rest_of(form: SpaceForm) -> Fold:
     title = "How far apart the two objects are, and other details"
-    return _fold(title, [field for field in form if field.name not in form.main])
-
-
-def _fold(title: str, fields: Iterable[BoundField]) -> Fold:
-    found = tuple(fields)
-    return Fold(title, found, any(map(needs_a_look, found)))
+    return fold_of(title, [field for field in form if field.name not in form.main])

@@ -16,7 +16,9 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms import study_texts
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.fixed import as_posted, fix
+from prefmh_web.console.forms.protocol_texts import TextsForm
 from prefmh_web.console.forms.study_texts import PERCENTS
+from prefmh_web.console.forms.usual import Fold, fold_of, needs_a_look
 from prefmh_web.participants.own_pairs import questions_of
 from prefmh_web.participants.protocol import (
     GREATEST_NUMBER,
@@ -33,10 +35,11 @@ NEEDS_IDS = (
     f"A protocol is for people who each have a part of their own. On the page “Participants”, choose “{OPEN.title}”, a "
     "platform, or links of your own."
 )
-_LONGEST_TEXT = 300_000
+_OF_CHECKS = ("check_percent", "gold_percent", "repeat_percent", "repeats", "checks_may_fail", "checks_end")
+# Where none is set up: one pair shows little.
+_PAIRS_TO_BEGIN = 2
 _KINDS = {"choice": "Choice", "number": "Number", "scale": "Scale", "text": "Text"}
 _SIDES = {"left": "the left one", "right": "the right one"}
-_REPEATS = {"own": "the person's own earlier pairs", "common": "pairs that everybody is asked"}
 _WHEN = {"": "before the votes", "last": "after the votes"}
 
 
@@ -67,7 +70,7 @@ class _PartForm(forms.Form):
         """What the row stands for."""
         raise NotImplementedError
 
-    def _is_blank(self) -> bool:
+    def is_blank(self) -> bool:
         """True if every text of the row has been emptied: then it stands for nothing."""
         texts = [self.add_prefix(name) for name, field in self.fields.items() if isinstance(field, forms.CharField)]
         return not any((self.data.get(name) or "").strip() for name in texts)
@@ -75,11 +78,11 @@ class _PartForm(forms.Form):
     @property
     def is_meant(self) -> bool:
         """True if the row stands for something."""
-        return bool(self.cleaned_data) and not self._is_blank()
+        return bool(self.cleaned_data) and not self.is_blank()
 
     def full_clean(self):
         super().full_clean()
-        if self.is_bound and self._is_blank():
+        if self.is_bound and self.is_blank():
             # A row that is emptied is taken out, whichever of its boxes still stand.
             self._errors, self.cleaned_data = ErrorDict(), {}
 
@@ -222,82 +225,6 @@ class PracticePairForm(OwnPairForm):
     )
 
 
-class TextsForm(forms.Form):
-    """The texts of a study, and how often its comprehension check may be tried."""
-
-    instructions = forms.CharField(
-        max_length=_LONGEST_TEXT,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 8}),
-        label="Instructions",
-        help_text="In Markdown, on a page of their own. A picture stands in the text as a data address.",
-    )
-    tries = forms.IntegerField(
-        min_value=1,
-        max_value=20,
-        initial=2,
-        label="Tries",
-        help_text="So often a person may answer the questions about the instructions. After that their part ends.",
-    )
-    check_percent = forms.IntegerField(
-        min_value=0,
-        max_value=50,
-        initial=0,
-        label="Attention checks, per 100 votes",
-        help_text="A pair between two pairs; the question says which side to choose. When one comes is drawn by lot "
-        "and does not depend on the pairs. Its answer is never a vote. 0 for none.",
-    )
-    gold_percent = forms.IntegerField(
-        min_value=0,
-        max_value=50,
-        initial=0,
-        label="Gold checks, per 100 votes",
-        help_text="One of the gold pairs below, between two pairs. It looks like any other, and its answer is no vote.",
-    )
-    repeat_percent = forms.IntegerField(
-        min_value=0,
-        max_value=50,
-        initial=0,
-        label="Repeats, per 100 votes",
-        help_text="A decided pair once more. Its answer is never a vote and never ends a part.",
-    )
-    repeats = forms.ChoiceField(
-        choices=_REPEATS,
-        required=False,
-        label="Which pairs are repeated?",
-        help_text="A person's own earlier pairs show how steady their answers are. Pairs that everybody is asked, in "
-        "one order, show how far people agree; each person is asked those that they have not voted on.",
-    )
-    waiting_percent = forms.IntegerField(
-        min_value=0,
-        max_value=50,
-        initial=0,
-        label="Repeats while waiting, per 100 answers",
-        help_text="Somebody for whom no pair is free is shown repeats meanwhile, at most so many of 100 that they "
-        "answer. 0 for none.",
-    )
-    wait_minutes = forms.IntegerField(
-        min_value=1,
-        max_value=1440,
-        required=False,
-        label="Longest wait, in minutes",
-        help_text="Somebody for whom no pair has been free for so long has done their part, and it ends as “nothing "
-        "left to vote on”. Left empty, they wait.",
-    )
-    checks_may_fail = forms.IntegerField(min_value=0, max_value=1000, initial=2, label="So many may fail")
-    checks_end = forms.BooleanField(required=False, initial=True, label="One more ends the part")
-    debriefing = forms.CharField(
-        max_length=_LONGEST_TEXT,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 5}),
-        label="Debriefing",
-        help_text="In Markdown. People read it when their part has ended.",
-    )
-
-    def clean_repeats(self) -> str:
-        return self.cleaned_data["repeats"] or "own"
-
-
 _Questions = forms.formset_factory(AboutPersonForm, extra=1, max_num=40, validate_max=True)
 _Checks = forms.formset_factory(CheckForm, extra=1, max_num=20, validate_max=True)
 _Practice = forms.formset_factory(PracticePairForm, extra=1, max_num=40, validate_max=True)
@@ -338,7 +265,29 @@ class ProtocolForms:
         own = {"campaign": campaign}
         practice, gold = ([each.model_dump() for each in pairs] for pairs in (protocol.practice, protocol.gold))
         self.practice = _Practice(posted, prefix="practice", initial=None if posted else practice, form_kwargs=own)
+        if not practice:
+            self.practice.extra = _PAIRS_TO_BEGIN
         self.gold = _Gold(posted, prefix="gold", initial=None if posted else gold, form_kwargs=own)
+
+    @property
+    def asks_about_person(self) -> bool:
+        """True where there are questions about the person, or something was sent for them."""
+        return _is_used(self.questions)
+
+    @property
+    def asks_about_instructions(self) -> bool:
+        """True where there are questions about the instructions, or something was sent for them."""
+        return _is_used(self.checks) or needs_a_look(self.texts["tries"])
+
+    @property
+    def has_checks(self) -> bool:
+        """True where some of the checks between votes are chosen, or something is wrong with them."""
+        return _is_used(self.gold) or any(needs_a_look(self.texts[name]) for name in _OF_CHECKS)
+
+    @property
+    def waiting(self) -> Fold:
+        """What happens to those for whom there is no pair."""
+        return fold_of("When no pair is free", [self.texts["waiting_percent"], self.texts["wait_minutes"]])
 
     @classmethod
     def _whole(
@@ -389,6 +338,10 @@ class ProtocolForms:
             self.texts.add_error(None, ValidationError(NEEDS_IDS))
             return None
         return protocol
+
+
+def _is_used(formset: forms.BaseFormSet[Any]) -> bool:
+    return any(form.initial or form.errors or (form.is_bound and not form.is_blank()) for form in formset.forms)
 
 
 def _row(question: Question) -> dict[str, Any]:

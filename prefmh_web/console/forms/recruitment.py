@@ -6,7 +6,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.consent_template import left_open_in
 from prefmh_web.console.forms.fixed import changed_though_fixed, fix
+from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.participants.fixed import BUDGET, RECRUITMENT
 from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
@@ -26,6 +28,7 @@ _NAMES = (
     "consent",
     "way_back",
 )
+_FIRST_ASKED = ("recruiter", "parameter", "votes_each")
 _WHO_COMES = {*RECRUITMENT, "places", "budget"}
 HOW = {
     Outcome.COMPLETED: "with all votes given",
@@ -170,7 +173,10 @@ class RecruitmentForm(forms.Form):
 
     def clean_consent(self) -> str:
         # Browsers send their own line ends; the version is the hash of the text as the researcher has it in a file.
-        return self.cleaned_data["consent"].replace("\r\n", "\n")
+        text: str = self.cleaned_data["consent"].replace("\r\n", "\n")
+        if left_open := left_open_in(text):
+            raise ValidationError(f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}")
+        return text
 
     def clean(self):
         super().clean()
@@ -203,9 +209,29 @@ class RecruitmentForm(forms.Form):
         return [self["consent"], *(self[f"consent_{language}"] for language in self._languages)]
 
     @property
+    def first_asked(self) -> list[forms.BoundField]:
+        """Of those who come, what everybody fills in."""
+        return [self[name] for name in _FIRST_ASKED]
+
+    @property
+    def limits(self) -> Fold:
+        """The other limits, and what a place costs."""
+        fields = [field for field in self.who_comes if field.name not in _FIRST_ASKED]
+        return fold_of("Limits, budget and what a place costs", fields)
+
+    @property
     def who_comes(self) -> list[forms.BoundField]:
         """Who comes and the limits, most of which are fixed at Start, and what a place costs."""
         return [self[name] for name in self.fields if name in _WHO_COMES or name in _MONEY]
+
+    @property
+    def other_ends(self) -> Fold:
+        """The codes of all other ends, and the address to return to."""
+        others = [outcome for outcome in HOW if outcome != Outcome.COMPLETED]
+        rows = [self[_field(kind, outcome)] for outcome in others for kind in ("code", "pay")]
+        return fold_of(
+            "Codes and pay if a part ends in another way, and the address to return to", [self["way_back"], *rows]
+        )
 
     @property
     def ends(self) -> list[dict[str, object]]:

@@ -1,9 +1,29 @@
-"""Whether a field stands as most people leave it: such fields may be folded."""
+"""Whether a field stands as most people leave it, so that it may be folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from django.forms.boundfield import BoundField
 
 # A seed that was drawn for a draft stands in its field, although nobody has chosen it.
 _FILLED_BY_US = ("seed",)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Fields behind a title."""
+
+    title: str
+    fields: tuple[BoundField, ...]
+    is_open: bool
+
+
+def fold_of(title: str, fields: Iterable[BoundField]) -> Fold:
+    """Return fields behind a title, open if one of them needs a look."""
+    found = tuple(fields)
+    return Fold(title, found, any(map(needs_a_look, found)))
 
 
 def needs_a_look(field: BoundField) -> bool:

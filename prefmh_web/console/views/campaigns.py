@@ -100,8 +100,10 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 
 def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForms) -> HttpResponse:
-    """Go to the page where a judge is tried, if that was pressed; else to the campaign's."""
+    """Go to the page where a judge is tried, or to that of the people, if that was pressed; else to the campaign's."""
     forms.kept.remove()
+    if request.POST.get("next") == "participants":
+        return redirect("console:participants", campaign.pk)
     place = forms.judge_at(request.POST.get("try", ""), campaign)
     return redirect(campaign) if place is None else redirect("console:try", campaign.pk, place)
 

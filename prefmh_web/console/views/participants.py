@@ -13,6 +13,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
+from prefmh_web.console.forms.consent_template import CONSENT
 from prefmh_web.console.forms.erasure import ForceForm
 from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
@@ -36,13 +37,18 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     recruitment = recruiting.recruitment_of(campaign)
     posted = request.POST if request.method == "POST" else None
     form = RecruitmentForm(posted, campaign=campaign, recruitment=recruitment)
+    if posted is not None and "template" in posted:
+        # Nothing is stored, and what was typed stays.
+        typed = posted.dict() | {"excluded": posted.getlist("excluded"), "consent": CONSENT}
+        posted, form = None, RecruitmentForm(campaign=campaign, recruitment=recruitment, initial=typed)
     if posted is not None and form.is_valid():
         try:
             recruiting.set_up(campaign, form.stored(), form.excluded_campaigns, request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
-        return redirect("console:participants", campaign_id=campaign.pk)
+        following = "protocol" if request.POST.get("next") == "protocol" else "participants"
+        return redirect(f"console:{following}", campaign_id=campaign.pk)
     parts = Participation.objects.filter(campaign=campaign)
     invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False).first()
     context = {
@@ -81,7 +87,8 @@ def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
-        return redirect("console:protocol", campaign_id=campaign.pk)
+        following = "campaign" if request.POST.get("next") == "start" else "protocol"
+        return redirect(f"console:{following}", campaign_id=campaign.pk)
     if not (campaign.is_draft or forms.has_errors):
         forms.freeze()
     taught = own_pairs.states_among(protocol_now, campaign)

@@ -1,0 +1,12 @@
+// The sandbox: a pair is answered by the keys with which voters answer.
+"use strict";
+
+const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip" };
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.target.matches("input, textarea, select")) return;
+  const pressed = document.querySelector(`button[name=choice][value="${KEYS[event.key]}"]`);
+  if (!pressed) return;
+  event.preventDefault();
+  pressed.click();
+});

@@ -1,0 +1,171 @@
+"""The sandbox: a draft as a participant would meet it, and nothing of it in the database."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.apps import apps
+from django.contrib.sessions.models import Session
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.models import Annotator, State, Vote
+from prefmh_web.participants import recruiting
+from tests.console.test_pages import signed_in as signed_in
+from tests.participants.test_practice import PAIRS as PRACTICE
+from tests.participants.test_stages import CODES_OF_ALL, WHOLE
+from tests.support.stack import make_campaign, make_draft, make_recipe
+
+STUDY = {
+    "recruiter": "prolific",
+    "consent": "# Consent\n\nDo you agree?",
+    "codes": CODES_OF_ALL | {"completed": "C0MPLETE"},
+    "votes_each": 3,
+    "protocol": WHOLE | {"practice": PRACTICE[:1], "check_share": 0.1},
+}
+
+
+def everything() -> dict[str, list]:
+    """Return every row of every table but the sessions."""
+    models = [model for model in apps.get_models() if model is not Session]
+    return {model._meta.label: list(model.objects.order_by("pk").values_list()) for model in models}
+
+
+@pytest.fixture
+def draft(researcher, idle_tasks):
+    made = make_draft(researcher)
+    recruiting.set_up(made, STUDY, ())
+    idle_tasks()
+    return made
+
+
+class Walker:
+    def __init__(self, client, draft) -> None:
+        self.client, self.url = client, reverse("console:sandbox", args=[draft.pk])
+
+    @property
+    def page(self) -> str:
+        answer = self.client.get(self.url)
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+    def send(self, **fields) -> str:
+        return self.client.post(
+            self.url, {name.replace("__", "-"): value for name, value in fields.items()}, follow=True
+        ).content.decode()
+
+    def pass_the_stages(self) -> str:
+        assert "Do you agree?" in self.page
+        page = self.send(consent="agree")
+        assert "How old are you?" in page
+        page = self.send(stage="questions", **{"answer-role": "student", "answer-age": "30", "answer-mood": "2"})
+        assert "I have read this" in page
+        page = self.send(stage="instructions")
+        assert "Practice: pair 1 of 1" in page
+        assert "Night is darker." in self.send(stage="practice", **{"answer-choice": "right"})
+        page = self.send(stage="practice")
+        assert "What do you read?" in page
+        wrong = self.send(stage="comprehension", **{"answer-check_0": "one"})
+        assert "What do you read?" in wrong
+        return self.send(stage="comprehension", **{"answer-check_0": "both"})
+
+
+def question_in(page: str) -> str:
+    return re.search(r'id="question"[^>]*>(.*?)</h1>', page)[1]
+
+
+def test_the_whole_way_writes_nothing(signed_in, draft):
+    before = everything()
+    walker = Walker(signed_in, draft)
+    page = walker.pass_the_stages()
+    questions = []
+    for _ in range(10):
+        if 'id="question"' not in page:
+            break
+        questions.append(question_in(page))
+        assert "A sandbox." in page
+        page = walker.send(choice="left")
+    assert any(each.startswith("Attention check") for each in questions)
+    assert len(questions) == 4
+    assert "Anything else?" in page
+    page = walker.send(stage="last-questions")
+    for words in ("Your part is complete", "C0MPLETE", "It was about <strong>taste</strong>"):
+        assert words in page
+    assert everything() == before
+    # The negative control: a table that changes is seen.
+    State.objects.filter(campaign=draft).first().delete()
+    assert everything() != before
+    assert not Annotator.objects.exists()
+    assert not Vote.objects.exists()
+
+
+def test_the_pairs_are_of_the_list_and_the_chains_move(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
+    idle_tasks()
+    walker = Walker(signed_in, draft)
+    page = walker.send(consent="agree")
+    own = set(draft.states.values_list("content", flat=True))
+    pairs = []
+    for _ in range(6):
+        shown = re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', page)
+        assert set(shown) <= own
+        pairs.append(frozenset(shown))
+        page = walker.send(choice="right")
+    assert "Your part is complete" in page
+    assert len(set(pairs)) > 1
+
+
+def test_the_same_pair_stays_until_it_is_answered_and_a_skip_leaves_it(signed_in, draft):
+    walker = Walker(signed_in, draft)
+    walker.pass_the_stages()
+    first = walker.page
+    shown = re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', first)
+    assert re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', walker.page) == shown
+    walker.send(choice="nonsense")
+    assert re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', walker.page) == shown
+    assert "<strong>0</strong> votes" in walker.send(choice="skip")
+
+
+def test_ways_that_end_early_say_so_and_one_can_begin_again(signed_in, draft):
+    walker = Walker(signed_in, draft)
+    assert "You did not agree" in walker.send(consent="refuse")
+    assert "Do you agree?" in walker.send(again="yes")
+    walker.send(consent="agree")
+    page = walker.send(stage="questions", **{"answer-role": "", "answer-age": "x"})
+    assert "Some answers are missing" in page
+
+
+def test_an_open_link_comes_to_the_pairs_at_once_in_its_language(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher, language="ar")
+    idle_tasks()
+    walker = Walker(signed_in, draft)
+    page = walker.send(consent="agree")
+    assert 'dir="rtl"' in page
+    assert '<div class="notice warning sandbox" lang="en" dir="ltr">' in page
+    assert 'id="question"' in page
+
+
+@pytest.mark.parametrize("kind", ["images", "molecules", "texts"])
+def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
+    kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
+    recipe = make_recipe(version=2, space={"kind": kind}, kernel=kernel)
+    described = sampler.parse_recipe(recipe).model_dump(mode="json")
+    walker = Walker(signed_in, drafts.create(owner=researcher, name="Made", recipe=described))
+    before = everything()
+    page = walker.send(consent="agree")
+    for address in re.findall(r'<img src="([^"]+)"', page):
+        assert signed_in.get(address).status_code == 200
+    for _ in range(6):
+        page = walker.send(choice="left")
+    assert "Your part is complete" in page
+    assert everything() == before
+
+
+def test_it_is_for_drafts_of_ones_own(signed_in, client, researcher, idle_tasks, django_user_model):
+    started, draft = make_campaign(researcher), make_draft(researcher)
+    url = reverse("console:sandbox", args=[started.pk])
+    assert "The sandbox is for drafts" in signed_in.get(url, follow=True).content.decode()
+    client.force_login(django_user_model.objects.create_user("stranger"))
+    assert client.get(reverse("console:sandbox", args=[draft.pk])).status_code == 404
