@@ -21,6 +21,7 @@ from prefmh_web.console.views import (
     problems,
     prompts,
     scorers,
+    setup_files,
     tryouts,
 )
 
@@ -28,9 +29,12 @@ app_name = "console"
 urlpatterns = [
     path("", campaigns.campaigns, name="campaigns"),
     path("campaigns/new/", campaigns.create, name="create"),
+    path("campaigns/import/", setup_files.import_setup, name="import"),
     path("campaigns/new/crowds/", campaigns.crowds, name="crowds"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/setup/", campaigns.edit, name="edit"),
+    path("campaigns/<int:campaign_id>/setup/file/", setup_files.download, name="setup-file"),
+    path("campaigns/<int:campaign_id>/duplicate/", setup_files.duplicated, name="duplicate"),
     path("campaigns/new/prompt/", prompts.preview, name="preview-new"),
     path("campaigns/<int:campaign_id>/setup/prompt/", prompts.preview, name="preview"),
     path("campaigns/<int:campaign_id>/start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),

@@ -22,6 +22,7 @@ from prefmh_web.setup.model import Setup
 from prefmh_web.setup.people import People
 from prefmh_web.setup.problems import Problem, SetupError
 from prefmh_web.setup.reading import recipe_of, recruitment_fields
+from prefmh_web.setup.twins import warning_of_seed
 
 _SEEDS = 2**53
 
@@ -73,11 +74,8 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     for language in setup.languages[1:] if setup.people.consent else ():
         if language not in setup.people.consent:
             yield f"Consent is missing in {language}."
-    if setup.seed is not None and Campaign.objects.filter(owner=owner, recipe__seed=setup.seed).exists():
-        yield (
-            f"Another campaign has the seed {setup.seed}: its random numbers are the same, so the two are not "
-            "independent. Remove the seed for one of its own."
-        )
+    if told := warning_of_seed(setup.seed, owner):
+        yield told
 
 
 def check_refused(setup: Setup, owner: User) -> list[Campaign]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -22,6 +21,8 @@ from prefmh_web.setup import export
 from prefmh_web.setup.model import Setup, UploadedFile
 from prefmh_web.setup.problems import Problem, SetupError, refused
 from prefmh_web.setup.reading import setup_in
+from prefmh_web.setup.unpacking import BROKEN, archive_in
+from prefmh_web.transport.legible import is_no_room
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 32 * 2**20
@@ -29,10 +30,8 @@ MAX_FILE_BYTES: Final = 512 * 2**20
 _FOLDER = "files"
 _MAGIC = b"PK"
 _PIECE = 2**20
-_MOST_MEMBERS = 1000
 # The first moment that a ZIP can name.
 _DATE = (1980, 1, 1, 0, 0, 0)
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 
 
 def write(campaign: Campaign) -> tuple[str, Iterator[bytes]]:
@@ -108,9 +107,7 @@ def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) ->
 
 def _unpacked(file: BinaryIO, kept: IO[bytes]) -> Setup:
     try:
-        with zipfile.ZipFile(file) as archive:
-            if len(archive.infolist()) > _MOST_MEMBERS:
-                raise refused(f"The ZIP has more than {_MOST_MEMBERS} files. It may hold {NAME} and one more.")
+        with archive_in(file) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
@@ -121,7 +118,9 @@ def _unpacked(file: BinaryIO, kept: IO[bytes]) -> Setup:
             return setup
     except SetupError:
         raise
-    except _BROKEN as error:
+    except BROKEN as error:
+        if isinstance(error, OSError) and is_no_room(error):
+            raise
         raise refused("The ZIP is broken or encrypted. Pack it again.") from error
 
 

@@ -19,7 +19,8 @@ import sampler
 from prefmh_web.setup.people import Language, Money, Part, People
 
 VERSION = 1
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+LONGEST_NAME = 120
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 _ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
 
 

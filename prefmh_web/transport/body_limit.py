@@ -16,14 +16,14 @@ from prefmh_web.transport import legible, sessions
 logger = logging.getLogger(__name__)
 
 DEFAULT_BYTES = 2**20
-# Room for the largest catalog file and the form around it; for people who are signed in.
+# Room for the largest catalog file and the form, or the setup, around it; for people who are signed in.
 SETUP_BYTES = 513 * 2**20
 # For the next piece of a body, however small.
 PIECE_WITHIN_S = 60
 # For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
 GRACE_S = 60
 LEAST_BYTES_PER_S = 8 * 2**10
-_SETUP = re.compile(r"^/campaigns/(new|\d+/setup)/$")
+_SETUP = re.compile(r"^/campaigns/(new|import|\d+/setup)/$")
 
 
 class BoundedHandler(ASGIHandler):

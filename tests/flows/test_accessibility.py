@@ -33,7 +33,8 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     broken = []
 
     def check(path: str, *, opened: bool = False) -> None:
-        page.goto(path)
+        if path:
+            page.goto(path)
         page.wait_for_load_state("networkidle")
         if opened:
             page.locator("summary").first.click()
@@ -44,8 +45,18 @@ def test_pages_are_accessible(chromium, live_site, researcher):
 
     check("/accounts/sign-in/")
     check(sign_in_path(researcher))
-    for path in ("/campaigns/new/", *(campaign.get_absolute_url() for campaign in (texts, molecules, draft))):
+    for path in (
+        "/campaigns/new/",
+        "/campaigns/import/",
+        *(campaign.get_absolute_url() for campaign in (texts, molecules, draft)),
+    ):
         check(path)
+    page.goto("/campaigns/import/")
+    wrong = {"name": "campaign.yaml", "mimeType": "application/yaml", "buffer": b"version: 1\nnam: x\n"}
+    page.get_by_label("Your file").set_input_files(wrong)
+    page.get_by_role("button", name="Import").click()
+    page.get_by_text("Nothing was imported").wait_for()
+    check("")
     check(f"{texts.get_absolute_url()}parked/", opened=True)
     for campaign in (texts, molecules):
         path = invitation_path(campaign)

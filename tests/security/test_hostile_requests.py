@@ -66,7 +66,7 @@ OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in addr
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:parked", "console:panel")
 # Owners read these, and nobody can post to them.
-READ_BY_OWNERS = ("console:try-progress", "console:tried-picture")
+READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file")
 CHANGING = [address for address in OF_A_CAMPAIGN if address.name not in (*WATCHING, *READ_BY_OWNERS)]
 
 
@@ -81,7 +81,7 @@ def test_a_viewer_watches_and_changes_nothing(world, address):
 
 
 @pytest.mark.parametrize("name", READ_BY_OWNERS)
-def test_a_viewer_reads_no_try(world, name):
+def test_a_viewer_does_not_read_what_is_the_owners(world, name):
     address = next(address for address in OF_A_CAMPAIGN if address.name == name)
     path = address.path(world.names | {"campaign_id": world.watched.pk})
     assert browser_of(world.bystander).get(path).status_code == 404

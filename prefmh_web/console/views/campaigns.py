@@ -29,6 +29,7 @@ from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.setup import twins
 from prefmh_web.transport import rate_limits
 
 posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
@@ -124,7 +125,9 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
             "board": board,
             "may_run": right >= Right.RUN,
             "may_own": right >= Right.OWN,
+            "may_create": is_researcher(request.user),
             "problems": problems_in(found).count(),
+            "twin": twins.warning_of(found),
             **_people(request, found, right),
         },
     )

@@ -49,11 +49,12 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
         response = HttpResponse(content_type=response["Content-Type"])
     # Nothing on the way may keep a record that this person may read, for another who may not.
     response["Cache-Control"] = "no-store"
-    response["Content-Disposition"] = f'attachment; filename="{_prefix(campaign)}-{filename}"'
+    response["Content-Disposition"] = f'attachment; filename="{prefix_of(campaign)}-{filename}"'
     return response
 
 
-def _prefix(campaign: Campaign) -> str:
+def prefix_of(campaign: Campaign) -> str:
+    """Return how the name of a campaign's files begins."""
     return slugify(campaign.name)[:60] or f"campaign-{campaign.pk}"
 
 

@@ -1,0 +1,47 @@
+"""A second campaign of the same setup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.files.base import File
+
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.setup import apply, export
+from prefmh_web.setup.model import LONGEST_NAME
+from prefmh_web.setup.problems import SetupError
+
+
+def duplicate(campaign: Campaign, owner: User) -> Campaign:
+    """Create a draft with the setup of a campaign, in whatever state this is, under a seed of its own.
+
+    As with a setup's file, nobody comes with it: a panel has as many seats, and no names.
+
+    Raises:
+        NotPossible: its setup is of an older version, its file is gone, or it speaks of something that the owner does
+            not have.
+    """
+    setup = export.setup_of(campaign)
+    name = f"Copy of {setup.name}"[:LONGEST_NAME].rstrip()
+    # Under the same seed the two would have the same random numbers, also where somebody has typed it.
+    copied = setup.model_copy(update={"name": name, "seed": None})
+    try:
+        with _file_of(campaign, has_file=setup.file is not None) as file:
+            return apply.create(copied, owner, file)
+    except SetupError as error:
+        raise NotPossible(f"This setup cannot be copied. {error.problems[0]}") from error
+
+
+@contextmanager
+def _file_of(campaign: Campaign, *, has_file: bool) -> Iterator[File[Any] | None]:
+    if not has_file:
+        yield None
+        return
+    kept = campaign.catalog.file
+    # A file of its own, or the draft would point at the one of the other campaign.
+    with kept.storage.open(kept.name, "rb") as opened:
+        yield File(opened)

@@ -1,0 +1,33 @@
+"""Campaigns under one seed: their random numbers are the same, so they are not independent of each other."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+
+from prefmh_web.campaigns.models import Campaign
+
+
+def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = None) -> str:
+    """Return what a researcher should know whose campaign has the seed of another one of theirs; nothing if none has.
+
+    Args:
+        seed: that somebody has typed; None where none was.
+        campaign: the one that has it, if it is stored.
+    """
+    if seed is None:
+        return ""
+    others = Campaign.objects.filter(owner=owner, recipe__seed=seed).exclude(status=Campaign.Status.DELETING)
+    found = others.exclude(pk=campaign.pk if campaign else None).order_by("pk").first()
+    if found is None:
+        return ""
+    return (
+        f"Your campaign “{found.name}” (number {found.pk}) has the seed {seed}, too: the random numbers of the two are "
+        "the same, so they are not independent. Empty the seed, and one is drawn."
+    )
+
+
+def warning_of(campaign: Campaign) -> str:
+    """Return the same of a draft; nothing once it has started, when its seed cannot change."""
+    if not (campaign.is_draft and campaign.is_seed_typed) or campaign.unreadable:
+        return ""
+    return warning_of_seed(campaign.readable_recipe.seed, campaign.owner, campaign)
