@@ -106,14 +106,24 @@ from .objects.texts.measures import TextDescription, describe_text
 from .planning import (
     CrowdForecast,
     FewestVotes,
+    ForecastInterval,
     JudgeByJudge,
+    LeanBeliefs,
+    PaceBeliefs,
+    Pilot,
+    PilotPerson,
+    PilotStep,
+    PlannedStudy,
     Policy,
     Request,
     RoundRobin,
+    StudyForecast,
     VotePlan,
     expected_votes,
     forecast_crowd,
+    forecast_study,
     mean_votes,
+    trial_ratios,
 )
 from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
 from .record import schema
