@@ -1,4 +1,4 @@
-"""A campaign as the planner sees it: its setup's numbers, base ratios tried on paper, and what its pilots have shown."""
+"""A campaign as the planner sees it: its setup's numbers, base ratios tried on paper, what its pilots have shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 import numpy as np
@@ -52,7 +52,8 @@ def study_of(campaign: Campaign, told: Told) -> sampler.PlannedStudy:
     """
     recipe, recruitment = campaign.readable_recipe, recruitment_of(campaign)
     rounds, shares = recipe.rounds, recruitment.parsed_protocol.shares
-    active, present = recruitment.most_active_minutes, recruitment.minutes_each
+    active: float | None = recruitment.most_active_minutes
+    present: float | None = recruitment.minutes_each
     if told.minutes_each is not None:
         active, present = (told.minutes_each, present) if active else (None, told.minutes_each)
     return sampler.PlannedStudy(
@@ -75,15 +76,27 @@ def study_of(campaign: Campaign, told: Told) -> sampler.PlannedStudy:
     )
 
 
-def plan_for(campaign: Campaign, told: Told, pilot: sampler.Pilot | None) -> sampler.StudyForecast:
-    """Return what a campaign will take: the same figures each time for the same numbers.
+def plan_for(
+    campaign: Campaign, told: Told, pilot: sampler.Pilot | None
+) -> tuple[sampler.PlannedStudy, sampler.StudyForecast]:
+    """Return what is planned, and what it will take: the same figures each time for the same numbers.
+
+    Args:
+        pilot: what the campaign's pilots have shown, which replaces the seconds that were told.
 
     Raises:
         ValueError: a number is not what it can be.
     """
-    study = study_of(campaign, told)
-    paces = sampler.PaceBeliefs(told.seconds_a_vote, pilot)
-    leans = sampler.LeanBeliefs([*trial_ratios(campaign), *pilot_ratios(campaign)], pilot)
+    study, ratios = study_of(campaign, told), (*trial_ratios(campaign), *pilot_ratios(campaign))
+    return study, _foreseen(study, pilot.seconds_a_vote if pilot else told.seconds_a_vote, pilot, ratios)
+
+
+# A forecast takes a second or two; a page asks for the same ones again and again.
+@lru_cache(maxsize=_KEPT)
+def _foreseen(
+    study: sampler.PlannedStudy, seconds_a_vote: float, pilot: sampler.Pilot | None, ratios: tuple[float, ...]
+) -> sampler.StudyForecast:
+    paces, leans = sampler.PaceBeliefs(seconds_a_vote, pilot), sampler.LeanBeliefs(ratios, pilot)
     return sampler.forecast_study(np.random.default_rng(_PLAN_SEED), study, paces, leans)
 
 
@@ -112,11 +125,12 @@ def pilots_of(campaign: Campaign) -> QuerySet[Campaign]:
 
 def pilot_of(campaign: Campaign) -> sampler.Pilot | None:
     """Return what the campaign's pilots have shown, together; None before the first vote in one."""
-    people, steps = [], []
+    people: list[sampler.PilotPerson] = []
+    steps: list[sampler.PilotStep] = []
     for each in pilots_of(campaign).order_by("pk"):
         people += _people_in(each)
         steps += _steps_in(each)
-    found = sampler.Pilot(people, steps)
+    found = sampler.Pilot(tuple(people), tuple(steps))
     return found if found.votes else None
 
 
@@ -129,15 +143,16 @@ def pilot_ratios(campaign: Campaign) -> list[float]:
 
 def _people_in(pilot: Campaign) -> list[sampler.PilotPerson]:
     """Return how long each person took, from the moment when a pair was shown to the vote."""
-    seconds, first = defaultdict(list), {}
+    seconds: defaultdict[int, list[float]] = defaultdict(list)
+    first: dict[int, datetime] = {}
     leases = Lease.objects.filter(annotator__campaign=pilot).order_by("issued_at")
     for annotator, ending, issued_at, ended_at in leases.values_list("annotator", "ending", "issued_at", "ended_at"):
         first.setdefault(annotator, issued_at)
-        if ending == Lease.Ending.VOTED:
+        if ended_at is not None and ending == Lease.Ending.VOTED:
             seconds[annotator].append((ended_at - issued_at).total_seconds())
     stayed = _who_stayed(pilot)
     return [
-        sampler.PilotPerson(seconds[pk], (first[pk] - joined_at).total_seconds(), stayed.get(pk))
+        sampler.PilotPerson(tuple(seconds[pk]), (first[pk] - joined_at).total_seconds(), stayed.get(pk))
         for pk, joined_at in Annotator.objects.filter(pk__in=first).order_by("pk").values_list("pk", "joined_at")
     ]
 
@@ -160,4 +175,4 @@ def _steps_in(pilot: Campaign) -> list[sampler.PilotStep]:
         votes_for, votes_cast = votes.setdefault(comparison, ([0] * len(places), [0] * len(places)))
         votes_cast[places[judge]] += 1
         votes_for[places[judge]] += chosen == proposal
-    return [sampler.PilotStep(*each) for each in votes.values()]
+    return [sampler.PilotStep(tuple(votes_for), tuple(votes_cast)) for votes_for, votes_cast in votes.values()]

@@ -1,8 +1,9 @@
 """A pilot: a few people try a draft out in a campaign of their own, and what they took is what its plan then goes by.
 
 A pilot has the draft's setup under a seed of its own, so nothing of it is in the campaign's record. Three things are
-other: its people and votes are few, chains open for whoever would wait, so that everybody's time goes into votes, and no
-answers are bought beyond that (no budget, no further steps). People need places, so an open link is one with a protocol.
+other: its people and votes are few, chains open for whoever would wait, so that everybody's time goes into votes, and
+no answers are bought beyond that (no budget, no further steps). People need places, so an open link is one with a
+protocol.
 """
 
 from __future__ import annotations

@@ -17,9 +17,11 @@ And what a whole study will take, before it starts, as intervals:
     PlannedStudy    the setup's numbers
     PaceBeliefs     how fast people are: from a guess, or from a pilot's times
     LeanBeliefs     how they lean on proposals, and which base ratios these have: from `trial_ratios`, or from a pilot
+    planned_changes(study, forecast, most_money) -> what to change, in sentences
     changes(study, forecast) -> what to change, in sentences
 """
 
+from sampler.planning.advice import changes as planned_changes
 from sampler.planning.crowd import CrowdForecast, forecast_crowd
 from sampler.planning.expectation import expected_votes, mean_votes
 from sampler.planning.forecast import ForecastInterval, StudyForecast, forecast_study
@@ -53,5 +55,6 @@ __all__ = [
     "forecast_crowd",
     "forecast_study",
     "mean_votes",
+    "planned_changes",
     "trial_ratios",
 ]

@@ -1,12 +1,14 @@
 """What a study will take: votes, steps, effective samples, hours, waits and money, each with a 90 % interval.
 
-Crowds and leans are drawn as `paces` and `leans` believe of them, each crowd takes part in the study as `schedule` plays it,
-and an interval goes from the 5 % to the 95 % quantile of what came out: a posterior predictive interval. It holds what is not
-known of people and of their leans, and chance. It does not hold that fewer people come than were asked for, nor faults.
+Crowds and leans are drawn as `paces` and `leans` believe of them, each crowd takes part in the study as `schedule`
+plays it, and an interval goes from the 5 % to the 95 % quantile of what came out: a posterior predictive interval. It
+holds what is not known of people and of their leans, and chance. It does not hold that fewer people come than were
+asked for, nor faults.
 
 Effective samples are no simulation of the kernel. With a share a of proposals accepted, the slowest function of an
-independent sampler with equal weights has the autocorrelation time (2 - a) / a; kernels that make small moves need L times as
-long. L is not known before the chains have run, and is drawn between 1 and 20, uniformly on a logarithmic scale.
+independent sampler with equal weights has the autocorrelation time (2 - a) / a; kernels that make small moves need L
+times as long. L is not known before the chains have run, and is drawn between 1 and 20, uniformly on a logarithmic
+scale.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ import numpy as np
 from sampler.planning.leans import LeanBeliefs
 from sampler.planning.paces import PaceBeliefs
 from sampler.planning.schedule import Outcome, play
-from sampler.planning.study import Scale, PlannedStudy
+from sampler.planning.study import PlannedStudy, Scale
 
 COVERED: Final = 0.9
 """How probable it is that a figure comes to lie in its interval, if the beliefs are right."""
-DRAWS: Final = 200
+DRAWS: Final = 400
 _LAGS: Final = (1.0, 20.0)
 # All plays of a forecast together, so that a page does not wait for long.
 _ALL_VOTES: Final = 100_000
@@ -139,7 +141,7 @@ def _effective(rng: np.random.Generator, outcome: Outcome) -> float:
     if not (outcome.steps and outcome.accepted):
         return 0.0
     share = outcome.accepted / outcome.steps
-    lag = math.exp(rng.uniform(*map(math.log, _LAGS)))
+    lag = math.exp(rng.uniform(math.log(_LAGS[0]), math.log(_LAGS[1])))
     return outcome.kept * share / (2 - share) / lag
 
 

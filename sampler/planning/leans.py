@@ -54,8 +54,8 @@ class LeanBeliefs:
     """What is believed of them.
 
     Args:
-        log_ratios: log r0 of proposals as the kernel makes them; +inf where it proposes the state itself, which needs no
-            vote. Empty where nothing is known, for r0 = 1.
+        log_ratios: log r0 of proposals as the kernel makes them; +inf where it proposes the state itself, which needs
+            no vote. Empty where nothing is known, for r0 = 1.
         pilot: what a pilot has shown; None before one.
 
     Raises:

@@ -1,6 +1,7 @@
 """Steps while their votes come in: what is decided, and about which judge one more person may be asked.
 
-A step of one judge is two counts; for several judges, `sampler.acceptance` is asked. Both give the verdicts of the rule.
+A step of one judge is two counts; for several judges, `sampler.acceptance` is asked. Both give the verdicts of the
+rule.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 t is the time of somebody's answer in seconds, theta is the person's own, and j counts their answers. Some answers come
 after a break. The prior of mu is a guess of the researcher's; a pilot of n people replaces it by the posterior, of
-which tau is kept on a grid and mu is normal given tau. Everything else that a plan needs of people is here too: how long
-they read, who leaves, how long they wait.
+which tau is kept on a grid and mu is normal given tau. Everything else that a plan needs of people is here too: how
+long they read, who leaves, how long they wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GUESS_SD: Final = 0.6
 """Of the logarithm of a guess: right within a factor of 2.2, four times in five."""
 _TAUS: Final = np.exp(np.linspace(math.log(0.1), math.log(1.0), 24))
 # Between people, response times differ by a third or so.
-_TAU_MIDDLE, _TAU_SD = 0.3, 0.5
+_TAU_MIDDLE, _TAU_SD = 0.3, 0.4
 # One answer differs from another of the same person by half.
 _SIGMA, _SIGMA_WEIGHT = 0.5, 10
 _DRIFT_SD, _OWN_DRIFT_SD = 0.25, 0.1

@@ -12,7 +12,7 @@ from sampler.chain import Plan, Tally, advance, ask, begin_many, tell
 
 
 def trial_ratios(plan: Plan[Any], seed: int, chains: int, steps: int) -> list[float]:
-    """Return log r0 of the proposals of some chains whose votes are coin flips; +inf where the state itself is proposed.
+    """Return log r0 of the proposals of some chains whose votes are coin flips; +inf where a state proposes itself.
 
     Args:
         plan: of a campaign; its own seed is not used, so that nothing is known of the campaign's draws.

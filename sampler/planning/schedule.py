@@ -1,8 +1,9 @@
 """A study, played: people who come, find pairs, answer, wait, and go, event by event.
 
-A person is given the step of the chain that is furthest behind, among those that they have not answered for the judge, and that has
-room for a vote which cannot come too late. Who finds none opens a chain while there are fewer than the most; else they
-wait, and go when their patience ends. This is the order in which the application asks (`engine/leases.py`).
+A person is given the step of the chain that is furthest behind, among those that they have not answered for the judge
+and that have room for a vote which cannot come too late. Who finds none opens a chain while there are fewer than the
+most; else they wait, and go when their patience ends. This is the order in which the application asks
+(`engine/leases.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 
@@ -112,7 +114,7 @@ class _Play:
         self._waiting: dict[int, _Seat] = {}
         for seat in self._seats:
             seat.leaves_after = self._leaves_after(seat.guest)
-            self._later(seat.guest.arrives_s + seat.guest.reads_s, lambda seat=seat: self._looks(seat))
+            self._later(seat.guest.arrives_s + seat.guest.reads_s, partial(self._looks, seat))
         while self._events:
             self.now_s, _, happens = heappop(self._events)
             happens()

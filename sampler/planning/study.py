@@ -14,7 +14,9 @@ _FEWEST_STEPS, _FEWEST_VOTES, _FEWEST_PEOPLE = 40, 60, 12
 
 @dataclass(frozen=True)
 class Scale:
-    """How many times as long a study is as the one that is played in its place, and as many people and chains it has."""
+    """How many times as long a study is as the one that is played in its place, and how many times as many people and
+    chains it has.
+    """
 
     longer: float = 1.0
     more: float = 1.0

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.planning [--seed 20261124] [--campaigns 20] [--json FILE]
 
-For each campaign: what was planned from the researcher's guesses, what was planned after a pilot of five people, and what
-came when it was played through the real engine. A figure holds if it lies in its 90 % interval. The width is how many
-times its lower end the upper one is. The default seed is that of the reported figures; develop with others.
+For each campaign: what was planned from the researcher's guesses, what was planned after a pilot of five people, and
+what came when it was played through the real engine. A figure holds if it lies in its 90 % interval. The width is how
+many times its lower end the upper one is. The default seed is that of the reported figures; develop with others.
 """
 
 from __future__ import annotations

@@ -213,11 +213,13 @@ class _Show:
         waiting = [guest for guest in self.guests if guest.waits_since is not None]
         if not waiting:
             return
+        # As the pages of one process do (`annotate/waiting.py`).
+        waiting.sort(key=lambda guest: guest.waits_since or 0.0)
         self.campaign.refresh_from_db()
         pks = [guest.pk for guest in waiting]
         takers = open_comparisons.takers(self.campaign, [(pk, Campaign.Status.RUNNING) for pk in pks])
         takers |= openings.seekers(self.campaign, pks)
-        for guest in sorted(waiting, key=lambda guest: guest.waits_since or 0):
+        for guest in waiting:
             if guest.pk in takers:
                 self._looks_again(guest)
 
