@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """A campaign may be the pilot of another one, whose plan its times and votes then feed."""
 
-    dependencies = [("campaigns", "0025_campaign_files")]
+    dependencies = [("campaigns", "0026_changes_after_start")]
 
     operations = [
         migrations.AddField(
