@@ -16,10 +16,13 @@ from prefmh_web.setup.model import LONGEST_NAME
 from prefmh_web.setup.problems import SetupError
 
 
-def duplicate(campaign: Campaign, owner: User) -> Campaign:
+def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
     """Create a draft with the setup of a campaign, in whatever state this is, under a seed of its own.
 
     As with a setup's file, nobody comes with it: a panel has as many seats, and no names.
+
+    Args:
+        changes: fields of the setup that are other in the copy.
 
     Raises:
         NotPossible: its setup is of an older version, its file is gone, or it speaks of something that the owner does
@@ -28,7 +31,7 @@ def duplicate(campaign: Campaign, owner: User) -> Campaign:
     setup = export.setup_of(campaign)
     name = f"Copy of {setup.name}"[:LONGEST_NAME].rstrip()
     # Under the same seed the two would have the same random numbers, also where somebody has typed it.
-    copied = setup.model_copy(update={"name": name, "seed": None})
+    copied = setup.model_copy(update={"name": name, "seed": None} | changes)
     try:
         with _file_of(campaign, has_file=setup.file is not None) as file:
             return apply.create(copied, owner, file)
