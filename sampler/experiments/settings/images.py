@@ -7,6 +7,7 @@ from typing import Final
 
 from sampler.experiments.settings.values import (
     CHOSEN,
+    UNREADABLE,
     Asked,
     Column,
     Direction,
@@ -79,8 +80,8 @@ IMAGES: Final = Experiment(
     reference="pref",
     spacing="last",
     sizes={
-        "paper": Size(steps=3_000, burn_in=0, keep=None, prompts=None, chains=1, matches=0, seeds=(0,)),
-        "laptop": Size(steps=10, burn_in=0, keep=None, prompts=None, chains=1, matches=0, seeds=(0,)),
+        "paper": Size(steps=3_000),
+        "laptop": Size(steps=10),
     },
     settings=(
         Setting("writer", "SDXL-Turbo", "L1327"),
@@ -105,7 +106,7 @@ IMAGES: Final = Experiment(
         Setting("detector_temperature", 0.0, CHOSEN, "three yes/no questions, greedy"),
         Setting("shown_steps", (300, 1200, 1800, 2700), "L682"),
         Setting("shown_every", 300, "L1421-1436"),
-        Setting("unreadable", "ask again, then park", CHOSEN),
+        UNREADABLE,
     ),
     rated=tuple(
         Asked(name, f"Is {what} in the image? Answer yes or no.", "", "detector") for name, what in _OBJECTS.items()

@@ -7,6 +7,8 @@ from typing import Final
 
 from sampler.experiments.settings.values import (
     CHOSEN,
+    PLAIN_JUDGE,
+    UNREADABLE,
     Asked,
     Column,
     Direction,
@@ -101,10 +103,8 @@ MOLECULES: Final = Experiment(
     reference="pref",
     spacing="last",
     sizes={
-        "paper": Size(
-            steps=1_000, burn_in=0, keep=1, prompts=None, chains=200, matches=0, seeds=(0, 1, 2, 3, 4)
-        ),
-        "laptop": Size(steps=20, burn_in=0, keep=1, prompts=None, chains=4, matches=0, seeds=(0, 1)),
+        "paper": Size(steps=1_000, keep=1, chains=200, seeds=(0, 1, 2, 3, 4)),
+        "laptop": Size(steps=20, keep=1, chains=4, seeds=(0, 1)),
     },
     settings=(
         Setting("judge", "Qwen3-235B-A22B-Instruct-2507", "L701, L1479"),
@@ -116,7 +116,7 @@ MOLECULES: Final = Experiment(
         Setting("addition", 0.5, CHOSEN, "additions and deletions (L701), half each"),
         Setting("r0", 1, "L1546-1551", "convention paper; --exact adds rows with the base ratio itself"),
         Setting("order", "balanced", "L1517", "four votes in each order, pooled"),
-        Setting("judge_temperature", 1.0, CHOSEN, "votes then have the law of the model's probabilities"),
+        PLAIN_JUDGE,
         Setting("beta", 30.0, "L1510, L1544"),
         Setting("score", "(min(QED, .7) + min((10 - SA)/9, .7)) / 2", "L1489-1498"),
         Setting("editor", "four encoders of 6 layers, 64 node and 128 edge units", CHOSEN, "MARS's release"),
@@ -127,7 +127,7 @@ MOLECULES: Final = Experiment(
         Setting("fingerprint", "Morgan, radius 3, 2,048 bits", CHOSEN, "following MARS (L1565)"),
         Setting("duplicates", "kept", CHOSEN, "all final states; MARS takes its successful ones only"),
         Setting("spread", "SD over runs / sqrt(runs)", "L1556"),
-        Setting("unreadable", "ask again, then park", CHOSEN),
+        UNREADABLE,
     ),
     rated=(),
     compared=(replace(_COMPARED, role="evaluator"),),

@@ -6,6 +6,8 @@ from typing import Final
 
 from sampler.experiments.settings.values import (
     CHOSEN,
+    PLAIN_JUDGE,
+    UNREADABLE,
     Asked,
     Column,
     Direction,
@@ -108,8 +110,8 @@ STORIES: Final = Experiment(
     reference="pref-sep",
     spacing="last",
     sizes={
-        "paper": Size(steps=300, burn_in=50, keep=50, prompts=None, chains=1, matches=10, seeds=(0,)),
-        "laptop": Size(steps=6, burn_in=1, keep=2, prompts=2, chains=1, matches=2, seeds=(0,)),
+        "paper": Size(steps=300, burn_in=50, keep=50, matches=10),
+        "laptop": Size(steps=6, burn_in=1, keep=2, prompts=2, matches=2),
     },
     settings=(
         Setting("writer", "Llama-3.1-8B-Instruct", "L623, L1105"),
@@ -128,14 +130,14 @@ STORIES: Final = Experiment(
         Setting("cut", "limit", "L1110-1115", "a cut past the end proposes to stay"),
         Setting("r0", 1, "L1116"),
         Setting("order", "random", CHOSEN, "drawn for each vote, as for images"),
-        Setting("judge_temperature", 1.0, CHOSEN, "votes then have the law of the model's probabilities"),
+        PLAIN_JUDGE,
         Setting("rating_map", "s/10", "L1151", "(s-1)/9 cannot give the published SD of .009 at a mean of .801"),
         Setting("start", "a draw of p0", "L1181"),
         Setting("kept", "the last states, without thinning", "L1183"),
         Setting("base_draws", "as many as are kept of each chain", CHOSEN),
         Setting("rating_scale", (1, 10), "L1186-1189", "of the evaluator, divided by 10 (L1200)"),
         Setting("tournament", "both orders, natural log-odds, mean 0", CHOSEN, "the paper's reference is not stated"),
-        Setting("unreadable", "ask again, then park", CHOSEN),
+        UNREADABLE,
     ),
     rated=(
         *(Asked(name, question, "stories-evaluator", "evaluator") for name, question in _RATED.items()),

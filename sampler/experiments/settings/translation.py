@@ -6,6 +6,8 @@ from typing import Final
 
 from sampler.experiments.settings.values import (
     CHOSEN,
+    PLAIN_JUDGE,
+    UNREADABLE,
     Asked,
     Column,
     Direction,
@@ -103,8 +105,8 @@ TRANSLATION: Final = Experiment(
     reference="pref",
     spacing="even",
     sizes={
-        "paper": Size(steps=128, burn_in=32, keep=16, prompts=None, chains=1, matches=0, seeds=(0,)),
-        "laptop": Size(steps=8, burn_in=2, keep=3, prompts=3, chains=1, matches=0, seeds=(0,)),
+        "paper": Size(steps=128, burn_in=32, keep=16),
+        "laptop": Size(steps=8, burn_in=2, keep=3, prompts=3),
     },
     settings=(
         Setting("writer", "TowerInstruct-7B-v0.2", "L1593"),
@@ -128,7 +130,7 @@ TRANSLATION: Final = Experiment(
         Setting("judge_sees", ("source", "candidates", "quality estimate"), "L1613-1620"),
         Setting("quality_digits", 3, CHOSEN),
         Setting("order", "random", "L1654"),
-        Setting("judge_temperature", 1.0, CHOSEN, "votes then have the law of the model's probabilities"),
+        PLAIN_JUDGE,
         Setting("rating", "exp of the difference, not normalised", "L1672-1678"),
         Setting("clip", 0.001, "L1630"),
         Setting("betas", BETAS, "L1643"),
@@ -138,7 +140,7 @@ TRANSLATION: Final = Experiment(
         Setting("averaged", "over states, then over sources", "L1687"),
         Setting("resamples", 10_000, "L1696"),
         Setting("level", 0.95, "L1697", "two-sided"),
-        Setting("unreadable", "ask again, then park", CHOSEN),
+        UNREADABLE,
     ),
     rated=(),
     compared=(Asked(_COMPARED.name, _COMPARED.question, _COMPARED.preset, "evaluator"),),

@@ -23,6 +23,11 @@ class Setting:
     why: str = ""
 
 
+PLAIN_JUDGE = Setting("judge_temperature", 1.0, CHOSEN, "votes then have the law of the model's probabilities")
+UNREADABLE = Setting("unreadable", "ask again, then park", CHOSEN)
+"""What several experiments have."""
+
+
 @dataclass(frozen=True)
 class Published:
     """A number of the paper: with its spread as printed, and its dagger where it has one."""
@@ -131,12 +136,12 @@ class Size:
     """
 
     steps: int
-    burn_in: int
-    keep: int | None
-    prompts: int | None
-    chains: int
-    matches: int
-    seeds: tuple[int, ...]
+    burn_in: int = 0
+    keep: int | None = None
+    prompts: int | None = None
+    chains: int = 1
+    matches: int = 0
+    seeds: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True)
