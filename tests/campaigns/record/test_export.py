@@ -210,6 +210,7 @@ def test_an_archive_is_deflated_and_comes_in_pieces(voted):
         assert archive.namelist() == [
             "recipe.json",
             "judges.json",
+            "campaign.yaml",
             *export.TABLES,
             "preferences.jsonl",
             "events.csv",
