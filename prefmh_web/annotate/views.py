@@ -1,5 +1,6 @@
 """The voter's pages: welcome, vote, and the pictures of the pair."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
@@ -159,11 +160,15 @@ def withdraw(request: HttpRequest, token: str) -> HttpResponse:
     if request.method != "POST":
         context = {"token": token, "is_owed": payments.would_be_owed(annotator), "has_id": _has_id(annotator)}
         return render(request, "annotate/withdraw.html", context)
+    is_owed, wish = payments.would_be_owed(annotator), request.POST.get("erase")
     # The code is on this page for the last time, if they want to be forgotten.
     end, erased = completion.withdraw(annotator, annotator.campaign), None
-    if wish := request.POST.get("erase"):
+    if wish:
         scope = Scope.PARTICIPANT if "everywhere" in request.POST else Scope.PARTICIPATION
         erased = erasure.erase(annotator, scope, is_forced=wish == "now")
+    if is_owed and wish == "now":
+        # Nobody could tell any more whom to pay for it.
+        end = replace(end, code="", address="", is_paid=False)
     return render(request, "annotate/part_ended.html", {"end": end, "erased": erased})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,21 +73,20 @@ def demand_unchanged(fields: Mapping[str, Fixed], before: Mapping[str, Any], aft
 def demand_same_setup(campaign: Campaign, fields: Mapping[str, Any]) -> None:
     """Demand that the setup of a started campaign stays as it was.
 
+    Args:
+        fields: columns of a campaign; those that are left out stay.
+
     Raises:
         NotPossible: it does not; the message names what would change, and says why it cannot.
     """
-    before = {name: getattr(campaign, name) for name in _COLUMNS & SETUP.keys()}
-    demand_unchanged(SETUP, _flat(before | {"recipe": campaign.readable_recipe.model_dump(mode="json")}), _flat(fields))
+    now = {name: getattr(campaign, name) for name in _COLUMNS}
+    demand_unchanged(SETUP, _described(campaign), _described(Campaign(**now | dict(fields))))
 
 
-def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
-    if "recipe" not in fields:
-        return dict(fields)
-    recipe = fields["recipe"]
-    judges: Iterable[Mapping[str, Any]] = recipe.get("judges", ())
-    of_judges = {name: [judge.get(name) for judge in judges] for name in _OF_JUDGES}
+def _described(campaign: Campaign) -> dict[str, Any]:
+    recipe = campaign.readable_recipe
+    of_judges = {name: [getattr(judge, name) for judge in recipe.judges] for name in _OF_JUDGES}
     # One that is asked in both orders stands there twice.
     of_judges["question"] = list(dict.fromkeys(of_judges["question"]))
-    # A recipe leaves out what is as usual.
-    of_recipe = {name: recipe.get(name) for name in SETUP.keys() - _COLUMNS - of_judges.keys()}
-    return {**of_recipe, **of_judges, **{name: value for name, value in fields.items() if name != "recipe"}}
+    others = SETUP.keys() - of_judges.keys()
+    return of_judges | {name: getattr(campaign if name in _COLUMNS else recipe, name) for name in others}
