@@ -7,7 +7,9 @@ from axe_playwright_python.sync_playwright import Axe
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator
+from prefmh_web.participants import recruiting
 from tests.campaigns.engine.test_parking import skip
+from tests.console.test_sandbox import STUDY
 from tests.participants.test_practice import PAIRS
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
 from tests.support.chromium import press_and_wait
@@ -32,10 +34,12 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page = context.new_page()
     broken = []
 
-    def check(path: str, *, opened: bool = False) -> None:
+    def check(path: str, *, opened: bool = False, unfolded: bool = False) -> None:
         if path:
             page.goto(path)
         page.wait_for_load_state("networkidle")
+        if unfolded:
+            page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
         if opened:
             page.locator("summary").first.click()
         for scheme, rules in (("dark", COLOURS), ("light", RULES)):
@@ -58,6 +62,8 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page.get_by_role("button", name="Import").click()
     page.get_by_text("Nothing was imported").wait_for()
     check("")
+    for path in ("/campaigns/new/", f"{draft.get_absolute_url()}setup/"):
+        check(path, unfolded=True)
     check(f"{texts.get_absolute_url()}parked/", opened=True)
     for campaign in (texts, molecules):
         path = invitation_path(campaign)
@@ -97,7 +103,26 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     check(f"{study.get_absolute_url()}people/")
     number = Annotator.objects.get(campaign=study).pk
     check(f"{study.get_absolute_url()}people/{number}/", opened=True)
-    check(f"{make_draft(researcher).get_absolute_url()}protocol/")
+    study_to_be = make_draft(researcher)
+    recruiting.set_up(study_to_be, STUDY, ())
+    for part in ("participants/", "protocol/"):
+        check(f"{study_to_be.get_absolute_url()}{part}", unfolded=True)
+    sandbox = f"{study_to_be.get_absolute_url()}sandbox/"
+    check(sandbox)
+    page.get_by_role("button", name="I agree: start").click()
+    check(sandbox)
+    page.get_by_label("student").check()
+    page.get_by_label("How old are you?").fill("30")
+    page.get_by_label("2", exact=True).check()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="I have read this").click()
+    check(sandbox)
+    page.get_by_role("button", name="Right: A bright day.").click()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("both").check()
+    page.get_by_role("button", name="Check my answers").click()
+    page.locator("#question").wait_for()
+    check(sandbox)
     page.goto(f"{invitation_path(guided)}?{urlencode(prolific('anna'))}")
     page.get_by_role("button", name="Start").click()
     check(f"{invitation_path(guided)}stage/")

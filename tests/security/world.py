@@ -71,6 +71,7 @@ class World:
             "endpoint_id": Endpoint.objects.get(owner=self.victim).pk,
             "filename": "export.zip",
             "token": "A" * 22,
+            "signed": "A" * 22,
             "lease": self.pair.key,
             "comparison_id": self.pair.comparison_id,
             "tryout_id": self.tried.tryout_id,
