@@ -6,19 +6,21 @@ panel: who opens that of a seat is this seat.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import completion, consent, joining, way
+from prefmh_web.participants import completion, consent, erasure, joining, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.transport import sessions
 
 _KEY = "annotator_in_{}"
 _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
@@ -228,4 +230,12 @@ def who_joined(session: SessionBase, campaign_id: int) -> Annotator | None:
     annotator_id = session.get(_KEY.format(campaign_id))
     if annotator_id is None:
         return None
-    return Annotator.objects.select_related("campaign").filter(pk=annotator_id, campaign=campaign_id).first()
+    known = Annotator.objects.select_related("campaign").filter(pk=annotator_id, campaign=campaign_id)
+    # A session may have been stored again after they were forgotten. A seat stays whoever's it is.
+    is_forgotten = Q(Exists(erasure.done().filter(annotator=OuterRef("pk"))), seat__isnull=True)
+    return known.exclude(is_forgotten).first()
+
+
+def forget(campaign: Campaign, annotators: Collection[int]) -> int:
+    """Let no browser be one of these annotators any more; return how many sessions there were."""
+    return sessions.take_out(_KEY.format(campaign.pk), annotators)

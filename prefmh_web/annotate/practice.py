@@ -7,11 +7,11 @@ from django.urls import reverse_lazy
 from django.views.decorators.http import require_safe
 
 from prefmh_web.annotate import admission
-from prefmh_web.annotate.screens.options import context_shown, options_of
 from prefmh_web.campaigns.models import Annotator, Side
 from prefmh_web.campaigns.started import contexts_by_content, started_campaign, words_for
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import own_pairs
+from prefmh_web.participants.options import context_shown, options_of
 from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.participants.stages.practice import Exercise
 

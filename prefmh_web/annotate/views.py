@@ -16,7 +16,8 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitat
 from prefmh_web.campaigns.monitoring.seats import waits_in
 from prefmh_web.campaigns.started import objects, started_campaign, words_of
 from prefmh_web.objects import StoredObject, media
-from prefmh_web.participants import checks, completion, consent, way
+from prefmh_web.participants import checks, completion, consent, erasure, payments, way
+from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
@@ -156,9 +157,18 @@ def withdraw(request: HttpRequest, token: str) -> HttpResponse:
     if annotator is None or not terms_of(annotator.campaign).recruiter.knows_people:
         return redirect("annotate:welcome", token=token)
     if request.method != "POST":
-        return render(request, "annotate/withdraw.html", {"token": token})
-    end = completion.withdraw(annotator, annotator.campaign, erase="erase" in request.POST)
-    return render(request, "annotate/part_ended.html", {"end": end})
+        context = {"token": token, "is_owed": payments.would_be_owed(annotator), "has_id": _has_id(annotator)}
+        return render(request, "annotate/withdraw.html", context)
+    # The code is on this page for the last time, if they want to be forgotten.
+    end, erased = completion.withdraw(annotator, annotator.campaign), None
+    if wish := request.POST.get("erase"):
+        scope = Scope.PARTICIPANT if "everywhere" in request.POST else Scope.PARTICIPATION
+        erased = erasure.erase(annotator, scope, is_forced=wish == "now")
+    return render(request, "annotate/part_ended.html", {"end": end, "erased": erased})
+
+
+def _has_id(annotator: Annotator) -> bool:
+    return not terms_of(annotator.campaign).recruiter.is_open
 
 
 @spoken_by_link

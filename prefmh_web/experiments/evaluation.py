@@ -77,7 +77,7 @@ class Evaluation:
         """Return a state as the evaluator sees it: with its source where the words have a place for that."""
         if _CONTEXT not in words.template.user:
             return shown
-        [direction] = [each for each in self.options.directions if each.name == place[1]]
+        direction = self.options.direction(place[1])
         source = self.prompts[direction.name][place[3] % direction.inputs]
         return replace(shown, context=(judges.ContextLine("Source", source),))
 

@@ -82,8 +82,7 @@ class ScoredStates:
         given = self._inputs.get(place[1], ())
         if not given:
             return ()
-        [direction] = [each for each in self.run.options.directions if each.name == place[1]]
-        about = given[place[3] % direction.inputs]
+        about = given[place[3] % self.run.options.direction(place[1]).inputs]
         return tuple((name, about[name]) for name in ("prompt", "reference") if about[name])
 
     @cached_property

@@ -93,8 +93,7 @@ def _sums(rows: QuerySet[ModelUsage] | QuerySet[EvaluationAnswer]) -> dict[str, 
 
 def _steps(part: Part) -> int:
     """Return how many steps the chains of a part take together."""
-    [direction] = [each for each in part.options.directions if each.name == part.direction]
-    return part.options.chains_of(direction) * part.options.steps_of(part.method)
+    return part.chains * part.options.steps_of(part.method)
 
 
 def _weights(parts: Sequence[Part]) -> list[float]:

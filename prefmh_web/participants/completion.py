@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
-from prefmh_web.campaigns.started import words_for
-from prefmh_web.participants import activity, erasure, waits
+from prefmh_web.campaigns.started import words_now
+from prefmh_web.participants import activity, waits
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
 from prefmh_web.participants.recruiters import Recruiter
@@ -101,9 +101,13 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     address = way_back(recruitment.address_back, known | {"code": code})
     votes = annotator.votes_cast or 0
     pay = recruitment.paid_to(participation, votes) if participation else recruitment.paid(outcome, votes)
-    words = words_for(annotator, campaign)
-    debriefing = rendered(words(recruitment.parsed_protocol.debriefing)) if outcome in TOOK_PART else ""
+    debriefing = _debriefing(annotator, recruitment) if outcome in TOOK_PART else ""
     return End(outcome, code, address, recruitment.platform.called, pay is not Pay.NOTHING, debriefing)
+
+
+def _debriefing(annotator: Annotator, recruitment: Recruitment) -> str:
+    words = words_now(recruitment.campaign, annotator.language or recruitment.campaign.language)
+    return rendered(words(recruitment.parsed_protocol.debriefing))
 
 
 def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None:
@@ -112,7 +116,7 @@ def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None
     """
     has_place = Participation.objects.filter(annotator=annotator, placed_at__isnull=False).exists()
     if took_part or has_place or annotator.votes_cast:
-        withdraw(annotator, campaign, erase=False)
+        withdraw(annotator, campaign)
     else:
         _settle(Participation.objects.filter(annotator=annotator), recruitment_of(campaign), Outcome.NO_CONSENT)
 
@@ -123,16 +127,10 @@ def take_back_refusal(annotator: Annotator) -> None:
     refused.update(outcome="", code="", finished_at=None, placed_at=None)
 
 
-def withdraw(annotator: Annotator, campaign: Campaign, *, erase: bool) -> End:
-    """Let somebody leave for good: no pair is shown to them any more, and their votes stay.
-
-    Args:
-        erase: also delete who they are; then nothing says that they are to be paid.
-    """
+def withdraw(annotator: Annotator, campaign: Campaign) -> End:
+    """Let somebody leave for good: no pair is shown to them any more, and their votes stay."""
     with transaction.atomic():
         end = end_of(annotator, campaign, Outcome.WITHDRAWN)
-        if erase:
-            erasure.forget_one(annotator)
         access.remove(annotator)
     return end
 
@@ -188,7 +186,7 @@ def fields_of(participation: Participation, platform: Recruiter) -> dict[str, st
     """Return what a way back may name beside the code, by its name: ours, and the platform's own."""
     visit = participation.last_visit
     parameters: dict[str, str] = visit.get("parameters", {})
-    external_id, session_id = participation.participant.given_id, visit.get("session_id", "")
+    external_id, session_id = participation.given_id, visit.get("session_id", "")
     own = {platform.person: external_id, platform.session: session_id}
     return parameters | own | {"external_id": external_id, "session_id": session_id}
 

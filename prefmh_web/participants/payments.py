@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.lifecycle import events
+from prefmh_web.campaigns.models import Annotator, Campaign, CampaignEvent
 from prefmh_web.participants import activity, checks, exclusion, recruiting
-from prefmh_web.participants.models import Participation
+from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
 from sampler import schema
 
 NAME = "payments.csv"
@@ -35,13 +40,13 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     reasons = exclusion.reasons_in(campaign)
     yield COLUMNS
     found = (
-        Participation.objects.filter(campaign=campaign)
+        Participation.objects.filter(campaign=campaign, participant__isnull=False)
         .select_related("participant", "annotator")
         .prefetch_related("checks")
     )
     for each in found.order_by("pk").iterator(chunk_size=500):
         yield (
-            schema.escaped(each.participant.given_id),
+            schema.escaped(each.given_id),
             schema.escaped(each.last_visit.get("session_id", "")),
             each.outcome,
             schema.escaped(each.code),
@@ -56,11 +61,62 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
         )
 
 
-def set_bonus(annotator: Annotator, amount: Decimal | None) -> None:
+def set_bonus(annotator: Annotator, amount: Decimal | None, *, by: User | None = None) -> None:
     """Store what somebody is paid beside the pay, also after the end; None for nothing.
 
     Raises:
         NotPossible: who they are is deleted, or no platform has sent them: nobody could be paid.
     """
-    if not Participation.objects.filter(annotator=annotator).update(bonus=amount):
-        raise NotPossible(f"Nothing says who person {annotator.pk} is, so no bonus can be paid.")
+    known = Participation.objects.filter(annotator=annotator, participant__isnull=False)
+    with transaction.atomic():
+        # What is added is not paid yet.
+        changed = known.exclude(bonus=amount) if amount is not None else known.filter(bonus__isnull=False)
+        if changed.update(bonus=amount, paid_at=None):
+            # Whose it is stands in payments.csv alone.
+            events.note(annotator.campaign_id, CampaignEvent.Kind.BONUS_SET, by)
+        elif not known.exists():
+            raise NotPossible(f"Nothing says who person {annotator.pk} is, so no bonus can be paid.")
+
+
+def owed(campaign: Campaign, numbers: Collection[int]) -> set[int]:
+    """Return who of these annotators is still to be paid, as far as is known here."""
+    recruitment = recruiting.recruitment_of(campaign)
+    if not recruitment.platform.person:
+        # Nothing says who they are: they are paid by what the last page tells them, or not at all.
+        return set()
+    unpaid = Participation.objects.filter(annotator__in=numbers, participant__isnull=False, paid_at=None)
+    return {part.annotator_id for part in unpaid.select_related("annotator") if _earns(part, recruitment)}
+
+
+def would_be_owed(annotator: Annotator) -> bool:
+    """Return whether somebody who leaves now would still have to be paid."""
+    part = Participation.objects.filter(annotator=annotator, paid_at=None).select_related("annotator").first()
+    recruitment = recruiting.recruitment_of(annotator.campaign)
+    if part is None or not recruitment.platform.person:
+        return False
+    part.outcome = part.outcome or Outcome.WITHDRAWN
+    return _earns(part, recruitment)
+
+
+def _earns(part: Participation, recruitment: Recruitment) -> bool:
+    if not part.outcome:
+        return True
+    return bool(part.bonus) or recruitment.paid_to(part, part.annotator.votes_cast or 0) is not Pay.NOTHING
+
+
+def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User | None = None) -> int:
+    """Note that everybody whose part has ended is paid, or one of them; return how many that were."""
+    ended = Participation.objects.filter(campaign=campaign, participant__isnull=False, paid_at=None).exclude(outcome="")
+    if annotator is not None:
+        ended = ended.filter(annotator=annotator)
+    with transaction.atomic():
+        count = ended.update(paid_at=timezone.now())
+        if count:
+            events.note(campaign.pk, CampaignEvent.Kind.PAID, by, people=count)
+    return count
+
+
+def unsettled(campaign: Campaign) -> int:
+    """Return how many people whose part has ended nobody has said to be paid."""
+    parts = Participation.objects.filter(campaign=campaign, participant__isnull=False).exclude(outcome="")
+    return len(owed(campaign, list(parts.values_list("annotator", flat=True))))

@@ -54,6 +54,11 @@ class Person:
         return self.annotator.pk
 
     @property
+    def has_id(self) -> bool:
+        """True while it is known with which id a platform has sent them."""
+        return bool(self.part and self.part.given_id)
+
+    @property
     def language(self) -> str:
         """The language in which they judge, where the campaign offers several."""
         code = self.annotator.language

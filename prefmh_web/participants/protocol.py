@@ -21,7 +21,7 @@ GREATEST_NUMBER = 999_999_999
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONTENT)]
-Text = Annotated[str, Field(max_length=300_000)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=300_000)]
 
 
 class _Part(BaseModel):

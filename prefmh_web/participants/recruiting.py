@@ -1,8 +1,9 @@
 """How people come to a campaign: what is set up, and what everybody's page asks of it.
 
-The recruiter, the limits and the protocol do not change once the campaign has started, so a process remembers what of
-them each vote needs.
-Consent, codes, pay and the way back may change later, and are read when they are shown.
+The recruiter, the limits and all of the protocol that comes before the end do not change once the campaign has started,
+so a process remembers what of them each vote needs.
+Consent, codes, pay, the way back, the debriefing, places and how large a budget is may change later, and are read when
+they are needed.
 """
 
 from __future__ import annotations
@@ -14,21 +15,29 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import events
+from prefmh_web.campaigns.lifecycle.fixed import demand_unchanged
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign, CampaignEvent
-from prefmh_web.participants import consent, own_pairs, wording
-from prefmh_web.participants.models import Recruitment
+from prefmh_web.participants import consent, fixed, own_pairs, wording
+from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
 
 _REMEMBERED = 1000
-AFTER_START = frozenset({"consent", "consents", "codes", "pay", "way_back", "place_pay", "currency"})
-"""What may change once a campaign has started: platforms give out codes when the study is set up there."""
+AFTER_START = frozenset(
+    {"consent", "consents", "codes", "pay", "way_back", "place_pay", "currency", "places", "budget"}
+)
+"""What may change once a campaign has started, the budget only upwards: platforms give out codes when the study is set
+up there. The rest is in `fixed.py`.
+"""
+_TOLD = {"places", "budget", "place_pay", "currency"}
+"""Of which the record has the values, too: codes, and where people are sent, are nobody else's."""
 
 
 NO_TRIALS = Shares()
@@ -117,42 +126,100 @@ def recruitment_of(campaign: Campaign) -> Recruitment:
     return Recruitment.objects.filter(campaign=campaign).first() or Recruitment(campaign=campaign)
 
 
-def set_up(campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:
+def set_up(
+    campaign: Campaign, fields: Mapping[str, Any], excluded: Collection[Campaign], by: User | None = None
+) -> None:
     """Store how people come to a campaign; of one that has started only what `AFTER_START` names.
 
     Raises:
-        NotPossible: the campaign is deleted.
+        NotPossible: the campaign is deleted; or it has started, and something else would change: the message names it.
     """
     if campaign.is_draft:
         with suppress(Started), transaction.atomic():
             _set_up_draft(campaign, fields, excluded)
             return
-    # Not under the campaign's lock: people who join hold the recruitment's, and wait for the campaign's at the end.
     with transaction.atomic():
+        # People who join hold the recruitment's lock, too, and wait for the campaign's at the end.
+        locked = Recruitment.objects.select_for_update(no_key=True).filter(campaign=campaign).first()
+        before = locked or Recruitment(campaign=campaign)
+        _demand_fixed(before, fields, excluded)
         allowed = {name: value for name, value in fields.items() if name in AFTER_START}
-        before = recruitment_of(campaign)
-        changed = sorted(name for name, value in allowed.items() if getattr(before, name) != value)
+        was = {name: getattr(before, name) for name in sorted(allowed)}
+        changed = {name: value for name, value in was.items() if _meant(name, value) != _meant(name, allowed[name])}
+        if "budget" in changed:
+            _demand_raised(campaign, changed["budget"], allowed["budget"])
         found, _ = Recruitment.objects.update_or_create(campaign=campaign, defaults=allowed)
         consent.keep(found)
         if changed:
-            # Their names only: codes, and where people are sent, are nobody else's.
-            events.note(campaign.pk, CampaignEvent.Kind.PARTICIPANTS_SET, changed=" ".join(changed))
+            told = sorted(changed.keys() & _TOLD)
+            values = {name: f"{_shown(changed[name])} to {_shown(allowed[name])}" for name in told}
+            events.note(campaign.pk, CampaignEvent.Kind.PARTICIPANTS_SET, by, changed=" ".join(changed), **values)
+
+
+def _meant(name: str, value: Any) -> Any:
+    """Return what a setting comes to: of codes and pay, what is left out is said as well."""
+    if name == "codes":
+        return {outcome: code for outcome, code in value.items() if code}
+    return {outcome: value.get(outcome) or USUAL_PAY[outcome] for outcome in Outcome} if name == "pay" else value
+
+
+def _shown(value: object) -> str:
+    return "none" if value in (None, "") else str(value)
+
+
+def _demand_fixed(before: Recruitment, fields: Mapping[str, Any], excluded: Collection[Campaign]) -> None:
+    refused = set(before.excluded.values_list("pk", flat=True)) if before.pk else set()
+    was = {name: getattr(before, name) for name in fixed.RECRUITMENT if name != "excluded"} | {"excluded": refused}
+    demand_unchanged(fixed.RECRUITMENT, was, dict(fields) | {"excluded": {campaign.pk for campaign in excluded}})
+
+
+def _demand_raised(campaign: Campaign, before: int | None, after: int | None) -> None:
+    """Demand that a budget is raised, and that the campaign goes on: what is left decides whether it ends, and a replay
+    would find that it could have gone on.
+    """
+    status = Campaign.objects.select_for_update(no_key=True).values_list("status", flat=True).get(pk=campaign.pk)
+    if before is None or after is None or after < before:
+        now = "none" if before is None else before
+        raise NotPossible(f"{fixed.BUDGET.sentence} It is {now}. Nothing was saved.")
+    if status == Campaign.Status.FINISHED:
+        raise NotPossible(f"“{fixed.BUDGET.label}” cannot be raised: the campaign is finished. Nothing was saved.")
 
 
 class Started(Exception):  # noqa: N818 - not an error
     """The draft has started in this very moment."""
 
 
-def set_protocol(campaign: Campaign, protocol: Protocol) -> None:
-    """Store what a draft's study asks of people beside their votes.
+def set_protocol(campaign: Campaign, protocol: Protocol, by: User | None = None) -> None:
+    """Store what a draft's study asks of people beside their votes; of a started one, its debriefing.
 
     Raises:
-        NotPossible: the campaign has started, or is deleted, or cannot show a pair of the protocol.
+        NotPossible: the campaign is deleted, or cannot show a pair of the protocol; or it has started, and something
+            else than the debriefing would change: the message names it.
     """
+    if not campaign.is_draft:
+        _set_debriefing(campaign, protocol, by)
+        return
     with transaction.atomic():
         own_pairs.demand_fit(protocol, lock_draft(campaign.pk))
         described = protocol.model_dump(mode="json")
         Recruitment.objects.update_or_create(campaign=campaign, defaults={"protocol": described})
+
+
+def _set_debriefing(campaign: Campaign, protocol: Protocol, by: User | None) -> None:
+    with transaction.atomic():
+        found = Recruitment.objects.select_for_update(no_key=True).filter(campaign=campaign).first()
+        before = Protocol() if found is None else found.parsed_protocol
+        demand_unchanged(fixed.PROTOCOL, before.model_dump(mode="json"), protocol.model_dump(mode="json"))
+        if before.debriefing != protocol.debriefing:
+            described = protocol.model_dump(mode="json")
+            Recruitment.objects.update_or_create(campaign=campaign, defaults={"protocol": described})
+            versions = {"before": _version(before.debriefing), "after": _version(protocol.debriefing)}
+            events.note(campaign.pk, CampaignEvent.Kind.DEBRIEFING_SET, by, **versions)
+
+
+def _version(text: str) -> str:
+    """Return what names a text in the record: the beginning of its SHA-256."""
+    return consent.version_of(text)[:16] if text else "none"
 
 
 def demand_startable(campaign: Campaign) -> None:

@@ -124,6 +124,9 @@ def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page |
         # From a second page, or sent again: they have gone on since.
         if part is None or at is None or at.name != stage or (part.outcome and stage != Stage.LAST_QUESTIONS):
             return None
+        if part.participant_id is None:
+            # Forgotten in this moment: nothing is stored of them any more.
+            return None
         asked_again = _answered(part, recruitment, at, posted)
     # Outside the transaction: a long text takes its time.
     if asked_again is None:

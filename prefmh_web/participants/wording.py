@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import events
+from prefmh_web.campaigns.lifecycle.fixed import JUDGED_BY, Fixed
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.models import Campaign, Translation
-from prefmh_web.campaigns.started import words_of
+from prefmh_web.campaigns.models import Campaign, CampaignEvent, Translation
+from prefmh_web.campaigns.started import words_now, words_of
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.own_pairs import questions_of
 from prefmh_web.participants.protocol import Protocol
@@ -76,16 +79,44 @@ def _of_protocol(protocol: Protocol) -> Iterator[Text]:
     yield Text("Debriefing", protocol.debriefing, is_long=True)
 
 
-def set_translations(campaign: Campaign, given: Mapping[str, Mapping[str, str]]) -> None:
-    """Store a draft's texts in its further languages: for each language, by the text in the first one.
+def set_translations(campaign: Campaign, given: Mapping[str, Mapping[str, str]], by: User | None = None) -> None:
+    """Store a draft's texts in its further languages: for each language, by the text in the first one; of a started
+    campaign, the debriefing.
 
     Raises:
-        NotPossible: the campaign has started, or is deleted.
+        NotPossible: the campaign is deleted; or it has started, and another text would change: the message names it.
     """
+    if not campaign.is_draft:
+        _translate_debriefing(campaign, given, by)
+        return
     with transaction.atomic():
         lock_draft(campaign.pk)
         for language, texts in given.items():
             Translation.objects.update_or_create(campaign=campaign, language=language, defaults={"texts": dict(texts)})
+
+
+def _translate_debriefing(campaign: Campaign, given: Mapping[str, Mapping[str, str]], by: User | None) -> None:
+    with transaction.atomic():
+        # Locked, as a change of the debriefing locks it.
+        recruitment = Recruitment.objects.select_for_update(no_key=True).filter(campaign=campaign).first()
+        protocol = Protocol() if recruitment is None else recruitment.parsed_protocol
+        for language, texts in given.items():
+            known = words_now(campaign, language).texts
+            for each in texts_of(campaign, protocol):
+                if each.text != protocol.debriefing and texts.get(each.text, "") != known.get(each.text, ""):
+                    raise NotPossible(f"{fixed_text(each, language).sentence} Nothing was saved.")
+            written = texts.get(protocol.debriefing, "")
+            if written != known.get(protocol.debriefing, ""):
+                stored = dict(known) | {protocol.debriefing: written}
+                defaults = {"texts": {text: translation for text, translation in stored.items() if translation}}
+                Translation.objects.update_or_create(campaign=campaign, language=language, defaults=defaults)
+                detail = {"changed": "debriefing", "language": language}
+                events.note(campaign.pk, CampaignEvent.Kind.TRANSLATIONS_SET, by, **detail)
+
+
+def fixed_text(text: Text, language: str) -> Fixed:
+    """Return a translation as something that does not change after the start."""
+    return Fixed(f"{text.where}: {text.begin} ({local_name(language)})", JUDGED_BY)
 
 
 def demand_whole(campaign: Campaign, recruitment: Recruitment) -> None:

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "prefmh_web.operations",
     "prefmh_web.annotate",
     "prefmh_web.console",
+    "prefmh_web.api",
     "prefmh_web.setup",
     "prefmh_web.participants",
     "prefmh_web.campaigns",
@@ -64,6 +65,8 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "django_htmx",
+    # The page of the API takes its scripts from here, not from another host.
+    "ninja",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",

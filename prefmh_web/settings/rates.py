@@ -17,6 +17,10 @@ RATES = {
     "forms": "120/minute",
     # Of what a model would be sent, while one types.
     "previews": "240/minute",
+    # By token of a program.
+    "api": "1200/minute",
+    # By address, with tokens that let nobody in. No token can be guessed; this spares the database.
+    "api-refused": "120/minute",
 }
 # Counted in memory by each process for itself, so that a vote waits for no other server. A person whose pages are on
 # several web processes may do it as often in each of them.

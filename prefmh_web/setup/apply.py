@@ -18,6 +18,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import recruiting, wording
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.scorers import offered
+from prefmh_web.setup import fitting
 from prefmh_web.setup.model import Setup
 from prefmh_web.setup.people import People
 from prefmh_web.setup.problems import Problem, SetupError
@@ -25,6 +26,8 @@ from prefmh_web.setup.reading import recipe_of, recruitment_fields
 from prefmh_web.setup.twins import warning_of_seed
 
 _SEEDS = 2**53
+MANY_ANSWERS = 6
+"""From more answers of a panel on, a step is accepted less than once in a hundred times."""
 
 
 def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str = "") -> Campaign:
@@ -35,9 +38,11 @@ def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str
         key: of the campaign; the owner's campaign that was created under it before is returned as it is.
 
     Raises:
-        SetupError: it speaks of a campaign that the owner does not have.
+        SetupError: it does not fit what the owner has.
         NotPossible: the campaign was changed in this very moment.
     """
+    if misfits := [Problem(message, path) for path, message in fitting.of_owner(setup, owner)]:
+        raise SetupError(misfits)
     with transaction.atomic():
         if key:
             # Whoever creates under a key holds the owner's row, so that two at once create one.
@@ -68,59 +73,57 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     space = recipe.space
     if isinstance(space, sampler.ServedTextsRecipe) and space.model not in {*known, *local}:
         yield f"{owner} has no endpoint “{space.model}”, which writes the texts. Register it before the start."
-    names = [*recipe.rule.scorers, *setup.scorers]
+    names = [*recipe.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
     scorers = offered(space.objects) if names else {}
     yield from (f"This site offers no scorer “{name}” for these objects." for name in names if name not in scorers)
     for language in setup.languages[1:] if setup.people.consent else ():
         if language not in setup.people.consent:
             yield f"Consent is missing in {language}."
+    if (answers := sum(isinstance(judge.source, sampler.SeatSource) for judge in recipe.judges)) > MANY_ANSWERS:
+        percent = 100 * sampler.best_acceptance(answers)
+        yield (
+            f"All {answers} answers of the panel must be a yes for a step to be accepted: {percent:.1f} % of the steps "
+            "at best, if nobody cares."
+        )
     if told := warning_of_seed(setup.seed, owner):
         yield told
 
 
-def check_refused(setup: Setup, owner: User) -> list[Campaign]:
-    """Return the campaigns whose people may not take part.
-
-    Raises:
-        SetupError: the owner has no such campaign.
-    """
-    found = []
-    for place, each in enumerate(setup.people.refused):
-        campaign = Campaign.objects.filter(pk=each.number, owner=owner, name=each.name).first()
-        if campaign is None or campaign.is_draft:
-            message = f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here"
-            raise SetupError([Problem(message, f"people.refused.{place}")])
-        found.append(campaign)
-    return found
+def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
+    """Return the columns of a draft of a setup: what the form and a file alike come to."""
+    first, *more = setup.languages
+    return {
+        "name": setup.name,
+        "instructions": setup.instructions,
+        "language": first,
+        "more_languages": " ".join(more),
+        "recipe": recipe.model_dump(mode="json"),
+        "is_seed_typed": setup.seed is not None,
+        "scorer_names": " ".join(setup.scorers),
+        "lease_seconds": setup.answering.seconds,
+        "park_after_skips": setup.answering.park_after_skips,
+        "park_after_reports": setup.answering.park_after_reports,
+        "cost_cap": setup.caps.cost,
+        "request_cap": setup.caps.requests,
+    }
 
 
 def _draft(setup: Setup, owner: User, file: File[Any] | None) -> Campaign:
     recipe = recipe_of(setup, secrets.randbelow(_SEEDS))
-    first, *more = setup.languages
     return drafts.create(
         owner=owner,
         file=file,
         filename=setup.file.name if setup.file else "",
         # Who sits there is no part of a file.
         seats=[""] * recipe.seats,
-        name=setup.name,
-        instructions=setup.instructions,
-        language=first,
-        more_languages=" ".join(more),
-        recipe=recipe.model_dump(mode="json"),
-        is_seed_typed=setup.seed is not None,
-        scorer_names=" ".join(setup.scorers),
-        lease_seconds=setup.answering.seconds,
-        park_after_skips=setup.answering.park_after_skips,
-        park_after_reports=setup.answering.park_after_reports,
-        cost_cap=setup.caps.cost,
-        request_cap=setup.caps.requests,
+        **draft_fields(setup, recipe),
     )
 
 
 def _set_up_people(setup: Setup, campaign: Campaign) -> None:
     people = setup.people
-    excluded = check_refused(setup, campaign.owner)
+    named = [fitting.campaign_named(each.number, each.name, campaign.owner) for each in people.refused]
+    excluded = [each for each in named if each is not None]
     if people.model_copy(update={"protocol": Protocol()}) != People():
         recruiting.set_up(campaign, recruitment_fields(people, setup.languages), excluded)
     if people.protocol != Protocol():

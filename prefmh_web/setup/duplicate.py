@@ -46,5 +46,5 @@ def _file_of(campaign: Campaign, *, has_file: bool) -> Iterator[File[Any] | None
         return
     kept = campaign.catalog.file
     # A file of its own, or the draft would point at the one of the other campaign.
-    with kept.storage.open(kept.name, "rb") as opened:
+    with kept.storage.open(str(kept.name), "rb") as opened:
         yield File(opened)

@@ -22,8 +22,11 @@ _SAME_NAMES = set(People.model_fields) - {"codes", "pay", "refused", "consent", 
 _PIECE = 2**20
 
 
-def setup_of(campaign: Campaign) -> Setup:
+def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
     """Return the whole setup of a campaign; of one that was extended, as it stands now.
+
+    Args:
+        needs_file: its uploaded file must be there; otherwise a file that is gone is named without its hash.
 
     Raises:
         NotPossible: an older version of this program has made it, under rules that no new campaign can have; or its
@@ -38,7 +41,7 @@ def setup_of(campaign: Campaign) -> Setup:
                 "name": campaign.name,
                 "instructions": campaign.instructions,
                 "languages": campaign.languages,
-                "file": _file(campaign, recipe),
+                "file": _file(campaign, recipe, needs_file=needs_file),
                 **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
                 "seed": recipe.seed if campaign.is_seed_typed else None,
                 # Once it has started, a campaign's scorers hold those of its rule, too.
@@ -56,11 +59,14 @@ def setup_of(campaign: Campaign) -> Setup:
     )
 
 
-def text_of(setup: Setup) -> str:
+def text_of(setup: Setup | dict[str, Any]) -> str:
     """Return `campaign.yaml`. What is empty, or is not given, is left out; all else is written, so that nothing changes
     should a later version have other defaults.
+
+    Args:
+        setup: as the model, or as the plain data that it dumps.
     """
-    return yaml_text.write(_without_empty(setup.model_dump(mode="json")))
+    return yaml_text.write(_without_empty(setup.model_dump(mode="json") if isinstance(setup, Setup) else setup))
 
 
 def _recipe(campaign: Campaign) -> sampler.Recipe:
@@ -70,7 +76,7 @@ def _recipe(campaign: Campaign) -> sampler.Recipe:
         raise NotPossible(f"This setup cannot be written as a file: {error}.") from error
 
 
-def _file(campaign: Campaign, recipe: sampler.Recipe) -> dict[str, str] | None:
+def _file(campaign: Campaign, recipe: sampler.Recipe, *, needs_file: bool) -> dict[str, str] | None:
     if recipe.generates:
         return None
     catalog = Catalog.objects.filter(campaign=campaign).first()
@@ -81,6 +87,8 @@ def _file(campaign: Campaign, recipe: sampler.Recipe) -> dict[str, str] | None:
         for piece in file_of(catalog):
             digest.update(piece)
     except FileNotFoundError as error:
+        if not needs_file:
+            return {"name": catalog.filename}
         raise NotPossible("The uploaded file of the campaign is gone from the server's disk.") from error
     return {"name": catalog.filename, "sha256": digest.hexdigest()}
 

@@ -8,25 +8,28 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO, Final
 
 from django.conf import settings
+from django.contrib.auth.models import User
 
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.setup import export
 from prefmh_web.setup.model import Setup, UploadedFile
 from prefmh_web.setup.problems import Problem, SetupError, refused
-from prefmh_web.setup.reading import setup_in
+from prefmh_web.setup.reading import Tell, setup_in
 from prefmh_web.setup.unpacking import BROKEN, archive_in
 from prefmh_web.transport.legible import is_no_room
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 32 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
+_Read = Callable[[bytes], Setup]
 _FOLDER = "files"
 _MAGIC = b"PK"
 _PIECE = 2**20
@@ -71,12 +74,15 @@ def _stored_as(uploaded: UploadedFile) -> str:
 
 
 @contextmanager
-def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+def opened(
+    file: BinaryIO, beside: PurePath | None = None, tell: Tell | None = None, owner: User | None = None
+) -> Iterator[tuple[Setup, IO[bytes] | None]]:
     """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
 
     Args:
         file: `campaign.yaml`, or a ZIP with it.
         beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
+        tell, owner: as `reading.setup_in` has them.
 
     Raises:
         SetupError: with every problem found.
@@ -84,13 +90,14 @@ def opened(file: BinaryIO, beside: PurePath | None = None) -> Iterator[tuple[Set
     begin = file.read(len(_MAGIC))
     file.seek(0)
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as kept:
-        setup = _unpacked(file, kept) if begin == _MAGIC else _with_neighbour(file, kept, beside)
+        read = partial(setup_in, tell=tell, owner=owner)
+        setup = _unpacked(file, kept, read) if begin == _MAGIC else _with_neighbour(file, kept, beside, read)
         kept.seek(0)
         yield setup, None if setup.file is None else kept
 
 
-def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) -> Setup:
-    setup = setup_in(_limited(file, MAX_YAML_BYTES, NAME))
+def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, read: _Read) -> Setup:
+    setup = read(_limited(file, MAX_YAML_BYTES, NAME))
     if setup.file is None:
         return setup
     if beside is None:
@@ -105,13 +112,13 @@ def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None) ->
     return setup
 
 
-def _unpacked(file: BinaryIO, kept: IO[bytes]) -> Setup:
+def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> Setup:
     try:
         with archive_in(file) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
-                setup = setup_in(_limited(member, MAX_YAML_BYTES, NAME))
+                setup = read(_limited(member, MAX_YAML_BYTES, NAME))
             if setup.file is not None:
                 with archive.open(_member_of(archive, setup.file)) as member:
                     _keep(member, kept, setup.file)

@@ -98,7 +98,7 @@ class Setup(Part):
 
     version: Literal[1]
     name: Name
-    instructions: str = Field(default="", max_length=4000)
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
     languages: tuple[Language, ...] = Field(default=("en",), min_length=1, max_length=20)
     space: sampler.SpaceRecipe = _of_recipe("space")
     file: UploadedFile | None = None

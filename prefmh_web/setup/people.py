@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints, ValidationError
 
+import sampler
 from prefmh_web.participants.models import Outcome, Pay
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiters import ANYBODY, RECRUITERS
@@ -16,7 +17,7 @@ Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2
 # Written as a number: what is in the database has two places.
 Money = Annotated[Decimal, Field(ge=0, decimal_places=2), PlainSerializer(float, return_type=float)]
 _Code = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)]
-_Consent = Annotated[str, Field(max_length=20_000)]
+_Consent = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
 _Minutes = Annotated[int, Field(ge=5, le=10_000)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -79,3 +80,21 @@ class People(Part):
     refused: tuple[EarlierCampaign, ...] = Field(default=(), max_length=1000)
     consent: Mapping[Language, _Consent] = {}
     protocol: Protocol = Protocol()
+
+
+def problems_of(fields: Mapping[str, Any], language: str) -> Iterator[tuple[str, str]]:
+    """Yield the place and the reason of what a file could not say of how people come: the form must not, either.
+
+    Args:
+        fields: of a `Recruitment`.
+        language: the campaign's first one.
+    """
+    same = {name: fields[name] for name in fields if name in People.model_fields}
+    texts = {language: fields["consent"], **fields["consents"]} if fields["consent"] else {}
+    # An outcome whose code or pay is empty has none of its own.
+    chosen = {name: {key: each for key, each in fields[name].items() if each} for name in ("codes", "pay")}
+    described = same | {"consent": texts} | chosen
+    try:
+        People.model_validate(described)
+    except ValidationError as error:
+        yield from ((problem.path, problem.message) for problem in sampler.problems_in(error, described))

@@ -28,11 +28,11 @@ class Problem:
 
 
 class SetupError(ValueError):
-    """A file that makes no campaign; `problems` lists every reason."""
+    """A file that makes no campaign; `problems` lists every reason, in the order of the lines."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems)))
-        self.problems = list(problems)
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        super().__init__("; ".join(map(str, self.problems)))
 
 
 def refused(message: str) -> SetupError:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from pydantic import ValidationError
 
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import own_pairs, wording
-from prefmh_web.participants.misfits import misfits
+from prefmh_web.participants.misfits import misfits as misfits_of_people
 from prefmh_web.participants.recruiters import RECRUITERS
-from prefmh_web.setup import yaml_text
+from prefmh_web.setup import fitting, left_out, yaml_text
 from prefmh_web.setup.model import Setup, json_schema
 from prefmh_web.setup.people import People
 from prefmh_web.setup.problems import Problem, SetupError, refused
@@ -27,10 +28,16 @@ _MENDS = {
 }
 _UNKNOWN = "Extra inputs are not permitted"
 _SHOWN = 40
+Tell = Callable[[Problem], None]
 
 
-def setup_in(content: bytes | str) -> Setup:
+def setup_in(content: bytes | str, tell: Tell | None = None, owner: User | None = None) -> Setup:
     """Return the setup that `campaign.yaml` describes.
+
+    Args:
+        owner: whom it must fit; None to leave that to `apply.create`, which knows no lines.
+        tell: is told of each value that the record's copy has left out, and something that fits stands for it. Without
+            it, such a value is a problem.
 
     Raises:
         SetupError: with every problem found.
@@ -38,13 +45,20 @@ def setup_in(content: bytes | str) -> Setup:
     document = yaml_text.read(content if isinstance(content, str) else _decoded(content))
     if not isinstance(document.data, dict):
         raise SetupError([document.problem("", "The setup must be keys with values, such as “name: My campaign”.")])
+    missing = [document.problem(path, left_out.mend(path)) for path in left_out.fill(document.data)]
+    problems = [] if tell else missing
     try:
         setup = Setup.model_validate(document.data)
     except ValidationError as error:
         found = sampler.problems_in(error, document.data)
-        raise SetupError([_told(document, each.path, each.message) for each in found]) from error
-    if problems := [document.problem(path, message) for path, message in _misfits(setup)]:
+        raise SetupError([*problems, *(_told(document, each.path, each.message) for each in found)]) from error
+    misfits = [*_misfits(setup), *(fitting.of_owner(setup, owner) if owner else ())]
+    problems += [document.problem(path, message) for path, message in misfits]
+    if problems:
         raise SetupError(problems)
+    for each in missing:
+        if tell:
+            tell(each)
     return setup
 
 
@@ -122,6 +136,7 @@ def _misfits(setup: Setup) -> Iterator[tuple[str, str]]:
     except NotPossible as reason:
         yield "people.protocol", str(reason)
     yield from _translation_misfits(setup, recipe)
+    yield from fitting.of_scorers(setup, recipe)
 
 
 def _file_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, str]]:
@@ -129,8 +144,6 @@ def _file_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, s
         yield "file", "must be left out: the chains make their objects"
     elif not recipe.generates and setup.file is None:
         yield "file", "is missing: name the file that has the list, such as “file: {name: texts.csv}”"
-    elif setup.file is not None and not setup.file.name.lower().endswith((".csv", ".zip")):
-        yield "file.name", "must end with .csv or .zip"
 
 
 def _language_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
@@ -159,7 +172,7 @@ def _people_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
     if people.consent and setup.languages[0] not in people.consent:
         yield "people.consent", f"must hold the text in the first language, {setup.languages[0]}"
     fields = recruitment_fields(people, setup.languages)
-    for field, reason in misfits(fields, people.protocol, excludes_people=bool(people.refused)):
+    for field, reason in misfits_of_people(fields, people.protocol, excludes_people=bool(people.refused)):
         yield f"people.{'refused' if field == 'excluded' else field}", reason
 
 

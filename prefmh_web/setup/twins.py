@@ -17,7 +17,7 @@ def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = N
     if seed is None:
         return ""
     others = Campaign.objects.filter(owner=owner, recipe__seed=seed).exclude(status=Campaign.Status.DELETING)
-    found = others.exclude(pk=campaign.pk if campaign else None).order_by("pk").first()
+    found = (others.exclude(pk=campaign.pk) if campaign else others).order_by("pk").first()
     if found is None:
         return ""
     return (

@@ -9,7 +9,7 @@ import zlib
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
-from prefmh_web.setup.problems import refused
+from prefmh_web.setup.problems import SetupError, refused
 
 BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 """What zipfile raises for an archive that is damaged or encrypted."""
@@ -20,7 +20,7 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class _Bounded(io.BufferedIOBase):
-    """An archive's file that gives no more at a time than its list of members may be long: zipfile reads that at once."""
+    """An archive's file that gives no more at a time than a list of members may be long: zipfile reads that at once."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -73,7 +73,7 @@ def _is_inside(path: PurePosixPath) -> bool:
     return not path.is_absolute() and ".." not in path.parts and ":" not in path.parts[0] if path.parts else False
 
 
-def _too_many() -> Exception:
+def _too_many() -> SetupError:
     return refused(
         f"The ZIP has more than {_MOST_MEMBERS} files, or very long names. It holds campaign.yaml and one more."
     )

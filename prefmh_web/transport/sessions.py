@@ -10,6 +10,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
 
+_AT_ONCE = 500
+
 
 def stored(key: str | None) -> SessionBase:
     """Return a session as stored; an empty one where it has ended or never was."""
@@ -22,6 +24,23 @@ def contents(keys: Collection[str | None]) -> dict[str | None, dict[str, Any]]:
     model = import_module(settings.SESSION_ENGINE).SessionStore.get_model_class()
     alive = model.objects.filter(session_key__in=[key for key in keys if key], expire_date__gt=timezone.now())
     return {session.session_key: session.get_decoded() for session in alive}
+
+
+def take_out(entry: str, values: Collection[object]) -> int:
+    """Take an entry out of every stored session in which it has one of these values; return how many these were. A
+    session in which nothing else stands has ended.
+    """
+    store = import_module(settings.SESSION_ENGINE).SessionStore
+    found = {}
+    # All are looked through: what a session holds is signed, and no index knows it.
+    for session in store.get_model_class().objects.iterator(chunk_size=_AT_ONCE):
+        holds = session.get_decoded()
+        if entry in holds and holds[entry] in values:
+            found[session.session_key] = {name: value for name, value in holds.items() if name != entry}
+    for key, rest in found.items():
+        row = store.get_model_class().objects.filter(session_key=key)
+        row.update(session_data=store().encode(rest)) if rest else row.delete()
+    return len(found)
 
 
 async def user_now(key: str | None) -> User | AnonymousUser:

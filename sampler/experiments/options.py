@@ -171,6 +171,14 @@ class ExperimentOptions:
         named = zip(self.of_experiment.directions, self.prompts, strict=True)
         return tuple(Direction(direction.name, count) for direction, count in named)
 
+    def direction(self, name: str) -> Direction:
+        """Return the direction of this name, with as many inputs as this run has prompts.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return {direction.name: direction for direction in self.directions}[name]
+
     def chains_of(self, direction: Direction) -> int:
         """Return how many chains each campaign of a direction has; chain c answers prompt c modulo the prompts."""
         every = direction.inputs * self.chains

@@ -45,16 +45,19 @@ def _problem(found: ErrorDetails, data: object) -> RecipeProblem:
 
 def _path(loc: tuple[int | str, ...], data: object) -> list[str]:
     """Return pydantic's `loc` without the kinds that it names wherever a kind decides what may follow."""
-    path = []
+    path: list[str] = []
+    named: object = None
     for place, part in enumerate(loc):
         if isinstance(data, Mapping):
-            # A field that happens to be called like its parent's kind can only be one that is not allowed.
-            is_field = part in data and place == len(loc) - 1
+            # A field may be called like its parent's kind, which is named once, before it: `pairs`, or one not allowed.
+            is_field = data is named or (part in data and place == len(loc) - 1)
             if part == data.get("kind") and not is_field:
+                named = data
                 continue
             data = data.get(part)
         elif isinstance(data, Sequence) and isinstance(part, int):
-            data = data[part]
+            # Of a list of fixed length, what is missing has a place, too.
+            data = data[part] if part < len(data) else None
         path.append(str(part))
     return path
 

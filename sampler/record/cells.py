@@ -12,10 +12,11 @@ ourselves are left alone.
 
 from __future__ import annotations
 
+import math
 import string
 import unicodedata
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 Cell = str | int | float | None
 """What `csv.writer` writes: of a number every digit, so that reading gives the same number; of None an empty cell."""
@@ -101,3 +102,31 @@ def word(value: str) -> Cell:
 def measure(value: float | str | None) -> Cell:
     """Write a measured property, which may be a word."""
     return escaped(value) if isinstance(value, str) else number(value)
+
+
+def value_of(write: Callable[..., Cell], cell: Cell | None) -> Any:
+    """Return what a cell says, as JSON can say it: numbers as numbers, several as a list, none as null.
+
+    Args:
+        write: what writes the column's cells: one of the functions above.
+        cell: as it was written, or as it was read.
+    """
+    if write is escaped:
+        return unescaped(str(cell or ""))
+    if write in (wholes, numbers):
+        return [_number(each) for each in str(cell or "").split()]
+    if cell is None or cell == "":
+        return None
+    if write in (yes_or_no, if_known):
+        return str(cell) == "1"
+    return str(cell) if write in (moment, word) else _number(cell)
+
+
+def _number(cell: str | float) -> float | int | str:
+    """Return a number; as its word where it is none that JSON has."""
+    if isinstance(cell, str):
+        try:
+            return int(cell)
+        except ValueError:
+            cell = float(cell)
+    return cell if math.isfinite(cell) else repr(cell)

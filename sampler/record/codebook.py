@@ -48,6 +48,7 @@ _ANYWHERE: dict[str, Entry] = {
 
 _FILES: dict[str, Entry] = {
     "recipe.json": ("JSON", "the whole setup: space, kernel, judges, rule, chains, steps, seed and target"),
+    "campaign.yaml": ("YAML", "the setup as a file to import, without codes, addresses and answers of checks"),
     "judges.json": ("JSON", "what answered each question, as it was fixed at the start"),
     "tuning.json": ("JSON", "what the warm-up has found and chosen"),
     "surrogates.json": ("JSON", "the scores that were fitted to the votes of the warm-up"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sampler.record.cells import Cell, escaped, measure, unescaped
+from sampler.record.cells import Cell, escaped, measure, unescaped, value_of
 
 META = "meta_"
 """In states.csv, what the columns begin with that are an uploaded list's own."""
@@ -77,6 +77,10 @@ class Table:
         if len(values) > len(self.columns):
             raise TypeError(f"{self.file} has no column {(values.keys() - set(self.header)).pop()}")
         return [values[column.name] for column in self.columns]
+
+    def values(self, row: Iterable[Cell | None]) -> dict[str, Any]:
+        """Return what a row says, by the columns' names, as JSON can say it; see `cells.value_of`."""
+        return {column.name: value_of(column.cell, cell) for column, cell in zip(self.columns, row, strict=True)}
 
     def unescape(self, row: dict[str, str]) -> None:
         """Take the apostrophes from the texts of a row that was read, in place; columns that it lacks stay missing.

@@ -92,4 +92,8 @@ function putWalkAside(section, space) {
 }
 
 document.querySelector("form.setup").addEventListener("change", putAside);
+// The browser names a field that is wrong only where it can be seen.
+document.querySelector("form.setup").addEventListener("invalid", (event) => {
+  for (let fold = event.target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}, true);
 putAside();

@@ -133,12 +133,11 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
     assert stored().is_empty
 
 
-def test_after_start_nothing_changes(owner, researcher):
+def test_after_start_only_the_debriefing_can_change(owner, researcher):
     study = recruited_campaign(researcher, protocol=WHOLE)
     page = owner.get(path_of(study)).content.decode()
-    assert "nothing here can change" in page
-    assert '<button class="primary">Save' not in page
-    save(owner, study, instructions="Other")
+    assert "only the debriefing can change" in page
+    assert "cannot change after the start" in save(owner, study, instructions="Other")
     assert stored() == Protocol.model_validate(WHOLE)
 
 

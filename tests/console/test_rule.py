@@ -151,6 +151,8 @@ def test_what_the_rule_does_not_use_is_put_aside(signed_in, researcher, chromium
     page.goto(sign_in_path(researcher))
     page.goto(reverse("console:create"))
     beta, order = page.locator("#id_rule-beta"), page.locator("#id_questions-0-order")
+    page.get_by_text("Which object stands first").click()
+    page.get_by_text("Decide in another way").click()
     assert order.is_visible()
     assert not beta.is_visible()
     page.locator("input[name=rule-kind][value=pointwise]").check()

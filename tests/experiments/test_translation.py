@@ -8,7 +8,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,29 +19,17 @@ from sampler.commands import main
 from tests.support.experiment_sites import Site
 from tests.support.model_server import model_server, write_model
 from tests.support.ports import port_from
-from tests.support.scorer_programs import READS
+from tests.support.scorer_programs import READS, declared
 from tests.support.scripted_server import Script, Writer, anything_else, scripted_server
 
 METHODS = ("quest-0.1", "pointwise", "pref")
 DIRECTIONS = ("de-en", "en-de")
+ROLES = ("quality", "xcomet")
 PROMPTS, STEPS = 2, 3
 SIZE = (
     "translation", "--scale", "laptop", "--methods", ",".join(METHODS),
     "--prompts", str(PROMPTS), "--steps", str(STEPS), "--burn-in", "1", "--keep", "2",
 )  # fmt: skip
-# A stand-in for a quality estimate: a number between 0 and 1 that depends on the translation and its source.
-QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'] + told['prompt'])) % 101) / 100, flush=True)"
-XCOMET = "print((len(told['content']) + len(told['prompt']) + len(told['reference'])) / 1000, flush=True)"
-
-
-def declared(folder: Path) -> str:
-    """Write the two programs, and return what SCORERS says of them; each writes down what it is sent."""
-    words = []
-    for name, body in (("estimate", QUALITY), ("judged", XCOMET)):
-        script = folder / f"{name}.py"
-        script.write_text(f"{READS}    open({str(folder / name)!r}, 'a').write(line)\n    {body}\n")
-        words.append(f"{name}={shlex.quote(sys.executable)} {shlex.quote(str(script))}")
-    return ",".join(words)
 
 
 def answer(body: dict) -> dict:
@@ -57,16 +44,15 @@ def server() -> Iterator[Script]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, server) -> Iterator[Site]:
+def site(tmp_path_factory, server) -> Site:
     """A run that has ended."""
     folder = tmp_path_factory.mktemp("site")
-    scorers = ("--scorer", "quality=estimate", "--scorer", "xcomet=judged")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("SCORERS", declared(folder))
-        made = Site.made(folder, server.url, "vllm", (*SIZE, "--matches", "1", *scorers))
-        ended = made.run()
-        assert ended.returncode == 0, ended.stderr
-        yield made
+    scorers = ("--scorer", "quality=quality", "--scorer", "xcomet=xcomet")
+    options = (*SIZE, "--matches", "1", *scorers)
+    made = Site.made(folder, server.url, "vllm", options, also=declared(folder, ROLES).environment)
+    ended = made.run()
+    assert ended.returncode == 0, ended.stderr
+    return made
 
 
 def record_of(site: Site, method: str, direction: str) -> sampler.Record:
@@ -179,12 +165,12 @@ def test_table_and_figures_are_whole_and_come_from_files_alone(site):
 
 
 def test_run_again_it_asks_nothing(site, server):
-    asked, scored = len(server.requests), [(site.folder / name).read_text() for name in ("estimate", "judged")]
+    asked, scored = len(server.requests), [(site.folder / f"{role}.told").read_text() for role in ROLES]
     rows = site.rows("evaluation/scores.csv")
     again = site.run()
     assert again.returncode == 0, again.stderr
     assert len(server.requests) == asked
-    assert [(site.folder / name).read_text() for name in ("estimate", "judged")] == scored
+    assert [(site.folder / f"{role}.told").read_text() for role in ROLES] == scored
     assert site.rows("evaluation/scores.csv") == rows
 
 
@@ -203,8 +189,8 @@ def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server
 
 def test_quest_as_released_is_refused_before_anything_is_asked(site, server, tmp_path):
     asked = len(server.requests)
-    options = ("translation", "--scale", "laptop", "--methods", "quest-released-0.1", "--scorer", "quality=estimate")
-    ended = Site(site.folder, options).run("--out", str(tmp_path / "out"))
+    options = ("translation", "--scale", "laptop", "--methods", "quest-released-0.1", "--scorer", "quality=quality")
+    ended = Site(site.folder, options, also=site.also).run("--out", str(tmp_path / "out"))
     assert ended.returncode == 2
     assert "which model servers do not tell this program" in ended.stderr
     assert len(server.requests) == asked
@@ -225,11 +211,10 @@ def test_sums_need_no_sentences_and_a_run_at_the_paper_s_size_does(capsys, tmp_p
         call_command("experiment", "translation", "--out", str(tmp_path / "out"))
 
 
-def test_it_runs_against_a_real_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCORERS", declared(tmp_path))
-    options = (*SIZE, "--scorer", "quality=estimate")
+def test_it_runs_against_a_real_server(tmp_path):
+    options = (*SIZE, "--scorer", "quality=quality")
     with model_server(write_model(tmp_path / "tiny.gguf"), port_from(23_100)) as url:
-        site = Site.made(tmp_path, url, "llama.cpp", options)
+        site = Site.made(tmp_path, url, "llama.cpp", options, also=declared(tmp_path, ["quality"]).environment)
         stopped = site.run("--max-requests", "40")
         assert stopped.returncode == 3, stopped.stderr
         ended = site.run()

@@ -46,6 +46,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     check("/accounts/sign-in/")
     check(sign_in_path(researcher))
     for path in (
+        "/tokens/",
         "/campaigns/new/",
         "/campaigns/import/",
         *(campaign.get_absolute_url() for campaign in (texts, molecules, draft)),

@@ -243,7 +243,7 @@ def test_a_bad_form_keeps_what_was_typed_and_saves_nothing(open_page, researcher
     page.goto("/campaigns/new/")
     page.locator("#id_name").fill("Kept")
     page.evaluate("document.querySelector('form.setup').noValidate = true")
-    page.get_by_label("Votes (N)").fill("0")
+    page.get_by_label("Votes on a pair, at most").fill("0")
     page.get_by_role("button", name="Create").click()
     expect(page.locator("#id_name")).to_have_value("Kept")
     expect(page.locator(".errorlist")).to_have_count(3)

@@ -13,7 +13,6 @@ from django.urls import reverse
 
 import sampler
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.annotate.screens.options import context_shown
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Translation, Vote
@@ -21,6 +20,7 @@ from prefmh_web.campaigns.started import context_of, contexts_by_content, words_
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import checks
+from prefmh_web.participants.options import context_shown
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.wording import texts_of
 from tests.campaigns.record.test_export import rewrite

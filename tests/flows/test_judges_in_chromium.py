@@ -126,7 +126,7 @@ def set_up(desk: Page, folder: Path, study: Study) -> None:
     desk.get_by_label("Your file").set_input_files(file)
     desk.get_by_label("Neighbours per object").fill("2")
     desk.get_by_label("Question").fill("Which is darker?")
-    desk.get_by_label("Votes (N)").fill(str(VOTES))
+    desk.get_by_label("Votes on a pair, at most").fill(str(VOTES))
     desk.get_by_label("Who answers?").select_option("A real model")
     desk.get_by_label("Models may be sent at most so many requests").fill(str(CAP))
     desk.locator("#id_chains").fill(str(CHAINS))

@@ -211,7 +211,7 @@ class Study:
         elif deed is Deed.REMOVED:
             exclusion.exclude(annotator, self.campaign.owner, _GROUNDS, is_paid=True)
         elif deed is Deed.WITHDRAWN:
-            completion.withdraw(annotator, self.campaign, erase=False)
+            completion.withdraw(annotator, self.campaign)
         elif deed is Deed.REFUSED:
             leases.withdraw([annotator.pk])
             self._look(person)

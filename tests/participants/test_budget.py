@@ -14,7 +14,8 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Comparison, Lease, Vote
-from prefmh_web.participants import budget, completion, recruiting
+from prefmh_web.participants import budget, erasure, recruiting
+from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.protocol import Protocol
 from tests.participants.test_checks import answer_check, vote_until_check
@@ -124,8 +125,9 @@ def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(
     answer_check(browser, campaign)
     before = budget.spent(campaign)
     assert before.trials == 1
-    completion.withdraw(Participation.objects.get().annotator, campaign, erase=True)
-    assert not Check.objects.exists()
+    erasure.erase(Participation.objects.get().annotator, Scope.PARTICIPATION, is_forced=True)
+    # The trial stays, under their number.
+    assert Check.objects.exclude(chosen_side="").count() == 1
     assert budget.spent(campaign) == before
 
 

@@ -182,14 +182,17 @@ def test_who_withdraws_can_have_their_id_deleted(study):
     browser = come(study)
     answer(browser, study, "agree")
     vote(browser, study)
-    withdraw(browser, study, erase="on")
+    withdraw(browser, study, erase="now")
     assert not Participant.objects.exists()
-    assert not Participation.objects.exists()
-    assert not Consent.objects.exists()
+    # When they agreed, and to what, stays under their number.
+    part = Participation.objects.get()
+    assert (part.participant, part.visits, part.code) == (None, [], "")
+    assert Consent.objects.get().version == consent.version_of(TEXT)
     assert Vote.objects.count() == 1
     assert Annotator.objects.get().removed_at is not None
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
-    assert browser.get(invitation_path(study)).status_code == 403
+    # The browser knows nothing of them any more, as that of a stranger who comes without the link's parameters.
+    assert "has no PROLIFIC_PID" in page_of(browser, study)
 
 
 def test_who_was_removed_reads_that_and_gets_the_code_for_it(study):

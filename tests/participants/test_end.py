@@ -260,7 +260,16 @@ def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
     assert "once the campaign is finished" in owner.post(path, follow=True).content.decode()
     assert Participation.objects.count() == 3
     finish(study)
-    assert "The ids of 2 participants are deleted" in owner.post(path, follow=True).content.decode()
+    # Anna is still to be paid; Ben, who gave no vote, is not.
+    told = owner.post(path, follow=True).content.decode()
+    assert "The data of 1 participant are deleted" in told
+    assert "1 more wait until you say that they are paid" in told
+    assert [row["external_id"] for row in payments_of(owner, study)] == ["anna"]
+    assert (
+        "1 more person is noted as paid"
+        in owner.post(reverse("console:settle", args=[study.pk]), follow=True).content.decode()
+    )
+    settle_parts()
     # Ben takes part in another campaign still.
     assert list(Participant.objects.values_list("external_id", flat=True)) == ["ben"]
     assert Vote.objects.count() == 1

@@ -188,5 +188,5 @@ def test_what_was_written_goes_with_the_id_and_the_event_stays(researcher, tmp_p
         "started",
         "note",
         "exclusion",
-        "ids-deleted",
+        "erased",
     ]

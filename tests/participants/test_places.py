@@ -60,7 +60,7 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
     vote(first, study)
     page_of(first, study, "vote/")
     page_of(second, study, "vote/")
-    completion.withdraw(Participation.objects.last().annotator, study, erase=False)
+    completion.withdraw(Participation.objects.last().annotator, study)
     third = arrive(study, prolific("cleo"))
     assert pair_of(third, study)
     fourth = arrive(study, prolific("dora"))

@@ -18,8 +18,9 @@ class Inline(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         names = dict(attrs)
-        self._in_script = tag == "script"
-        if tag == "style" or (tag == "script" and "src" not in names):
+        # JSON in a page is data, which no browser runs.
+        self._in_script = tag == "script" and names.get("type") != "application/json"
+        if tag == "style" or (self._in_script and "src" not in names):
             self.found.append(f"<{tag}>")
         self.found += [f"{tag} {name}" for name in names if name == "style" or name.startswith(("on", "hx-on"))]
         self.found += [f"{tag} {value}" for value in names.values() if str(value).strip().startswith("javascript:")]

@@ -6,6 +6,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.security.addresses import METHODS, all_addresses
@@ -67,7 +69,10 @@ WATCHING = ("console:campaign", "console:download", "console:payments", "console
 WATCHING += ("console:people", "console:person", "console:parked", "console:panel")
 # Owners read these, and nobody can post to them.
 READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file")
-CHANGING = [address for address in OF_A_CAMPAIGN if address.name not in (*WATCHING, *READ_BY_OWNERS)]
+FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
+CHANGING = [
+    each for each in OF_A_CAMPAIGN if each.name not in (*WATCHING, *READ_BY_OWNERS) and each not in FOR_PROGRAMS
+]
 
 
 @pytest.mark.parametrize("address", CHANGING, ids=lambda address: address.name)
@@ -78,6 +83,20 @@ def test_a_viewer_watches_and_changes_nothing(world, address):
     viewer = browser_of(world.bystander)
     assert viewer.get(world.watched.get_absolute_url()).status_code == 200
     assert send(viewer, "POST", address.path(values)).status_code == 404
+
+
+@pytest.mark.parametrize("address", FOR_PROGRAMS, ids=lambda address: address.name)
+def test_programs_do_no_more_than_who_they_act_for(world, address):
+    """A viewer's changes nothing; a stranger's learns nothing. Both hold tokens for changes."""
+    for who, campaign in ((world.bystander, world.watched), (world.colleague, world.campaign)):
+        _, plain = tokens.make(who, "a program", ApiToken.Scope.RUN)
+        path = address.path(world.names | {"campaign_id": campaign.pk})
+        for method in METHODS:
+            answer = send(browser_of(None), method, path, headers={"Authorization": f"Bearer {plain}"})
+            if who == world.colleague or method not in ("GET", "HEAD"):
+                assert answer.status_code in {404, 405, 415, 422}, (who, method)
+                assert_leaks_nothing(answer, world)
+        tokens.live_tokens(who).delete()
 
 
 @pytest.mark.parametrize("name", READ_BY_OWNERS)
@@ -98,8 +117,8 @@ def test_a_viewers_page_offers_nothing_they_may_not_do(world):
 def test_a_page_of_another_site_posts_nothing_in_the_victims_name(world, address):
     victim = browser_of(world.victim, enforce_csrf_checks=True)
     answer = send(victim, "POST", address.path(world.names))
-    # 405: this address takes no post at all.
-    assert answer.status_code in {403, 405}
+    # 405: this address takes no post at all. 401: it goes by tokens, which a browser does not send by itself.
+    assert answer.status_code in {401, 403, 405}
 
 
 @pytest.mark.parametrize("path", ["/accounts/sign-in/", "/accounts/sign-out/", "/join/{}/", "/join/{}/vote/"])

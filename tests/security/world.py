@@ -16,6 +16,8 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.test.client import ClientHandler
 
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases
@@ -77,6 +79,8 @@ class World:
             "which": 0,
             "side": "left",
             "number": "0",
+            "table": "votes",
+            "token_id": self.victim.api_tokens.get().pk,
         }
 
     @property
@@ -102,6 +106,7 @@ def build() -> World:
     access.add_member(campaign, friend.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
+    tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
     tryout = Tryout.objects.create(
         campaign=campaign, place=0, judge={}, prompt_version="0" * 8, wanted=1, replies=1, status=Tryout.Status.DONE
     )

@@ -8,7 +8,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prefmh_web.setup import files
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.setup import apply, files
 from prefmh_web.setup.model import Setup
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.setup.reading import setup_in
@@ -48,6 +49,43 @@ def problems(text: str | bytes) -> list[str]:
 def test_each_problem_is_told_with_its_place_and_its_mend(before, after, told):
     assert LEAST.count(before) == 1
     assert told in "\n".join(problems(LEAST.replace(before, after)))
+
+
+CHAT = """
+  - question: And which?
+    budget: 1
+    source: {kind: model, endpoint: Chats, prompt: {user: "{{question}} A: {{first}} B: {{second}}", completion: true}}
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_the_form_refuses_of_an_owners_endpoints_and_of_scorers_a_file_is_refused(researcher):
+    """With the place; and the control: the same of an endpoint that completes, and of a scorer that is nowhere."""
+    text = LEAST.replace("    budget: 1\n", f"    budget: 1{CHAT}")
+    for name, dialect in (("Chats", "anthropic"), ("Completes", "vllm")):
+        Endpoint.objects.create(owner=researcher, name=name, base_url="http://x/v1", model="m", dialect=dialect)
+    with pytest.raises(SetupError) as refused:
+        setup_in(text, owner=researcher)
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.line) == ("judges.1.source.prompt.completion", 13)
+    assert "“Chats” is of the kind Anthropic" in problem.message
+    with pytest.raises(SetupError, match="which takes chats only"):
+        apply.create(setup_in(text), researcher)
+    assert setup_in(text.replace("Chats", "Completes"), owner=researcher)
+    (scorer,) = problems(LEAST + "scorers: [words, qed]\n")
+    assert scorer.startswith("line 13, column 1: scorers: “qed” is not offered for texts; there are words, sentences")
+    assert setup_in(LEAST + "scorers: [words, my-own]\n")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_a_large_panel_a_file_is_warned_about_where_the_form_wants_a_tick(researcher):
+    seats = "".join(f"  - {{question: Which?, budget: 1, source: {{kind: seat, seat: {n}}}}}\n" for n in range(1, 9))
+    text = LEAST.replace("  - question: Which?\n    budget: 1\n", seats)
+    (warning,) = apply.warnings(setup_in(text), researcher)
+    assert warning.startswith("All 8 answers of the panel must be a yes for a step to be accepted: 0.4 %")
+    told = problems(text.replace("seat: 8", "seat: 9"))
+    assert "it must be asked of each of 1 to 9, once" in told[0]
+    assert "judges.0.budget: must be 1 for a seat" in problems(text.replace("budget: 1", "budget: 2", 1))[0]
 
 
 def test_every_problem_is_told_at_once():

@@ -11,7 +11,15 @@ from django.core.management import call_command
 from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Vote
 from prefmh_web.campaigns.record import export
 
-IN_EVERY_ARCHIVE = {"recipe.json", "judges.json", *export.TABLES, "preferences.jsonl", "events.csv", "codebook.csv"}
+IN_EVERY_ARCHIVE = {
+    "recipe.json",
+    "judges.json",
+    "campaign.yaml",
+    *export.TABLES,
+    "preferences.jsonl",
+    "events.csv",
+    "codebook.csv",
+}
 """Of a campaign whose votes decide."""
 
 

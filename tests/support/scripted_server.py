@@ -92,7 +92,11 @@ class _Handler(BaseHTTPRequestHandler):
         reply(self, {"version": "0.0"} if self.path == "/version" else {"error": "not found"}, self.path == "/version")
 
     def do_POST(self) -> None:
-        content = self.rfile.read(int(self.headers["Content-Length"]))
+        content = self.rfile.read(length := int(self.headers["Content-Length"]))
+        if len(content) < length:
+            # Whoever sent it was killed meanwhile.
+            self.close_connection = True
+            return
         body, script = json.loads(content), self.server.script
         script.bodies.append(content)
         script.requests.append(body)

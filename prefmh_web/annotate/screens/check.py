@@ -9,11 +9,11 @@ from typing import Any
 
 from django.urls import reverse_lazy
 
-from prefmh_web.annotate.screens.options import context_shown, options_of
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.started import started_campaign, words_for
 from prefmh_web.participants import checks, models
+from prefmh_web.participants.options import context_shown, options_of
 
 
 class Check:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from django.urls import reverse_lazy
 
 from prefmh_web.annotate.reporting import report
-from prefmh_web.annotate.screens.options import context_shown, options_of
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
 from prefmh_web.campaigns.started import context_of, started_campaign, words_for
 from prefmh_web.participants import budget, checks
+from prefmh_web.participants.options import context_shown, options_of
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise

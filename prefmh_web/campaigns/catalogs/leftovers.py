@@ -2,6 +2,7 @@
 
     incoming/        a file on its way in. Whoever writes one moves it on or removes it within seconds of its last byte
     media/uploads/   a file that arrived. Its row is written in the same breath, or never
+    media/kept/      a file on a form that was not saved: see `kept.py`
 
 So what is hours old and named by no row is nobody's.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.files.storage import default_storage
 
+from prefmh_web.campaigns.catalogs import kept
 from prefmh_web.campaigns.models import Catalog
 
 logger = logging.getLogger(__name__)
@@ -28,6 +30,7 @@ def remove() -> None:
     try:
         _remove_arrivals()
         _remove_uploads()
+        _remove_kept()
     except OSError as error:
         logger.warning("forgotten uploads cannot be removed: %s", error.strerror or error)
 
@@ -54,6 +57,12 @@ def _remove_uploads() -> None:
     _named.update(old.intersection(Catalog.objects.values_list("file", flat=True)))
     for name in old - _named:
         default_storage.delete(name)
+
+
+def _remove_kept() -> None:
+    for name in kept.all_names():
+        if _is_old_upload(name):
+            default_storage.delete(name)
 
 
 def _is_old_upload(name: str) -> bool:

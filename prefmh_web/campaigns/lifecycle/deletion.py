@@ -14,16 +14,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import status
+from prefmh_web.campaigns.lifecycle import events, status
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
+    CampaignEvent,
     Catalog,
     Chain,
     ChainOpening,
@@ -128,7 +130,7 @@ def delete_in_parts(rows: QuerySet[models.Model]) -> None:
             rows.model._default_manager.filter(pk__in=keys).delete()
 
 
-def archive(campaign: Campaign, is_archived: bool) -> None:
+def archive(campaign: Campaign, is_archived: bool, by: User | None = None) -> None:
     """Take a campaign off the list, or put it back. Its page, its data and what goes on in it stay as they are.
 
     Raises:
@@ -137,6 +139,11 @@ def archive(campaign: Campaign, is_archived: bool) -> None:
     found = Campaign.objects.filter(pk=campaign.pk)
     if is_archived:
         found = found.exclude(status=Campaign.Status.RUNNING)
-    if not found.update(archived_at=timezone.now() if is_archived else None):
-        raise NotPossible("The campaign is running. Pause it before you archive it.")
+    with transaction.atomic():
+        is_change = found.filter(archived_at__isnull=is_archived).exists()
+        if not found.update(archived_at=timezone.now() if is_archived else None):
+            raise NotPossible("The campaign is running. Pause it before you archive it.")
+        if is_change:
+            kinds = CampaignEvent.Kind
+            events.note(campaign.pk, kinds.ARCHIVED if is_archived else kinds.UNARCHIVED, by)
     campaign.refresh_from_db(fields=["archived_at"])

@@ -10,7 +10,7 @@ from django.core.files.base import File
 from django.db import transaction
 
 from prefmh_web.campaigns.catalogs import importing
-from prefmh_web.campaigns.lifecycle import panels
+from prefmh_web.campaigns.lifecycle import fixed, panels
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
 
@@ -38,8 +38,11 @@ def change(campaign: Campaign, *, file: File[Any] | None = None, seats: Sequence
     A file that a changed recipe has no more use for goes, with what was read from it.
 
     Raises:
-        NotPossible: the campaign has started, or is deleted.
+        NotPossible: the campaign has started, or is deleted; of what has started, the message names what is fixed.
     """
+    started = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.DRAFT).first()
+    if started is not None:
+        fixed.demand_same_setup(started, fields)
     with transaction.atomic():
         space_before = lock_draft(campaign.pk).readable_recipe.space
         Campaign.objects.filter(pk=campaign.pk).update(**fields)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Problem
@@ -19,6 +20,14 @@ def note(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: st
     Returns:
         What is new; None if nothing is.
     """
+    with transaction.atomic():
+        return _noted(key, annotator, reason, words)
+
+
+def _noted(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: str) -> Problem | None:
+    # Locked: who is forgotten in this moment has written it before, or writes nothing any more.
+    if Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk).removed_at:
+        return None
     lease = Lease.objects.filter(key=key, annotator=annotator).first()
     if lease is not None and lease.ending == Lease.Ending.VOTED:
         return None

@@ -56,8 +56,10 @@ _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: sea
 
 Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
 Documents = Callable[[Campaign], Iterator[tuple[str, dict[str, Any]]]]
+Texts = Callable[[Campaign], Iterator[tuple[str, str]]]
 _more: list[Tables] = []
 _more_documents: list[Documents] = []
+_more_texts: list[Texts] = []
 
 
 def also(tables: Tables) -> None:
@@ -76,6 +78,15 @@ def also_documents(documents: Documents) -> None:
         documents: yields a campaign's further files, each by its name, with the object that it holds.
     """
     _more_documents.append(documents)
+
+
+def also_texts(texts: Texts) -> None:
+    """Add text files to every archive.
+
+    Args:
+        texts: yields a campaign's further files, each by its name, with what it says.
+    """
+    _more_texts.append(texts)
 
 
 def recipe(campaign: Campaign) -> str:
@@ -171,7 +182,7 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     stream = ZipStream(compress_type=ZIP_DEFLATED)
     files: dict[str, list[schema.Cell]] = {}
 
-    def add_json(text: str, name: str) -> None:
+    def add_text(text: str, name: str) -> None:
         files[name] = []
         stream.add(text, name)
 
@@ -179,16 +190,19 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
         files[name] = list(next(found))
         stream.add(map(str.encode, as_csv(chain([files[name]], found))), name)
 
-    add_json(recipe(campaign), schema.RECIPE)
-    add_json(judges(campaign), schema.JUDGES)
+    add_text(recipe(campaign), schema.RECIPE)
+    add_text(judges(campaign), schema.JUDGES)
     for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
         if chosen is not None:
-            add_json(as_json(chosen), name)
+            add_text(as_json(chosen), name)
     if scores.are_in(campaign):
-        add_json(scores.scorers(campaign), schema.SCORERS)
+        add_text(scores.scorers(campaign), schema.SCORERS)
     for documents in _more_documents:
         for name, held in documents(campaign):
-            add_json(as_json(held), name)
+            add_text(as_json(held), name)
+    for texts in _more_texts:
+        for name, text in texts(campaign):
+            add_text(text, name)
     for name, rows_of in tables_of(campaign).items():
         add_table(rows_of(snapshot), name)
     if preferences.are_in(campaign):

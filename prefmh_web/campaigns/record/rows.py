@@ -88,9 +88,7 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
 
 def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
     """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
-    # By way of the chains: SQLite then finds the votes in this order, and sorts none.
-    found = Vote.objects.filter(comparison__chain__campaign=snapshot.campaign)
-    found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
+    found = snapshot.votes().filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
     return found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
 
 
@@ -133,7 +131,7 @@ def samples(snapshot: Snapshot) -> Iterator[Row]:
 
 def _visits(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
     starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
-    first = ((chain, 0, state, content) for chain, state, content in starts if chain in snapshot.steps)
+    first = ((chain, 0, state, content) for chain, state, content in starts if snapshot.has_start(chain))
     yield from merge(first, _moves(snapshot), key=itemgetter(0, 1))
 
 
@@ -142,7 +140,7 @@ def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
     accepts = Comparison.Verdict.ACCEPT
     content = Case(When(verdict=accepts, then="proposal__content"), default="current__content")
     columns = ("chain__place", "step", "verdict", "current__place", "proposal__place", content)
-    found = Comparison.objects.filter(chain__campaign=snapshot.campaign).order_by("chain__place", "step")
+    found = snapshot.comparisons()
     for chain, step, verdict, current, proposal, after in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.is_decided(chain, step):
             yield chain, step, proposal if verdict == accepts else current, after

@@ -7,14 +7,33 @@ on voting. Ratings never change either; those an open comparison has are no part
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Max, Q, QuerySet
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Comparison, Extension, FurtherRound, Rating, Vote
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some steps of one chain, in a row.
+
+    Args:
+        chain: its place.
+        after: the step before the first one.
+        last: the last one.
+    """
+
+    chain: int
+    after: int
+    last: int
+
+    def of(self, chain: str, step: str) -> Q:
+        """Return the condition on rows, by the names of these columns."""
+        return Q(**{chain: self.chain, f"{step}__gt": self.after, f"{step}__lte": self.last})
 
 
 @dataclass(frozen=True)
@@ -43,6 +62,8 @@ class Snapshot:
     """The rounds of further steps that were open."""
     extensions: tuple[Extension, ...]
     """What had been added to the steps by a researcher; the recipe says what they came to."""
+    stretch: Stretch | None = None
+    """The steps that the tables of steps, votes and samples have; None for all."""
 
     @cached_property
     def chosen(self) -> sampler.Chosen | None:
@@ -85,6 +106,28 @@ class Snapshot:
             rounds=_rounds_after(campaign, steps, {place for place, _ in ended}),
             extensions=tuple(campaign.extensions.filter(steps_after__lte=recipe.steps)),
         )
+
+    def of(self, stretch: Stretch) -> Snapshot:
+        """Return the same moment, with some decided steps of one chain."""
+        last = min(stretch.last, self.steps.get(stretch.chain, -1))
+        return replace(self, open_votes={}, stretch=replace(stretch, last=last))
+
+    def has_start(self, chain: int) -> bool:
+        """True when where the chain at this place started is among the samples."""
+        if chain not in self.steps:
+            return False
+        return self.stretch is None or (self.stretch.chain == chain and self.stretch.after < 0)
+
+    def comparisons(self) -> QuerySet[Comparison]:
+        """Return the comparisons in the order of the steps."""
+        found = Comparison.objects.filter(chain__campaign=self.campaign).order_by("chain__place", "step")
+        return found.filter(self.stretch.of("chain__place", "step")) if self.stretch else found
+
+    def votes(self) -> QuerySet[Vote]:
+        """Return the votes; `has_vote` says which were there."""
+        # By way of the chains: SQLite then finds the votes in the order of the steps, and sorts none.
+        found = Vote.objects.filter(comparison__chain__campaign=self.campaign)
+        return found.filter(self.stretch.of("comparison__chain__place", "comparison__step")) if self.stretch else found
 
     def has_state(self, place: int) -> bool:
         """False for the number of an object that a chain made afterwards."""

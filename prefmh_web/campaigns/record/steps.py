@@ -16,7 +16,7 @@ from django.db.models import Count, F, Q
 
 import sampler
 from prefmh_web.campaigns.decisions import ratings as rated
-from prefmh_web.campaigns.models import Comparison, State, Vote
+from prefmh_web.campaigns.models import State, Vote
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.started.numbers import scores_of
@@ -111,8 +111,7 @@ def _parts(snapshot: Snapshot, some: list[_Step]) -> dict[int, dict[str, int | N
 
 
 def _steps(snapshot: Snapshot) -> Iterator[_Step]:
-    found = Comparison.objects.filter(chain__campaign=snapshot.campaign).order_by("chain__place", "step")
-    for step in map(_Step._make, found.values_list(*_COLUMNS).iterator(_ROWS_AT_ONCE)):
+    for step in map(_Step._make, snapshot.comparisons().values_list(*_COLUMNS).iterator(_ROWS_AT_ONCE)):
         if snapshot.has_step(step.chain, step.step):
             yield step
 
@@ -122,7 +121,7 @@ def _tallies(snapshot: Snapshot, places: dict[int, int]) -> Iterator[tuple[tuple
 
     Of one that was open, it may have votes that came after the snapshot.
     """
-    found = Vote.objects.filter(comparison__chain__campaign=snapshot.campaign, number__isnull=False)
+    found = snapshot.votes().filter(number__isnull=False)
     found = found.order_by("comparison__chain__place", "comparison__step")
     by_judge = found.values_list("comparison__chain__place", "comparison__step", "judge_id").annotate(
         cast=Count("pk"), votes_for=Count("pk", filter=Q(chosen_side=F("proposal_side")))

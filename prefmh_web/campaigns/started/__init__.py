@@ -13,7 +13,7 @@ from __future__ import annotations
 from prefmh_web.campaigns.started.campaign import StartedCampaign, StartedJudge, started_campaign
 from prefmh_web.campaigns.started.context import context_of, contexts_by_content
 from prefmh_web.campaigns.started.plans import plan_of, position_of
-from prefmh_web.campaigns.started.wording import AS_WRITTEN, Words, language_of, words_for, words_of
+from prefmh_web.campaigns.started.wording import AS_WRITTEN, Words, language_of, words_for, words_now, words_of
 
 __all__ = [
     "AS_WRITTEN",
@@ -27,5 +27,6 @@ __all__ = [
     "position_of",
     "started_campaign",
     "words_for",
+    "words_now",
     "words_of",
 ]

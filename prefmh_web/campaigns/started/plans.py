@@ -42,12 +42,17 @@ def _build(campaign: Campaign, chosen: sampler.Chosen | None) -> sampler.Plan[An
         return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space), chosen=chosen)
     if recipe.generates:
         return recipe.build(chosen=chosen)
-    rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
     is_pulled = chosen is not None and bool(chosen.surrogates)
     contents = list(campaign.states.order_by("place").values_list("content", flat=True)) if is_pulled else []
+    return recipe.build(catalog_of(campaign), chosen=chosen, contents=contents)
+
+
+def catalog_of(campaign: Campaign) -> sampler.Catalog:
+    """Return the list of a campaign, as it was read from its file."""
+    rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
     graph = tuple(tuple(neighbours) for _, neighbours in rows)
     weights = np.array([weight for weight, _ in rows], dtype=np.float64)
-    return recipe.build(sampler.Catalog(weights, graph if any(graph) else ()), chosen=chosen, contents=contents)
+    return sampler.Catalog(weights, graph if any(graph) else ())
 
 
 def position_of(chain: Chain) -> sampler.Position[Any]:

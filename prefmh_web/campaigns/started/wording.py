@@ -48,6 +48,11 @@ def words_of(campaign: Campaign, language: str) -> Words:
     return _remembered(campaign.pk, campaign.started_at, language)
 
 
+def words_now(campaign: Campaign, language: str) -> Words:
+    """Return the texts in one of the campaign's languages as they stand now: the debriefing may change after Start."""
+    return AS_WRITTEN if language == campaign.language else _read(campaign.pk, language)
+
+
 @lru_cache(maxsize=100)
 def _remembered(campaign_id: int, _started_at: datetime, language: str) -> Words:
     # Started again under the same number, as tests do, it is another one.

@@ -8,6 +8,7 @@ from django.conf import settings
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.kept import in_order
 from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms
 from prefmh_web.settings.languages import SOURCE
@@ -34,7 +35,11 @@ STORED = (
 class CampaignForm(CapFields):
     """Everything about a campaign but its objects and its questions."""
 
-    name = forms.CharField(max_length=120, help_text="Voters do not see it.")
+    name = forms.CharField(
+        max_length=120,
+        label="Name of the campaign",
+        help_text="Voters do not see it. Colleagues whom you add to the campaign do.",
+    )
     space = forms.ChoiceField(
         widget=forms.RadioSelect,
         label="What is compared?",
@@ -76,7 +81,8 @@ class CampaignForm(CapFields):
         max_value=1000,
         initial=4,
         label="Chains at the start",
-        help_text="All have the same number of steps.",
+        help_text="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart and "
+        "show whether they come to the same place. All have the same number of steps.",
     )
     most_chains = forms.IntegerField(
         min_value=1,
@@ -87,7 +93,13 @@ class CampaignForm(CapFields):
         help_text="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
         "number of chains. Where models judge, the number is fixed.",
     )
-    steps = forms.IntegerField(min_value=1, max_value=1_000_000, initial=100, label="Steps per chain")
+    steps = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        initial=100,
+        label="Steps per chain",
+        help_text="A step compares the object where the chain stands with a new one.",
+    )
     further_steps = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
@@ -101,35 +113,39 @@ class CampaignForm(CapFields):
         min_value=0,
         required=False,
         initial=0,
-        label="Burn-in, in steps",
-        help_text="The first steps of each chain, which the analysis leaves out.",
+        label="First steps that are left out",
+        help_text="Burn-in: so many first steps of each chain the analysis leaves out, because they still show "
+        "where the chain started.",
     )
     lease_seconds = forms.IntegerField(
         min_value=10,
         max_value=3600,
         initial=120,
         label="Time to answer, in seconds",
-        help_text="After this time the pair goes to somebody else.",
+        help_text="After this time the pair goes to somebody else. Give enough: answers that come too late do not "
+        "count.",
     )
     park_after_skips = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
-        label="Park a step after so many skips",
-        help_text="Nobody else is asked about a parked step until you try it again or end its chain. Empty for never.",
+        label="Set a step aside after so many skips",
+        help_text="It is parked: nobody else is asked about it until you try it again or end its chain. Empty for "
+        "never.",
     )
     park_after_reports = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
         initial=PARK_AFTER_REPORTS,
-        label="Park a step after so many reports",
+        label="Set a step aside after so many reports",
         help_text="That an object is not shown, or broken, each by another person.",
     )
     seed = forms.IntegerField(
         min_value=0,
         max_value=_SEEDS - 1,
         required=False,
+        label="Seed of all random numbers",
         help_text="Leave empty to draw one. Keep it secret from voters: it determines all random numbers.",
     )
 
@@ -137,13 +153,18 @@ class CampaignForm(CapFields):
     """True once a seed was sent that this program has not drawn."""
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
-        self._drawn = None
+        self._drawn, self._campaign = None, campaign
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
             self._drawn = None if campaign.is_seed_typed else campaign.readable_recipe.seed
         super().__init__(*args, **kwargs)
         offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
+
+    def clean_instructions(self) -> str:
+        # Browsers send their own line ends, and translations are found by what a text says.
+        written, before = self.cleaned_data["instructions"].replace("\r\n", "\n"), self._before("instructions")
+        return before if before.replace("\r\n", "\n") == written else written
 
     def clean_burn_in(self) -> int:
         return self.cleaned_data["burn_in"] or 0
@@ -156,10 +177,15 @@ class CampaignForm(CapFields):
 
     def clean_more_languages(self) -> str:
         first, chosen = self.cleaned_data.get("language"), self.cleaned_data["more_languages"]
-        return " ".join(code for code in chosen if code != first)
+        more = in_order(chosen, self._before("more_languages"))
+        return " ".join(code for code in more if code != first)
 
     def clean_scorer_names(self) -> str:
-        return " ".join(self.cleaned_data["scorer_names"])
+        return " ".join(in_order(self.cleaned_data["scorer_names"], self._before("scorer_names")))
+
+    def _before(self, name: str) -> str:
+        """Return a text of the draft; an empty one where there is no draft."""
+        return "" if self._campaign is None else str(getattr(self._campaign, name))
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]

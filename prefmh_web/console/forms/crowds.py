@@ -11,6 +11,7 @@ import numpy as np
 from django import forms
 
 import sampler
+from prefmh_web.console.forms.rule import UNJUDGED
 
 CROWDS, VOTES_EACH = (10, 60), 50
 # Each forecast takes up to .3 s; a page asks for the same ones again and again.
@@ -31,6 +32,13 @@ class _CrowdForm(forms.Form):
             raise forms.ValidationError("There are no further chains to open.")
         return self.cleaned_data | {"budgets": tuple(self._budgets())}
 
+    def budgets(self) -> tuple[int, ...]:
+        """Return N of each judge; none where one is wrong."""
+        try:
+            return tuple(self._budgets())
+        except forms.ValidationError:
+            return ()
+
     def _budgets(self) -> Iterator[int]:
         budget = forms.IntegerField(min_value=1, max_value=1000)
         for place in count():
@@ -46,7 +54,22 @@ def crowds_shown(values: Mapping[str, Any]) -> dict[str, object]:
     """Return what the table shows, by the fields of a setup: no crowds if no chain opens later or a field is wrong."""
     crowds = _crowds_in(values)
     wasteful = [crowd.people for crowd in crowds if 2 * crowd.burn_in_votes > crowd.votes]
-    return {"crowds": crowds, "votes_each": VOTES_EACH, "wasteful": wasteful}
+    return {"crowds": crowds, "votes_each": VOTES_EACH, "wasteful": wasteful, "cost": _cost_in(values)}
+
+
+def _cost_in(values: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return how many votes the chains can take at most: one, those of the start, all that may open."""
+    if values.get("rule-kind") in UNJUDGED:
+        return None
+    form = _CrowdForm(values)
+    # Without chains that open later, the form is wrong and the numbers may be right.
+    form.is_valid()
+    data = form.cleaned_data
+    if "chains" not in data or "steps" not in data or not (budgets := form.budgets()):
+        return None
+    one = data["steps"] * sum(budgets)
+    most = max(data.get("most_chains") or 0, data["chains"])
+    return {"chains": data["chains"], "one": one, "start": data["chains"] * one, "most": most, "all": most * one}
 
 
 def _crowds_in(values: Mapping[str, Any]) -> tuple[sampler.CrowdForecast, ...]:

@@ -35,7 +35,8 @@ class PanelForm(forms.Form):
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 5}),
         label="Seats of the panel, one name per line",
-        help_text="Only you see the names. Voters' pages and the record call each seat by its number.",
+        help_text="Voters, colleagues in the campaign and the record see the number of each seat only. The names are "
+        "for you and the admins of this site.",
     )
     many = forms.BooleanField(
         required=False, label="I want more than six answers on each pair, although chains then hardly move"

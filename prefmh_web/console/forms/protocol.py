@@ -13,7 +13,10 @@ from pydantic import ValidationError as Refused
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms import study_texts
 from prefmh_web.console.forms.choices import offer
+from prefmh_web.console.forms.fixed import as_posted, fix
+from prefmh_web.console.forms.study_texts import PERCENTS
 from prefmh_web.participants.own_pairs import questions_of
 from prefmh_web.participants.protocol import (
     GREATEST_NUMBER,
@@ -299,12 +302,6 @@ _Questions = forms.formset_factory(AboutPersonForm, extra=1, max_num=40, validat
 _Checks = forms.formset_factory(CheckForm, extra=1, max_num=20, validate_max=True)
 _Practice = forms.formset_factory(PracticePairForm, extra=1, max_num=40, validate_max=True)
 _Gold = forms.formset_factory(OwnPairForm, extra=1, max_num=40, validate_max=True)
-_PERCENTS = {
-    "check_percent": "check_share",
-    "gold_percent": "gold_share",
-    "repeat_percent": "repeat_share",
-    "waiting_percent": "waiting_share",
-}
 
 
 class ProtocolForms:
@@ -325,9 +322,12 @@ class ProtocolForms:
         *,
         knows_people: bool = True,
     ) -> None:
-        self._knows_people = knows_people
+        self._knows_people, self._is_started, self._before = knows_people, not campaign.is_draft, protocol
+        if posted is not None and self._is_started:
+            # Browsers post nothing for what is fixed; whatever else is posted is refused by name.
+            posted = self._whole(protocol, campaign, posted, knows_people)
         texts = protocol.model_dump(include=set(TextsForm.base_fields))
-        texts |= {percent: round(100 * getattr(protocol, share)) for percent, share in _PERCENTS.items()}
+        texts |= {percent: round(100 * getattr(protocol, share)) for percent, share in PERCENTS.items()}
         self.texts = TextsForm(posted, initial=texts)
         questions = [_row(each) for each in protocol.questions]
         checks = [each.model_dump() | {"options": "\n".join(each.options)} for each in protocol.comprehension]
@@ -340,11 +340,24 @@ class ProtocolForms:
         self.practice = _Practice(posted, prefix="practice", initial=None if posted else practice, form_kwargs=own)
         self.gold = _Gold(posted, prefix="gold", initial=None if posted else gold, form_kwargs=own)
 
+    @classmethod
+    def _whole(
+        cls, protocol: Protocol, campaign: Campaign, posted: Mapping[str, Any], knows_people: bool
+    ) -> dict[str, Any]:
+        as_it_is = cls(protocol, campaign, knows_people=knows_people)
+        held: dict[str, Any] = {}
+        for form in (*as_it_is._forms, *(formset.management_form for formset in as_it_is._formsets)):
+            held |= as_posted(form)
+        return held | {name: posted[name] for name in posted}
+
     def freeze(self) -> None:
-        """Let nothing be changed."""
-        for form in (self.texts, *(form for formset in self._formsets for form in formset.forms)):
-            for field in form.fields.values():
-                field.disabled = True
+        """Let nothing be changed but the debriefing."""
+        for form in self._forms:
+            fix(form, form.fields.keys() - ({"debriefing"} if form is self.texts else set()))
+
+    @property
+    def _forms(self) -> tuple[forms.BaseForm, ...]:
+        return (self.texts, *(form for formset in self._formsets for form in formset.forms))
 
     @property
     def has_errors(self) -> bool:
@@ -363,9 +376,7 @@ class ProtocolForms:
         valid = [self.texts.is_valid(), *(formset.is_valid() for formset in self._formsets)]
         if not all(valid):
             return None
-        texts = dict(self.texts.cleaned_data)
-        shares = {share: texts.pop(percent) / 100 for percent, share in _PERCENTS.items()}
-        described = texts | shares
+        described = study_texts.described(self.texts, self._before)
         for name, formset in zip(("questions", "practice", "comprehension", "gold"), self._formsets, strict=True):
             described[name] = [form.described() for form in formset.forms if form.is_meant]
         try:

@@ -9,6 +9,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.prompts import PromptFields, prompt_fields_of
+from prefmh_web.console.forms.usual import needs_a_look
 from prefmh_web.console.forms.vision import VisionFields, vision_fields_of
 
 PEOPLE = ""
@@ -24,6 +25,7 @@ ORDER_HELP = (
     "question weighs twice as much as one that is asked in another order. That holds, and the lean cancels, only if "
     "the same people, or the same model, answer both halves."
 )
+_OF_A_MODEL = ("votes", "temperature", "first", "all_at_once", "law_unverified", "reasons", "repeats", "raw")
 _HALVES = ("proposal-first", "proposal-second")
 WAYS = {
     "sampled": "One reply per vote",
@@ -42,7 +44,13 @@ class QuestionForm(PromptFields, VisionFields):
     question = forms.CharField(
         max_length=300, widget=forms.TextInput(attrs={"placeholder": "Which one would you rather read on?"})
     )
-    budget = forms.IntegerField(min_value=1, max_value=1000, initial=2, label="Votes (N)")
+    budget = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        initial=2,
+        label="Votes on a pair, at most",
+        help_text="N. Each is from another person, or all are from one model.",
+    )
     source = forms.ChoiceField(required=False, label="Who answers?")
     order = forms.ChoiceField(
         choices=ORDERS, initial="random", required=False, label="Which object is shown first?", help_text=ORDER_HELP
@@ -101,6 +109,16 @@ class QuestionForm(PromptFields, VisionFields):
         self._here = {value: name for name in local_models if (value := HERE + name) not in endpoints}
         local = ((value, f"{name} (runs on this site)") for value, name in self._here.items())
         offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints), *local])
+
+    @property
+    def has_own_order(self) -> bool:
+        """True where another order than the usual one is chosen, or is wrong."""
+        return needs_a_look(self["order"])
+
+    @property
+    def has_own_answers(self) -> bool:
+        """True where something is chosen of how a model answers, or is wrong."""
+        return any(needs_a_look(self[name]) for name in _OF_A_MODEL)
 
     def clean(self):
         super().clean()

@@ -6,10 +6,13 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.fixed import changed_though_fixed, fix
+from prefmh_web.participants.fixed import BUDGET, RECRUITMENT
 from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS
 from prefmh_web.settings.languages import local_name
+from prefmh_web.setup.people import problems_of
 
 _MONEY = ("place_pay", "currency")
 _NAMES = (
@@ -23,7 +26,7 @@ _NAMES = (
     "consent",
     "way_back",
 )
-_UNTIL_START = {"recruiter", "parameter", "votes_each", "budget", *PERSONAL_LIMITS, "most_a_minute", "excluded"}
+_WHO_COMES = {*RECRUITMENT, "places", "budget"}
 HOW = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
@@ -135,7 +138,7 @@ class RecruitmentForm(forms.Form):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
         self._protocol = recruitment.parsed_protocol
-        self._languages = campaign.languages[1:]
+        self._language, *self._languages = campaign.languages
         for language in self._languages:
             self.fields[f"consent_{language}"] = _consent_in(language, recruitment.consents.get(language, ""))
         for outcome, how in HOW.items():
@@ -153,9 +156,17 @@ class RecruitmentForm(forms.Form):
                 widget=forms.CheckboxSelectMultiple,
                 label="Do not take people who took part in",
             )
+        self._budget, self._is_started = recruitment.budget, not campaign.is_draft
         if not campaign.is_draft:
-            for name in _UNTIL_START & self.fields.keys():
-                self.fields[name].disabled = True
+            fix(self, RECRUITMENT.keys() & self.fields.keys())
+            # Without one, none can be set any more.
+            fix(self, ["budget"] if recruitment.budget is None or campaign.status == campaign.Status.FINISHED else [])
+
+    def clean_budget(self) -> int | None:
+        budget: int | None = self.cleaned_data["budget"]
+        if self._is_started and self._budget is not None and (budget is None or budget < self._budget):
+            raise ValidationError(f"{BUDGET.sentence} It is {self._budget}.")
+        return budget
 
     def clean_consent(self) -> str:
         # Browsers send their own line ends; the version is the hash of the text as the researcher has it in a file.
@@ -164,6 +175,8 @@ class RecruitmentForm(forms.Form):
     def clean(self):
         super().clean()
         data = self.cleaned_data
+        for name in changed_though_fixed(self):
+            self.add_error(name, ValidationError((RECRUITMENT | {"budget": BUDGET})[name].sentence))
         for language in self._languages:
             if bool(data.get("consent")) != bool(data.get(f"consent_{language}")):
                 message = "People read consent in their own language. Enter it in each of them, or in none."
@@ -171,6 +184,9 @@ class RecruitmentForm(forms.Form):
         if not self.errors:
             for name, reason in misfits(self.stored(), self._protocol, excludes_people=bool(data.get("excluded"))):
                 self.add_error("code_completed" if name == "codes" else name, ValidationError(reason))
+            for path, reason in problems_of(self.stored(), self._language) if not self.errors else ():
+                field = path.partition(".")[0]
+                self.add_error(field if field in self.fields else None, ValidationError(f"{path}: {reason}"))
         return data
 
     def stored(self) -> dict[str, object]:
@@ -188,8 +204,8 @@ class RecruitmentForm(forms.Form):
 
     @property
     def who_comes(self) -> list[forms.BoundField]:
-        """Who comes and the limits, which are fixed at Start, and what a place costs."""
-        return [self[name] for name in self.fields if name in _UNTIL_START or name in _MONEY]
+        """Who comes and the limits, most of which are fixed at Start, and what a place costs."""
+        return [self[name] for name in self.fields if name in _WHO_COMES or name in _MONEY]
 
     @property
     def ends(self) -> list[dict[str, object]]:

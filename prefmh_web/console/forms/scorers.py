@@ -3,6 +3,7 @@
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
+from prefmh_web.setup.fitting import misfit_scorer
 
 
 def scorer_choices(campaign: Campaign | None) -> list[tuple[str, str]]:
@@ -25,12 +26,11 @@ def misfit(scorer_names: str, objects: str) -> str:
         scorer_names: with spaces between them.
         objects: a name of `OBJECT_KINDS`.
     """
-    found = offered(objects) if scorer_names else {}
-    missing = [name for name in scorer_names.split() if name not in found]
-    if not missing:
+    name = misfit_scorer(scorer_names.split(), objects)
+    if not name:
         return ""
-    nouns = OBJECT_KINDS[objects].nouns
-    return f"“{missing[0]}” is not offered for {nouns}. Untick it, or choose among: {', '.join(found)}."
+    nouns, found = OBJECT_KINDS[objects].nouns, offered(objects)
+    return f"“{name}” is not offered for {nouns}. Untick it, or choose among: {', '.join(found)}."
 
 
 def _objects(nouns: list[str]) -> str:

@@ -2,23 +2,32 @@
 
 import re
 
+from pydantic import ValidationError
+
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.campaign import STORED, USUAL_MOST_CHAINS, CampaignForm
+from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.forms.kept import judges_of, kernel_of, rule_of, space_of
+from prefmh_web.console.forms.kept_files import KeptFiles
 from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
 from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.forms.scorers import misfit
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.console.forms.spaces.walks import with_steps
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.setup.apply import draft_fields
+from prefmh_web.setup.fitting import chat_servers
+from prefmh_web.setup.model import RECIPE_FIELDS, VERSION, Setup
 
 # Where a recipe has the words in which a model is asked.
 _PROMPT = re.compile(r"judges\.(\d+)\.source\.prompt\.(\w+)")
+
+# Where the parts of a setup have their place in the form of the campaign.
+_FIELD_OF = {"languages": "more_languages", "scorers": "scorer_names", "caps": "cost_cap", "answering": "lease_seconds"}
 
 
 class SetupForms:
@@ -31,7 +40,10 @@ class SetupForms:
 
     def __init__(self, request: SignedInRequest, campaign: Campaign | None = None):
         self.owner = owner = campaign.owner if campaign else request.user
-        posted, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+        self._before = campaign
+        posted = request.POST if request.method == "POST" else None
+        self.kept = KeptFiles(request.user.pk, posted or {}, request.FILES)
+        files = None if posted is None else self.kept.files
         self.campaign = CampaignForm(posted, campaign=campaign)
         chosen = self.campaign["space"].value()
         # Of the spaces that were not chosen, the fields keep their initial values: what stands in them is not meant.
@@ -64,11 +76,18 @@ class SetupForms:
         forms = (self.campaign, self.rule, self.panel, *self.spaces)
         return any(form.is_bound and form.errors for form in forms) or self.questions.total_error_count() > 0
 
+    def keep_files(self) -> None:
+        """Keep what was chosen in forms that are shown again because something is refused."""
+        for form in self.spaces:
+            if form.is_bound:
+                self.kept.show_in(form)
+
     @property
     def crowds(self) -> dict[str, object]:
         """What crowds would make of the setup as it stands in the fields."""
         fields = [self.campaign[name] for name in ("chains", "most_chains", "steps", "burn_in")]
         fields += [form[name] for form in self.questions.forms for name in ("budget", "order")]
+        fields.append(self.rule["kind"])
         return crowds_shown({field.html_name: field.value() for field in fields})
 
     def judge_at(self, prefix: str, campaign: Campaign) -> int | None:
@@ -100,19 +119,40 @@ class SetupForms:
         ):
             return None
         recipe = self._recipe()
-        if recipe and not self._scorers_fit(recipe):
+        if recipe is None or not self._scorers_fit(recipe):
             return None
-        fields: dict = {name: self.campaign.cleaned_data[name] for name in STORED}
-        fields["is_seed_typed"] = self.campaign.is_seed_typed
-        seats = self.panel.seats if self.rule.asks_judges else []
-        return recipe and {"recipe": recipe, "seats": seats, **fields}
+        if (setup := self._setup(recipe)) is None:
+            return None
+        return draft_fields(setup, recipe) | {"seats": self.panel.seats if self.rule.asks_judges else []}
+
+    def _setup(self, recipe: sampler.Recipe) -> Setup | None:
+        """Return what the forms say as the setup that a file describes; None after adding every reason to a form."""
+        data = self.campaign.cleaned_data
+        described = {
+            "version": VERSION,
+            **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
+            **{name: data[name] for name in ("name", "instructions")},
+            "languages": [data["language"], *data["more_languages"].split()],
+            "seed": recipe.seed if self.campaign.is_seed_typed else None,
+            "scorers": data["scorer_names"].split(),
+            "answering": {"seconds": data["lease_seconds"]}
+            | {name: data[name] for name in ("park_after_skips", "park_after_reports")},
+            "caps": {"cost": data["cost_cap"], "requests": data["request_cap"]},
+        }
+        try:
+            return Setup.model_validate(described)
+        except ValidationError as error:
+            for problem in sampler.problems_in(error, described):
+                field = _FIELD_OF.get(problem.path.split(".")[0], problem.path)
+                is_shown = field in self.campaign.fields
+                self.campaign.add_error(field if is_shown else None, problem.message if is_shown else str(problem))
+            return None
 
     def _are_judges_valid(self) -> bool:
         are_valid = [self.panel.is_valid(), self.questions.is_valid()] if self.rule.asks_judges else []
         return all(are_valid)
 
-    def _scorers_fit(self, recipe: dict) -> bool:
-        parsed = sampler.parse_recipe(recipe)
+    def _scorers_fit(self, parsed: sampler.Recipe) -> bool:
         problem = misfit(self.campaign.cleaned_data["scorer_names"], parsed.space.objects)
         if problem:
             self.campaign.add_error("scorer_names", problem)
@@ -122,13 +162,12 @@ class SetupForms:
 
     def _completions_fit(self) -> bool:
         """Say whether each server that is to complete a prompt can, as far as is known before Start tests it."""
-        servers = {each.name: Dialect(each.dialect) for each in Endpoint.objects.filter(owner=self.owner)}
+        chats = chat_servers(self.owner)
         for form in self.questions.forms:
             data = form.cleaned_data
-            dialect = servers.get(data.get("source", "")) if data.get("prompt_completion") else None
-            if dialect is not None and dialect.server.completing() is None:
+            if data.get("prompt_completion") and (label := chats.get(data.get("source", ""))):
                 message = (
-                    f"“{data['source']}” is of the kind {dialect.label}, which takes chats only. Untick this, or "
+                    f"“{data['source']}” is of the kind {label}, which takes chats only. Untick this, or "
                     "choose a model behind vLLM, llama.cpp, SGLang or TGI; if it is one of these, test the endpoint."
                 )
                 form.add_error("prompt_completion", message)
@@ -156,21 +195,27 @@ class SetupForms:
         does_fit = most is None or (chains < most and asks_people)
         return None if most == USUAL_MOST_CHAINS and not does_fit else most
 
-    def _recipe(self) -> dict | None:
+    def _judges(self) -> list[dict]:
+        if not self.rule.asks_judges:
+            return []
+        kept = judges_of(self.questions, self.panel.seats, self._before)
+        return self.panel.seated(judges_in(self.questions)) if kept is None else kept
+
+    def _recipe(self) -> sampler.Recipe | None:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
-        judges = self.panel.seated(judges_in(self.questions)) if self.rule.asks_judges else []
+        judges = self._judges()
         described = {
             "version": 2,
-            "space": self.space.space(),
-            "kernel": with_steps(self.space.kernel(), **size),
+            "space": space_of(self.space),
+            "kernel": kernel_of(self.space, self.campaign) or with_steps(self.space.kernel(), **size),
             "judges": judges,
-            "rule": self.rule.rule(),
+            "rule": rule_of(self.rule, self._before) or self.rule.rule(),
             **size,
             "most_chains": self._most_chains(judges),
             **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in", "further_steps")},
         }
         try:
-            return sampler.parse_recipe(described).model_dump(mode="json")
+            return sampler.parse_recipe(described)
         except sampler.RecipeError as error:
             for problem in error.problems:
                 if self._show_prompt_problem(problem, judges):

@@ -8,10 +8,12 @@ from typing import Any
 
 from django import forms
 
+from prefmh_web.campaigns.lifecycle.fixed import Fixed
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.started import words_of
+from prefmh_web.campaigns.started import words_now
+from prefmh_web.console.forms.fixed import changed_though_fixed, fix
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.wording import Text, texts_of
+from prefmh_web.participants.wording import Text, fixed_text, texts_of
 from prefmh_web.settings.languages import local_name
 
 _LONGEST, _LONGEST_LINE = 300_000, 300
@@ -28,13 +30,21 @@ class WordingForm(forms.Form):
 
     def __init__(self, campaign: Campaign, protocol: Protocol, posted: Mapping[str, Any] | None = None) -> None:
         super().__init__(posted)
+        self._fixed: dict[str, Fixed] = {}
         self._languages, self._texts = campaign.languages[1:], texts_of(campaign, protocol)
         for language in self._languages:
-            known = words_of(campaign, language).texts
+            known = words_now(campaign, language).texts
             for text in self._texts:
                 self.fields[_name(text, language)] = _field(text, language, known.get(text.text, ""))
-                if not campaign.is_draft:
-                    self.fields[_name(text, language)].disabled = True
+                if not (campaign.is_draft or text.text == protocol.debriefing):
+                    fix(self, [_name(text, language)])
+                    self._fixed[_name(text, language)] = fixed_text(text, language)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what is fixed after the start."""
+        for name in changed_though_fixed(self):
+            self.add_error(name, self._fixed[name].sentence)
+        return self.cleaned_data
 
     @property
     def texts(self) -> list[dict[str, object]]:

@@ -25,6 +25,8 @@ from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.crowds import crowds_shown
 from prefmh_web.console.forms.extension import ExtensionFields
+from prefmh_web.console.forms.layout import SetupLayout
+from prefmh_web.console.forms.naming import NameForm
 from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.spending import spending_of
 from prefmh_web.objects import media
@@ -99,14 +101,27 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForms) -> HttpResponse:
     """Go to the page where a judge is tried, if that was pressed; else to the campaign's."""
+    forms.kept.remove()
     place = forms.judge_at(request.POST.get("try", ""), campaign)
     return redirect(campaign) if place is None else redirect("console:try", campaign.pk, place)
 
 
 def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, object]:
-    """Return what the page of a setup shows."""
-    at = reverse("console:preview", args=[campaign.pk]) if campaign else reverse("console:preview-new")
-    return {"forms": forms, "campaign": campaign, "preview_url": at, "presets": presets_as_json()}
+    """Return what the page of a setup shows. A file that was chosen is kept where something else is refused."""
+    if forms.has_errors:
+        forms.keep_files()
+    at, beside = reverse("console:preview-new"), reverse("console:voting-preview-new")
+    if campaign:
+        at = reverse("console:preview", args=[campaign.pk])
+        beside = reverse("console:voting-preview", args=[campaign.pk])
+    return {
+        "forms": forms,
+        "layout": SetupLayout(forms),
+        "campaign": campaign,
+        "preview_url": at,
+        "voting_preview_url": beside,
+        "presets": presets_as_json(),
+    }
 
 
 @login_required
@@ -150,6 +165,8 @@ def _people(request: HttpRequest, campaign: Campaign, right: Right) -> dict[str,
             )
         if not campaign.is_draft and not campaign.unreadable and campaign.parsed_recipe.rounds is None:
             people["extension"] = ExtensionFields(auto_id="extension_%s")
+        if not campaign.is_draft:
+            people["rename"] = NameForm(initial={"name": campaign.name}, auto_id="rename_%s")
         people["roles"] = Membership.Role.choices
         if terms_of(campaign).may_be_paid_for or (not campaign.unreadable and campaign.readable_recipe.rounds):
             people["spending"] = spending_of(campaign, recruitment_of(campaign))

@@ -20,7 +20,7 @@ def archive(request: SignedInRequest, campaign_id: int, is_archived: bool) -> Ht
     """Take a campaign off the list, or put it back."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
     try:
-        deletion.archive(campaign, is_archived)
+        deletion.archive(campaign, is_archived, request.user)
     except NotPossible as reason:
         return told(request, campaign, reason)
     messages.info(request, "The campaign is archived." if is_archived else "The campaign is on the list again.")

@@ -1,12 +1,7 @@
 """Downloads of the record, streamed while people go on voting."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
-from django.db import connections
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
@@ -15,6 +10,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export, measures, scores
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console.views.campaigns import campaign_for
+from prefmh_web.transport.downloads import stream
 from sampler import schema
 
 # What a warm-up has chosen, by the field of the campaign.
@@ -56,24 +52,3 @@ async def download(request: HttpRequest, campaign_id: int, filename: str) -> Htt
 def prefix_of(campaign: Campaign) -> str:
     """Return how the name of a campaign's files begins."""
     return slugify(campaign.name)[:60] or f"campaign-{campaign.pk}"
-
-
-def stream(make: Callable[[], Iterator[str | bytes]], content_type: str) -> StreamingHttpResponse:
-    """Return a download of what `make()` yields, drawn out of the way of people who vote."""
-    return StreamingHttpResponse(_in_own_thread(make), content_type=content_type)
-
-
-async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIterator[str | bytes]:
-    """Yield what `make()` yields, drawn on a thread and a database connection of its own.
-
-    On the connection that all votes of this process share, a cursor left open between two chunks would hold an
-    old snapshot, and the next vote could not write over it.
-    """
-    loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as thread:
-        try:
-            chunks = await loop.run_in_executor(thread, make)
-            while (chunk := await loop.run_in_executor(thread, next, chunks, None)) is not None:
-                yield chunk
-        finally:
-            await loop.run_in_executor(thread, connections.close_all)

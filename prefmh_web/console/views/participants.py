@@ -7,20 +7,22 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
+from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
+from prefmh_web.console.forms.erasure import ForceForm
 from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
 from prefmh_web.console.spending import spending_of
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
-from prefmh_web.console.views.downloads import stream
 from prefmh_web.participants import answers as answer_table
 from prefmh_web.participants import erasure, own_pairs, payments, places, recruiting
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiters import RECRUITERS
+from prefmh_web.transport.downloads import stream
 
 _CSV = "text/csv; charset=utf-8"
 
@@ -28,7 +30,7 @@ _CSV = "text/csv; charset=utf-8"
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
+def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up how people come, and show how many have."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
     recruitment = recruiting.recruitment_of(campaign)
@@ -36,7 +38,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
     form = RecruitmentForm(posted, campaign=campaign, recruitment=recruitment)
     if posted is not None and form.is_valid():
         try:
-            recruiting.set_up(campaign, form.stored(), form.excluded_campaigns)
+            recruiting.set_up(campaign, form.stored(), form.excluded_campaigns, request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
@@ -55,6 +57,9 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
         "spending": spending_of(campaign, recruitment),
         "asks_about_person": bool(recruitment.parsed_protocol.questions),
         "ended": parts.exclude(outcome="").count(),
+        "unpaid": payments.unsettled(campaign),
+        "waiting": erasure.waiting_in(campaign),
+        "force": ForceForm(),
     }
     return render(request, "console/participants.html", context)
 
@@ -62,7 +67,7 @@ def participants(request: HttpRequest, campaign_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @posts_by_user
-def protocol(request: HttpRequest, campaign_id: int) -> HttpResponse:
+def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
     posted = request.POST if request.method == "POST" else None
@@ -72,12 +77,12 @@ def protocol(request: HttpRequest, campaign_id: int) -> HttpResponse:
     forms = ProtocolForms(protocol_now, campaign, posted, knows_people=knows_people)
     if posted is not None and (checked := forms.checked()) is not None:
         try:
-            recruiting.set_protocol(campaign, checked)
+            recruiting.set_protocol(campaign, checked, request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
         return redirect("console:protocol", campaign_id=campaign.pk)
-    if not campaign.is_draft:
+    if not (campaign.is_draft or forms.has_errors):
         forms.freeze()
     taught = own_pairs.states_among(protocol_now, campaign)
     context = {"campaign": campaign, "forms": forms, "taught": taught, "has_pairs": bool(protocol_now.own_pairs)}
@@ -106,19 +111,3 @@ async def _table(request: HttpRequest, campaign_id: int, table: ModuleType) -> H
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{table.NAME}"'
     return response
-
-
-@login_required
-@require_POST
-@posts_by_user
-def forget(request: HttpRequest, campaign_id: int) -> HttpResponse:
-    """Delete the ids of a finished campaign's participants."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
-    try:
-        count = erasure.forget(campaign)
-    except NotPossible as reason:
-        return told(request, campaign, reason)
-    messages.info(
-        request, f"The ids of {count} participant{'' if count == 1 else 's'} are deleted. The votes are kept."
-    )
-    return redirect("console:participants", campaign_id=campaign.pk)

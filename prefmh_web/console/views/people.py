@@ -15,9 +15,10 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, NoteForm, PeopleForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import common_pairs, exclusion, notes, payments, recruiting, speed
+from prefmh_web.participants import common_pairs, erasure, exclusion, notes, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.people import Person, people_of, person_of
 from prefmh_web.participants.timeline import timeline_of
@@ -50,7 +51,7 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 def person(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
     """Show one of them, with all that happened."""
     campaign, annotator = _found(request, campaign_id, annotator_id)
-    return _shown(request, campaign, annotator)
+    return shown(request, campaign, annotator)
 
 
 @login_required
@@ -61,7 +62,7 @@ def end(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpRe
     campaign, annotator = _found(request, campaign_id, annotator_id)
     form = ExclusionForm(request.POST, person=person_of(annotator))
     if not form.is_valid():
-        return _shown(request, campaign, annotator, end=form)
+        return shown(request, campaign, annotator, end=form)
     try:
         if form.cleaned_data.get("with_link") and annotator.invitation:
             # First: nobody comes back in between.
@@ -82,8 +83,11 @@ def note(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpR
     campaign, annotator = _found(request, campaign_id, annotator_id)
     form = NoteForm(request.POST)
     if not form.is_valid():
-        return _shown(request, campaign, annotator, note=form)
-    notes.add(annotator, request.user, form.cleaned_data["text"])
+        return shown(request, campaign, annotator, note=form)
+    try:
+        notes.add(annotator, request.user, form.cleaned_data["text"])
+    except NotPossible as reason:
+        messages.error(request, str(reason))
     return redirect("console:person", campaign.pk, annotator.pk)
 
 
@@ -92,16 +96,21 @@ def note(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpR
 @posts_by_user
 def bonus(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
     """Store what somebody is paid beside the pay."""
-    campaign, annotator = _found(request, campaign_id, annotator_id, Right.OWN)
+    campaign, annotator = found_by_owner(request, campaign_id, annotator_id)
     form = BonusForm(request.POST)
     if not form.is_valid():
-        return _shown(request, campaign, annotator, bonus=form)
+        return shown(request, campaign, annotator, bonus=form)
     try:
-        payments.set_bonus(annotator, form.cleaned_data["bonus"])
+        payments.set_bonus(annotator, form.cleaned_data["bonus"], by=request.user)
         messages.info(request, "Saved.")
     except NotPossible as reason:
         messages.error(request, str(reason))
     return redirect("console:person", campaign.pk, annotator.pk)
+
+
+def found_by_owner(request: HttpRequest, campaign_id: int, annotator_id: int) -> tuple[access.SeenCampaign, Annotator]:
+    """Return a campaign and one of its people to its owner; 404 for everybody else."""
+    return _found(request, campaign_id, annotator_id, Right.OWN)
 
 
 def _found(
@@ -111,7 +120,7 @@ def _found(
     return campaign, get_object_or_404(campaign.annotators.select_related("invitation"), pk=annotator_id)
 
 
-def _shown(
+def shown(
     request: SignedInRequest, campaign: access.SeenCampaign, annotator: Annotator, **wrong: forms.Form
 ) -> HttpResponse:
     """Show one person; `wrong` are forms that could not be read, by their names."""
@@ -123,6 +132,8 @@ def _shown(
         "person": found,
         "pay": recruitment.paid_to(part, found.votes) if part and part.outcome else None,
         "exclusion": exclusion.of(annotator),
+        "erasure": erasure.of(annotator),
+        "is_owed": bool(payments.owed(campaign, [annotator.pk])),
         "has_code": bool(recruitment.codes.get(Outcome.ENDED)),
         "page": moments.get_page(request.GET.get("page")),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,
@@ -130,6 +141,7 @@ def _shown(
             "end": ExclusionForm(person=found),
             "note": NoteForm(),
             "bonus": BonusForm(initial={"bonus": part and part.bonus}),
+            "erase": ErasureForm(has_id=found.has_id),
         }
         | wrong,
     }

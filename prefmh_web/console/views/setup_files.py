@@ -14,9 +14,10 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.setup_file import SetupFileForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
-from prefmh_web.console.views.downloads import prefix_of, stream
-from prefmh_web.setup import apply, duplicate, files
+from prefmh_web.console.views.downloads import prefix_of
+from prefmh_web.setup import apply, duplicate, files, twins
 from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.transport.downloads import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
 
@@ -59,8 +60,10 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
 
 
 def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
-    with files.opened(form.cleaned_data["file"].file) as (setup, uploaded):
-        warnings = list(apply.warnings(setup, request.user))
+    with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
+        # The draft's page tells of another campaign under its seed, as long as there is one.
+        twin = twins.warning_of_seed(setup.seed, request.user)
+        warnings = [each for each in apply.warnings(setup, request.user) if each != twin]
         campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
     messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")
     for warning in warnings:

@@ -20,7 +20,7 @@ class Part:
         direction: the name of its inputs; empty where there is one set only.
         seed: of its chains.
         endpoints: names of endpoints, by role.
-        inputs: the prompts of its direction, in order.
+        inputs: the prompts of its direction that there are, in order; see `prompts`.
         scorers: names of scorers, by role.
     """
 
@@ -37,6 +37,16 @@ class Part:
         """As the record's file has it, without its ending."""
         return sampler.outputs.record_name(self.method.name, self.direction, self.seed).removesuffix(".zip")
 
+    @property
+    def prompts(self) -> list[str]:
+        """The prompts that the run has, in order: chain c answers number c modulo their count."""
+        return list(self.inputs[: self.options.direction(self.direction).inputs])
+
+    @property
+    def chains(self) -> int:
+        """How many chains it has."""
+        return self.options.chains_of(self.options.direction(self.direction))
+
     def setting(self, name: str) -> Any:
         """Return the value of one of the experiment's settings; at the laptop's scale its own, where it has one.
 
@@ -48,12 +58,11 @@ class Part:
 
     def frame(self, **fields: Any) -> dict[str, Any]:
         """Return a recipe of these fields, with judges, rule, chains, steps and seed."""
-        [direction] = [each for each in self.options.directions if each.name == self.direction]
         return {
             "version": 2,
             "judges": [self._judge(asked) for asked in self.method.judges],
             "rule": self._rule(),
-            "chains": self.options.chains_of(direction),
+            "chains": self.chains,
             "steps": self.options.steps_of(self.method),
             "seed": self.seed,
             **fields,

@@ -12,7 +12,7 @@ def recipe(part: Part) -> dict[str, Any]:
     space = {
         "kind": "model-texts",
         "model": part.endpoints["writer"],
-        "prompts": list(part.inputs),
+        "prompts": part.prompts,
         "system": part.setting("system_prompt"),
         "limit": part.setting("limit"),
         "temperature": part.setting("temperature"),

@@ -20,15 +20,13 @@ def recipe(part: Part) -> dict[str, Any]:
             f"{part.method.name} goes by log-probabilities of parts of a text under the model that wrote it, which "
             "model servers do not tell this program; leave it out of --methods, or take the published quest-B"
         )
-    [direction] = [each for each in part.options.directions if each.name == part.direction]
-    sources = list(part.inputs[: direction.inputs])
     space = {
         "kind": "model-texts",
         "model": part.endpoints["writer"],
-        "prompts": [_request(part, source) for source in sources],
+        "prompts": [_request(part, source) for source in part.prompts],
         "limit": part.setting("limit"),
         "temperature": part.setting("temperature"),
-        "sources": sources,
+        "sources": part.prompts,
     }
     if part.method.judges and "quality" in part.scorers:
         space["estimate"] = part.scorers["quality"]

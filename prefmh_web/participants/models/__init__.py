@@ -10,10 +10,12 @@ record stays whole.
     PracticeAnswer   what one of them chose at a pair to practise on
     CommonPair       a decided pair that everybody is asked once more
     Check            a trial between their pairs that is no vote
-    ErasedTrials     how many trials there were of people who have had who they are deleted
+    ErasedTrials     how many trials there were of people whom an earlier version has deleted
+    Erasure          the wish that nothing says any more who somebody is, and when it was fulfilled
     Event            what a researcher did or noted about somebody who votes, sent by a platform or not
 """
 
+from prefmh_web.participants.models.erasures import Erasure
 from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Event, Participant, Participation
 from prefmh_web.participants.models.recruitment import (
     LONGEST_ID,
@@ -36,6 +38,7 @@ __all__ = [
     "Consent",
     "ConsentText",
     "ErasedTrials",
+    "Erasure",
     "Event",
     "Outcome",
     "Participant",

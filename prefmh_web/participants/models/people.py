@@ -37,9 +37,11 @@ class Participant(models.Model):
 
 
 class Participation(models.Model):
-    """A participant in one campaign."""
+    """A participant in one campaign. Its checks and consents are the annotator's and stay when the person is forgotten:
+    then it has no participant, and nothing that they or a platform wrote.
+    """
 
-    participant = models.ForeignKey(Participant, models.CASCADE, related_name="participations")
+    participant = models.ForeignKey(Participant, models.CASCADE, null=True, related_name="participations")
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
     annotator = models.OneToOneField(Annotator, models.CASCADE, related_name="+")
     # What the platform said at each visit, oldest first: `session_id` and the link's other `parameters`.
@@ -62,6 +64,8 @@ class Participation(models.Model):
     pay = models.CharField(max_length=7, choices=Pay, blank=True, default="")
     # Beside the pay; null for none.
     bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    # Since when the researcher says that all of it is paid; null before.
+    paid_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = (
@@ -70,6 +74,11 @@ class Participation(models.Model):
 
     def __str__(self) -> str:
         return f"participation {self.pk}"
+
+    @property
+    def given_id(self) -> str:
+        """The id with which they came; empty where people come without one, and once it is erased."""
+        return self.participant.given_id if self.participant else ""
 
     @property
     def last_visit(self) -> dict[str, Any]:

@@ -68,8 +68,8 @@ class Stage(models.TextChoices):
 
 
 class Recruitment(models.Model):
-    """How people come to a campaign and what it asks of them. All is fixed at Start, but for consent, codes, pay and
-    the way back, which may change at any time.
+    """How people come to a campaign and what it asks of them. All is fixed at Start, but for what
+    `recruiting.AFTER_START` names and the debriefing.
     """
 
     campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="+")

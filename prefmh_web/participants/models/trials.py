@@ -101,7 +101,9 @@ class Check(models.Model):
 
 
 class ErasedTrials(models.Model):
-    """Trials whose rows went with the person: what is spent of a budget stays spent. Written only by `erasure.py`."""
+    """Trials whose rows went with the person, in an earlier version: what is spent of a budget stays spent. Trials stay
+    now, so nothing writes it any more.
+    """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
     trials = models.PositiveIntegerField()

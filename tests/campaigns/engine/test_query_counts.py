@@ -66,7 +66,7 @@ def test_the_researchers_pages(client, researcher, campaign):
     client.force_login(researcher)
     terms_of(campaign)
     assert cost(lambda: client.get("/")) == 4
-    assert cost(lambda: client.get(campaign.get_absolute_url())) == 17
+    assert cost(lambda: client.get(campaign.get_absolute_url())) == 18
     assert cost(lambda: client.get("/campaigns/new/")) == 5
 
 

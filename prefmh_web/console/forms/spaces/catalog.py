@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.console.forms.kept_files import KeptFileInput
 from prefmh_web.console.forms.spaces.space_form import (
     SpaceForm,
     fresh_share_of,
@@ -37,6 +38,8 @@ class CatalogForm(WalkFields, SpaceForm):
 
     kind = "catalog"
     title = "Your own list: texts, molecules or images from a file"
+    about = "People compare objects that you bring."
+    main = ("objects", "file")
     field_of: ClassVar = {
         "space.objects": "objects",
         "space.context": "context",
@@ -54,7 +57,7 @@ class CatalogForm(WalkFields, SpaceForm):
         "the ZIP) says how likely each object is before anybody votes (p0). "
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
         f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
-        widget=forms.FileInput(attrs={"accept": ".csv,.zip"}),
+        widget=KeptFileInput(attrs={"accept": ".csv,.zip"}),
     )
     context = forms.CharField(
         required=False,
@@ -64,7 +67,9 @@ class CatalogForm(WalkFields, SpaceForm):
         help_text="Further columns of the file that people and models see: one in each line, after a colon what is "
         "written beside it. Empty: none is shown.",
     )
-    move = forms.ChoiceField(choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is proposed?")
+    move = forms.ChoiceField(
+        choices=MOVES, widget=forms.RadioSelect, initial="mixture", label="What is compared with the current object?"
+    )
     fresh_share = forms.FloatField(
         min_value=0.01, max_value=0.99, initial=0.3, label="Share of fresh draws", help_text="Used with “Both”."
     )

@@ -18,6 +18,7 @@ class ImagesForm(SpaceForm):
 
     kind = "images"
     title = "Abstract patterns from a decoder"
+    about = "Coloured patterns that change by small and large steps. Nothing to prepare."
     field_of: ClassVar = {"kernel": "small_share"}
 
     small_step = forms.FloatField(min_value=0.001, max_value=1, initial=0.08, label="Small step (β)")

@@ -17,6 +17,8 @@ class ModelImagesForm(ImagesForm):
 
     kind = "model-images"
     title = "Images from a diffusion model"
+    about = "A model on this site makes images of what you describe, beginning with noise."
+    main = ("model", "prompt")
     field_of: ClassVar = {
         "space.model": "model",
         "space.prompt": "prompt",

@@ -20,6 +20,8 @@ from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 
 _WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
+# What the draft may have from a file, and a change of prompts or judges can come not to fit.
+_WITHOUT_FIELDS = ("space", "space.sources", "space.estimate")
 
 
 class ModelTextsForm(WalkFields, SpaceForm):
@@ -27,6 +29,8 @@ class ModelTextsForm(WalkFields, SpaceForm):
 
     kind = "model-texts"
     title = "Texts written by a language model"
+    about = "A model of yours writes texts to your prompts, and writes their ends anew."
+    main = ("model", "prompts", "limit")
     field_of: ClassVar = {
         "space.model": "model",
         "space.prompts": "prompts",
@@ -65,6 +69,16 @@ class ModelTextsForm(WalkFields, SpaceForm):
     def clean(self):
         why = "A walk needs ends that are written again from any position up to the longest possible length."
         self.demand_walkable(self.cleaned_data.get("cut") == "limit", why)
+
+    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
+        if problem.path in _WITHOUT_FIELDS:
+            where = problem.path.partition(".")[2]
+            message = (
+                f"{where and f'“{where}” '}{problem.message}. The form has no field for it: change the setup’s file."
+            )
+            self.add_error("prompts", message)
+            return True
+        return super().show_problem(problem)
 
     def space(self) -> dict:
         data = self.cleaned_data

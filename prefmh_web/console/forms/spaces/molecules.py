@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.kept_files import KeptFileInput
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, move_of
 from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
 
@@ -23,6 +24,8 @@ class MoleculesForm(WalkFields, SpaceForm):
 
     kind = "molecules"
     title = "Molecules built from fragments"
+    about = "Molecules that grow and shrink from a start. Nothing to prepare."
+    main = ("start",)
     field_of: ClassVar = {
         "space.start": "start",
         "space.elements": "elements",
@@ -54,11 +57,13 @@ class MoleculesForm(WalkFields, SpaceForm):
     fragments = forms.FileField(
         required=False,
         label="Your own fragments",
+        widget=KeptFileInput,
         help_text="Leave empty to use the 1,000 of prefmh. Create a file with: python -m sampler vocabulary",
     )
     sizes = forms.FileField(
         required=False,
         label="Your own distribution of sizes",
+        widget=KeptFileInput,
         help_text="Belongs to your fragments. Create a file with: python -m sampler pilot",
     )
     convention = forms.ChoiceField(choices=CONVENTIONS, initial="exact", label="Hastings ratio")

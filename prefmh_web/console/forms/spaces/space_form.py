@@ -20,6 +20,12 @@ class SpaceForm(forms.Form):
     """The recipe's name of the space."""
     title: ClassVar[str]
     """How a researcher chooses it."""
+    about: ClassVar[str] = ""
+    """One sentence below that."""
+    main: ClassVar[tuple[str, ...]] = ()
+    """The fields that everybody fills in; the others stand folded, as they are mostly left."""
+    # Of several spaces on one page only one is chosen, so the browser must not insist; the server does.
+    use_required_attribute = False
     field_of: ClassVar[dict[str, str]] = {}
     """Where the recipe's paths have their place in the form."""
 

@@ -25,6 +25,7 @@ class TextsForm(WalkFields, SpaceForm):
 
     kind = "texts"
     title = "Story openings from a grammar"
+    about = "Short openings that this program writes and rewrites. Nothing to prepare."
     field_of: ClassVar = {
         "space.scenarios": "scenarios",
         "space.temperature": "temperature",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +20,8 @@ from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Campaign, Catalog, CreationKey
 from prefmh_web.setup import apply, export, files
 from prefmh_web.setup.model import Setup, json_schema
-from prefmh_web.setup.problems import SetupError
+from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.setup.reading import Tell
 
 _REFUSED, _UNUSABLE = 1, 2
 _LOOK_EVERY_S = 0.2
@@ -65,9 +66,9 @@ class Command(BaseCommand):
 
     def _check(self, given: dict[str, Any]) -> dict[str, Any]:
         owner = _owner(given["owner"])
-        with _opened(given["file"]) as (setup, _):
-            apply.check_refused(setup, owner)
-            warnings = self._warned(setup, owner)
+        missing: list[Problem] = []
+        with _opened(given["file"], owner, missing.append) as (setup, _):
+            warnings = self._warned([*map(str, missing), *apply.warnings(setup, owner)])
         self._say(given, f"{given['file']}: nothing is wrong.")
         return {"name": setup.name, "warnings": warnings}
 
@@ -75,8 +76,8 @@ class Command(BaseCommand):
         owner, key = _owner(given["owner"]), given["once"]
         if len(key) > _LONGEST_KEY:
             raise CommandError(f"--once: a key has at most {_LONGEST_KEY} characters", returncode=_UNUSABLE)
-        with _opened(given["file"]) as (setup, uploaded):
-            warnings = self._warned(setup, owner)
+        with _opened(given["file"], owner) as (setup, uploaded):
+            warnings = self._warned(apply.warnings(setup, owner))
             is_new = not (key and CreationKey.objects.filter(owner=owner, key=key).exists())
             campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
         self._say(given, str(campaign.pk))
@@ -140,8 +141,8 @@ class Command(BaseCommand):
         self._say(given, f"Campaign {campaign.pk} is {campaign.status}.")
         return {"campaign": campaign.pk, "status": str(campaign.status)}
 
-    def _warned(self, setup: Setup, owner: User) -> list[str]:
-        found = list(apply.warnings(setup, owner))
+    def _warned(self, told: Iterable[str]) -> list[str]:
+        found = list(told)
         for each in found:
             self.stderr.write(f"Warning: {each}")
         return found
@@ -177,8 +178,8 @@ def schema_text() -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Setup, IO[bytes] | None]]:
-    with path.open("rb") as file, files.opened(file, beside=path.parent) as found:
+def _opened(path: Path, owner: User, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+    with path.open("rb") as file, files.opened(file, path.parent, tell, owner) as found:
         yield found
 
 

@@ -1,0 +1,12 @@
+from django.apps import AppConfig
+
+
+class ApiConfig(AppConfig):
+    name = "prefmh_web.api"
+
+    def ready(self) -> None:
+        # Models can be imported only now.
+        from prefmh_web.api.authentication import may_upload
+        from prefmh_web.transport import body_limit
+
+        body_limit.also_large(r"^/api/campaigns(/check)?$", may_upload)

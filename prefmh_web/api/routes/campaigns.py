@@ -1,0 +1,241 @@
+"""Campaigns: list, create from a setup, start, pause, resume, extend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from tempfile import TemporaryFile
+from typing import IO, Annotated, Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.base import File
+from django.db.models import Sum
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from ninja import Field, Query, Router, Schema, Status
+
+from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.api.authentication import Bearer
+from prefmh_web.api.found import campaign_for
+from prefmh_web.api.problems import ProblemsOut, Refused
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import access, extension
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.setup import apply, files
+from prefmh_web.setup.model import Setup, json_schema
+from prefmh_web.setup.problems import Problem
+from prefmh_web.setup.reading import Tell
+from prefmh_web.transport.downloads import stream
+
+router = Router(tags=["campaigns"])
+_runs = Bearer(may_run=True)
+_PIECE = 2**20
+_LONGEST_KEY = 100
+_AT_ONCE = 100
+_ABOUT_SETUP = {
+    "requestBody": {
+        "required": True,
+        "description": "campaign.yaml, the same as JSON, or a ZIP of it with the uploaded file",
+        "content": {
+            "application/yaml": {"schema": {"type": "string"}},
+            "application/json": {"schema": {"type": "object"}},
+            "application/zip": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+_REFUSALS = {401: ProblemsOut, 403: ProblemsOut, 404: ProblemsOut, 409: ProblemsOut, 422: ProblemsOut}
+
+
+class CampaignOut(Schema):
+    """A campaign as it stands."""
+
+    number: int = Field(description="As the address of its page has it")
+    name: str
+    owner: str
+    status: Campaign.Status
+    objects: str = Field(description="What is compared: texts, molecules or images")
+    chains: int = Field(description="That are open; of a draft, those that a start opens")
+    steps: int = Field(description="Of each chain")
+    steps_decided: int = Field(description="Of all chains together")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    trouble: str = Field(description="Why a start failed, or why the campaign was paused; empty where neither is so")
+    starting: str = Field(description="What a start that is under way is doing; empty otherwise")
+
+
+class CreatedOut(CampaignOut):
+    """A campaign that a request has created or, under its key, an earlier one."""
+
+    created: bool = Field(description="False where the key had a campaign already")
+    warnings: list[str] = Field(description="What a start would refuse as things stand")
+
+
+class CampaignsIn(Schema):
+    """Which campaigns are wanted."""
+
+    after: Annotated[int | None, Field(description="The cursor of the page before")] = None
+    limit: Annotated[int, Field(ge=1, le=_AT_ONCE)] = _AT_ONCE
+
+
+class CampaignsOut(Schema):
+    """A page of campaigns, the newest first."""
+
+    campaigns: list[CampaignOut]
+    cursor: int | None = Field(description="Send it as `after` for the next page; null on the last one")
+
+
+class ExtensionIn(Schema):
+    """How much longer chains become."""
+
+    steps: int = Field(ge=1, le=10**6, description="So many more for each chain")
+
+
+@router.get("", response=CampaignsOut, summary="List campaigns")
+def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any]:
+    """List the campaigns that the token's owner can see."""
+    found = access.campaigns_for(request.user).select_related("owner").order_by("-pk")
+    if wanted.after is not None:
+        found = found.filter(pk__lt=wanted.after)
+    page = list(found[: wanted.limit + 1])
+    is_last, shown = len(page) <= wanted.limit, page[: wanted.limit]
+    return {"campaigns": [told(each) for each in shown], "cursor": None if is_last else shown[-1].pk}
+
+
+@router.post(
+    "",
+    auth=_runs,
+    response={201: CreatedOut, 200: CreatedOut, **_REFUSALS},
+    openapi_extra=_ABOUT_SETUP,
+    summary="Create a campaign",
+)
+def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
+    """Create a draft from a setup, which is the body of the request.
+
+    With a key in `once`, at most one campaign is created under it: a request that was sent again changes nothing.
+    """
+    owner = _researcher(request)
+    if len(once) > _LONGEST_KEY:
+        raise Refused(422, f"once: a key has at most {_LONGEST_KEY} characters.")
+    with _sent(request, owner) as (setup, uploaded):
+        warnings = list(apply.warnings(setup, owner))
+        is_new = not (once and CreationKey.objects.filter(owner=owner, key=once).exists())
+        campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=once)
+    return Status(201 if is_new else 200, {**told(campaign), "created": is_new, "warnings": warnings})
+
+
+@router.post(
+    "/check", auth=_runs, response={200: list[str], **_REFUSALS}, openapi_extra=_ABOUT_SETUP, summary="Check a setup"
+)
+def check(request: HttpRequest) -> list[str]:
+    """Say what is wrong with a setup, or return its warnings. Nothing is created."""
+    owner = _researcher(request)
+    missing: list[Problem] = []
+    with _sent(request, owner, missing.append) as (setup, _):
+        return [*map(str, missing), *apply.warnings(setup, owner)]
+
+
+@router.get("/schema", response=dict[str, Any], summary="The schema of a setup")
+def schema(request: HttpRequest) -> dict[str, Any]:
+    """Return the JSON Schema of campaign.yaml."""
+    return json_schema()
+
+
+@router.get("/{int:campaign_id}", response={200: CampaignOut, **_REFUSALS}, summary="A campaign")
+def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Return a campaign as it stands."""
+    return told(campaign_for(request, campaign_id))
+
+
+@router.get("/{int:campaign_id}/setup", response={200: None, **_REFUSALS}, summary="Download the setup")
+def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+    """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
+    ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
+    kind = "application/zip" if ending == ".zip" else "application/yaml"
+    return _unkept(stream(lambda: pieces, kind))
+
+
+@router.post(
+    "/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Start a campaign"
+)
+def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Start a draft. Where models are tested first, `starting` says how far that is: ask again until it is empty."""
+    found = campaign_for(request, campaign_id, Right.OWN)
+    lifecycle.request_start(found)
+    return _afterwards(found)
+
+
+@router.post(
+    "/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Pause a campaign"
+)
+def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Pause a campaign: nobody is asked until it is resumed."""
+    found = campaign_for(request, campaign_id, Right.RUN)
+    lifecycle.pause(found)
+    return _afterwards(found)
+
+
+@router.post(
+    "/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Resume a campaign"
+)
+def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Resume a campaign."""
+    found = campaign_for(request, campaign_id, Right.RUN)
+    lifecycle.resume(found)
+    return _afterwards(found)
+
+
+@router.post(
+    "/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Extend a campaign"
+)
+def extend(request: HttpRequest, campaign_id: int, more: ExtensionIn) -> dict[str, Any]:
+    """Let each chain walk further steps. A finished campaign is paused until it is resumed."""
+    found = campaign_for(request, campaign_id, Right.OWN)
+    extension.extend(found, more.steps, _researcher(request))
+    return _afterwards(found)
+
+
+def told(campaign: Campaign) -> dict[str, Any]:
+    """Return what a program is told of a campaign."""
+    recipe = campaign.parsed_recipe
+    return {
+        "number": campaign.pk,
+        "owner": campaign.owner.get_username(),
+        "objects": recipe.space.objects,
+        "chains": campaign.chains.count() or recipe.chains,
+        "steps": recipe.steps,
+        "steps_decided": campaign.chains.aggregate(all=Sum("step"))["all"] or 0,
+        "trouble": campaign.start_trouble or campaign.paused_because,
+        "starting": campaign.start_progress if campaign.starting_since else "",
+        **{name: getattr(campaign, name) for name in ("name", "status", "created_at", "started_at", "finished_at")},
+    }
+
+
+def _afterwards(campaign: Campaign) -> dict[str, Any]:
+    campaign.refresh_from_db()
+    return told(campaign)
+
+
+def _researcher(request: HttpRequest) -> User:
+    user = request.user
+    if not (isinstance(user, User) and is_researcher(user)):
+        raise Refused(403, "This account may not create campaigns. Ask the person who runs the server.")
+    return user
+
+
+def _unkept(response: StreamingHttpResponse) -> StreamingHttpResponse:
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@contextmanager
+def _sent(request: HttpRequest, owner: User, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+    """Yield the setup that a request has as its body, and the file of its objects if it has one; see `files.opened`."""
+    with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as body:
+        while piece := request.read(_PIECE):
+            body.write(piece)
+        body.seek(0)
+        with files.opened(body, tell=tell, owner=owner) as found:
+            yield found

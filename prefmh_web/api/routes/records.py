@@ -1,0 +1,147 @@
+"""The record of a campaign: its decided steps, votes and samples, a page at a time, and all of it as a ZIP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Annotated, Any
+
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+from ninja import Field, Path, Query, Router, Schema
+
+from prefmh_web.api.found import campaign_for
+from prefmh_web.api.problems import ProblemsOut, Refused
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
+from prefmh_web.participants.people import Person, people_of
+from prefmh_web.transport.downloads import stream
+from sampler import schema
+
+router = Router(tags=["record"])
+_REFUSALS = {401: ProblemsOut, 404: ProblemsOut, 409: ProblemsOut, 422: ProblemsOut}
+_MOST = 500
+_TABLES = ("steps", "votes", "samples")
+
+
+class PageIn(Schema):
+    """Which steps are wanted."""
+
+    cursor: str = Field("", pattern=r"^(\d{1,9}\.\d{1,9})?$", description="Of the page before; empty for the first one")
+    chain: int | None = Field(None, ge=0, lt=10**9, description="Only of this chain")
+    limit: int = Field(100, ge=1, le=_MOST, description="Steps of a page")
+
+
+class PageOut(Schema):
+    """Rows as the table of the same name has them in the record, with the same columns."""
+
+    rows: list[dict[str, Any]]
+    cursor: str = Field(description="Send it with the next request, also once `is_last` is true: more may come")
+    is_last: bool = Field(description="True when nothing more was decided by now")
+
+
+class PersonOut(Schema):
+    """Somebody who votes, by the number that the record has. Ids of platforms are not told."""
+
+    annotator: int
+    outcome: str | None = Field(description="How their part has ended; null while it goes on")
+    is_online: bool
+    votes: int
+    left: int = Field(description="Votes for the left side")
+    skips: int
+    median_ms: float | None = Field(description="Median time of a vote in milliseconds, without hidden time")
+    checks_passed: int
+    checks_failed: int
+
+
+@router.get("/{int:campaign_id}/record.zip", response={200: None, **_REFUSALS}, summary="Download the record")
+def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
+    """Download the whole record, as *Download all* on the campaign's page does."""
+    campaign = _started(request, campaign_id)
+    response = stream(lambda: export.archive(campaign), "application/zip")
+    response["Cache-Control"] = "no-store"
+    response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}.zip"'
+    return response
+
+
+@router.get(
+    "/{int:campaign_id}/people", response={200: list[PersonOut], **_REFUSALS}, summary="List the people who vote"
+)
+def people(request: HttpRequest, campaign_id: int) -> list[dict[str, Any]]:
+    """List the people who vote."""
+    return [_told(each) for each in people_of(campaign_for(request, campaign_id, Right.RUN))]
+
+
+@router.get("/{int:campaign_id}/{table}", response={200: PageOut, **_REFUSALS}, summary="Steps, votes or samples")
+def page(
+    request: HttpRequest,
+    campaign_id: int,
+    table: Annotated[str, Path(description="One of steps, votes and samples")],
+    wanted: Query[PageIn],
+) -> dict[str, Any]:
+    """Return rows of decided steps, chain by chain and in the order of the steps.
+
+    To follow a running campaign, ask for each chain with `chain` and the last cursor. The uniform of a step that is
+    still open is never told.
+    """
+    if table not in _TABLES:
+        raise Http404
+    snapshot = Snapshot.now(_started(request, campaign_id))
+    stretch, is_last = _stretch(snapshot, wanted)
+    rows = [] if stretch is None else _rows(snapshot.of(stretch), table)
+    cursor = wanted.cursor if stretch is None else f"{stretch.chain}.{stretch.last}"
+    return {"rows": rows, "cursor": cursor, "is_last": is_last}
+
+
+def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
+    """Return the next steps, and whether they are the last ones; None where there are no more.
+
+    Raises:
+        Refused: the campaign has no such chain, or the cursor is of another one.
+    """
+    chain, after = _position(wanted)
+    if wanted.chain is not None and wanted.chain not in snapshot.steps:
+        raise Refused(422, f"chain: there is no chain {wanted.chain} yet; there are {len(snapshot.steps)}.")
+    if wanted.chain is not None and chain != wanted.chain:
+        raise Refused(422, "cursor: it is of another chain; leave it out, or ask for that one.")
+    open_to = sorted(place for place in snapshot.steps if place >= chain and wanted.chain in (None, place))
+    ahead = [(place, after if place == chain else -1) for place in open_to]
+    left = [(place, done) for place, done in ahead if done < snapshot.steps[place]]
+    if not left:
+        return None, True
+    place, done = left[0]
+    last = min(done + wanted.limit, snapshot.steps[place])
+    return Stretch(place, done, last), len(left) == 1 and last == snapshot.steps[place]
+
+
+def _position(wanted: PageIn) -> tuple[int, int]:
+    """Return the chain and the last step that were told; -1 before the first page: samples begin with step 0."""
+    if not wanted.cursor:
+        return wanted.chain or 0, -1
+    chain, _, step = wanted.cursor.partition(".")
+    return int(chain), int(step)
+
+
+def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
+    recipe = snapshot.recipe
+    tables = {
+        "steps": schema.steps_table(recipe.has_parts, recipe.has_tilts, bool(recipe.rule.scorers)),
+        "votes": schema.VOTES,
+        "samples": schema.SAMPLES_WITH_PHASES if recipe.has_phases else schema.SAMPLES,
+    }
+    rows_of: Callable[[Snapshot], Iterator[Row]] = export.TABLES[f"{name}.csv"]
+    return [tables[name].values(row) for row in islice(rows_of(snapshot), 1, None)]
+
+
+def _started(request: HttpRequest, campaign_id: int) -> Campaign:
+    campaign = campaign_for(request, campaign_id)
+    if campaign.is_draft:
+        raise Refused(409, "A draft has no record yet. Start it first.")
+    return campaign
+
+
+def _told(person: Person) -> dict[str, Any]:
+    figures = {name: getattr(person, name) for name in PersonOut.model_fields if name not in ("annotator", "outcome")}
+    return {"annotator": person.number, "outcome": person.outcome, **figures}

@@ -1,0 +1,24 @@
+"""The API as one object: its routes, its OpenAPI document, and a page that shows it."""
+
+from django.contrib.auth.decorators import login_required
+from ninja import NinjaAPI, Swagger
+
+from prefmh_web.api.authentication import Bearer
+from prefmh_web.api.problems import tell_on
+from prefmh_web.api.routes import campaigns, records
+
+api = NinjaAPI(
+    title="prefmh",
+    version="1",
+    description=(
+        "Campaigns as programs use them. A token acts for the researcher who created it and sees what they see. "
+        "What was wrong with a request is told in sentences, and nothing is changed then."
+    ),
+    urls_namespace="api",
+    auth=Bearer(),
+    docs=Swagger(settings={"persistAuthorization": False}),
+    docs_decorator=login_required,
+)
+tell_on(api)
+api.add_router("/campaigns", campaigns.router)
+api.add_router("/campaigns", records.router)

@@ -1,0 +1,205 @@
+"""Campaigns from a program: a client of the API.
+
+    from prefmh_web.client import Site
+
+    site = Site("https://prefmh.example.org", token)
+    campaign = site.create(Path("campaign.yaml").read_bytes(), once="pilot-1")
+    campaign = site.start(campaign.number)
+    for vote in site.rows(campaign.number, "votes"):
+        print(vote["chain"], vote["step"], vote["for_proposal"])
+    site.download(campaign.number, Path("record.zip"))
+
+It needs neither a database nor settings. Each method is one request; `campaigns`, `rows` and `wait_for` may be several.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import httpx
+from pydantic import BaseModel
+
+Table = Literal["steps", "votes", "samples"]
+_SECONDS = 60.0
+_BUSY = 429
+
+
+class Problem(BaseModel):
+    """One thing that was wrong with a request; `line` and `column` are in campaign.yaml, from 1."""
+
+    message: str
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+
+
+class RequestRefused(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The site has refused a request; nothing was changed.
+
+    Args:
+        status: of HTTP.
+        problems: why, in sentences.
+    """
+
+    def __init__(self, status: int, problems: list[Problem]) -> None:
+        super().__init__("; ".join(each.message for each in problems) or f"status {status}")
+        self.status = status
+        self.problems = problems
+
+
+class Campaign(BaseModel):
+    """A campaign as it stood when the site answered; the fields are those of the API."""
+
+    number: int
+    name: str
+    owner: str
+    status: Literal["draft", "running", "paused", "finished", "deleting"]
+    objects: str
+    chains: int
+    steps: int
+    steps_decided: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    trouble: str
+    starting: str
+    created: bool | None = None
+    warnings: list[str] = []
+
+
+class Site:
+    """A prefmh site, as the owner of a token sees it.
+
+    Args:
+        url: of the site, such as https://prefmh.example.org.
+        token: as the page “Tokens” has shown it.
+        transport: what sends the requests; for tests.
+    """
+
+    def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=f"{url}/api", headers=headers, timeout=_SECONDS, transport=transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def campaigns(self) -> Iterator[Campaign]:
+        """Yield every campaign that the token's owner can see, the newest first."""
+        after: dict[str, Any] = {}
+        while True:
+            page = self._json("GET", "/campaigns", params=after)
+            yield from map(Campaign.model_validate, page["campaigns"])
+            if page["cursor"] is None:
+                return
+            after = {"after": page["cursor"]}
+
+    def campaign(self, number: int) -> Campaign:
+        """Return a campaign as it stands."""
+        return self._campaign("GET", f"/campaigns/{number}")
+
+    def check(self, setup: bytes) -> list[str]:
+        """Return the warnings about a setup: campaign.yaml, or a ZIP with it. Creates nothing."""
+        return list(self._json("POST", "/campaigns/check", content=setup))
+
+    def create(self, setup: bytes, *, once: str = "") -> Campaign:
+        """Create a draft from a setup; with a key in `once`, one campaign at most."""
+        return self._campaign("POST", "/campaigns", content=setup, params={"once": once})
+
+    def setup(self, number: int) -> bytes:
+        """Return a campaign's setup: campaign.yaml, or a ZIP with it and the uploaded file."""
+        return self._sent("GET", f"/campaigns/{number}/setup").content
+
+    def start(self, number: int) -> Campaign:
+        """Start a draft. `starting` is not empty while models are still being tested: see `wait_for`."""
+        return self._campaign("POST", f"/campaigns/{number}/start")
+
+    def pause(self, number: int) -> Campaign:
+        """Pause a campaign."""
+        return self._campaign("POST", f"/campaigns/{number}/pause")
+
+    def resume(self, number: int) -> Campaign:
+        """Resume a campaign."""
+        return self._campaign("POST", f"/campaigns/{number}/resume")
+
+    def extend(self, number: int, steps: int) -> Campaign:
+        """Let each chain walk so many steps more."""
+        return self._campaign("POST", f"/campaigns/{number}/extend", json={"steps": steps})
+
+    def wait_for(self, number: int, is_so: Callable[[Campaign], bool], *, seconds: float, every: float = 2) -> Campaign:
+        """Ask again until something is so, such as `lambda campaign: campaign.status == "finished"`.
+
+        Raises:
+            TimeoutError: it was not so within these seconds.
+        """
+        until = time.monotonic() + seconds
+        while not is_so(found := self.campaign(number)):
+            if time.monotonic() >= until:
+                raise TimeoutError(f"campaign {number} is {found.status}, {found.steps_decided} steps are decided")
+            time.sleep(every)
+        return found
+
+    def rows(self, number: int, table: Table, *, chain: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table, by the names of the columns of the record, up to the last decided step."""
+        wanted: dict[str, Any] = {"limit": 500} | ({} if chain is None else {"chain": chain})
+        is_last = False
+        while not is_last:
+            page = self._json("GET", f"/campaigns/{number}/{table}", params=wanted)
+            yield from page["rows"]
+            is_last, wanted["cursor"] = page["is_last"], page["cursor"]
+
+    def people(self, number: int) -> list[dict[str, Any]]:
+        """Return who votes, by the numbers of the record."""
+        return list(self._json("GET", f"/campaigns/{number}/people"))
+
+    def download(self, number: int, file: Path) -> None:
+        """Download the whole record to a file, which is there only once it is whole."""
+        unfinished = file.with_name(f"{file.name}.part")
+        with self._http.stream("GET", f"/campaigns/{number}/record.zip") as response, unfinished.open("wb") as out:
+            _demand(response)
+            out.writelines(response.iter_bytes())
+        unfinished.replace(file)
+
+    def _campaign(self, method: str, path: str, **sent: Any) -> Campaign:
+        return Campaign.model_validate(self._json(method, path, **sent))
+
+    def _json(self, method: str, path: str, **sent: Any) -> Any:
+        return self._sent(method, path, **sent).json()
+
+    def _sent(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        response = self._http.request(method, path, **sent)
+        if response.status_code == _BUSY:
+            time.sleep(float(response.headers.get("Retry-After", 1)))
+            response = self._http.request(method, path, **sent)
+        _demand(response)
+        return response
+
+
+def _demand(response: httpx.Response) -> None:
+    """Demand that a request was not refused.
+
+    Raises:
+        RequestRefused: it was.
+    """
+    if response.is_success:
+        return
+    response.read()
+    try:
+        told = [Problem.model_validate(each) for each in response.json()["problems"]]
+    except (ValueError, KeyError, TypeError):
+        # Not from the site itself, but perhaps from a proxy before it.
+        told = [Problem(message=response.text[:500])]
+    raise RequestRefused(response.status_code, told)

@@ -1,0 +1,39 @@
+"""From the form of a study's texts and shares back to what the protocol has of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from prefmh_web.console.forms.kept import changed
+from prefmh_web.participants.protocol import Protocol
+
+PERCENTS = {
+    "check_percent": "check_share",
+    "gold_percent": "gold_share",
+    "repeat_percent": "repeat_share",
+    "waiting_percent": "waiting_share",
+}
+"""Fields that show a share in hundredths."""
+
+
+def described(form: forms.Form, before: Protocol) -> dict[str, Any]:
+    """Return the parts of a protocol that stand in a checked form.
+
+    What nobody has changed stays as it was: a file may have a share with decimals, and translations are found by what a
+    text says, with its line ends.
+    """
+    given, touched = form.cleaned_data, changed(form)
+    names = {field: PERCENTS.get(field, field) for field in given}
+    return {
+        name: _value(given[field], field) if field in touched else getattr(before, name)
+        for field, name in names.items()
+    }
+
+
+def _value(given: Any, field: str) -> Any:
+    if field in PERCENTS:
+        return given / 100
+    # Browsers send their own line ends.
+    return given.replace("\r\n", "\n") if isinstance(given, str) else given

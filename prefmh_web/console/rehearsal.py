@@ -1,0 +1,134 @@
+"""Chains that are walked without being stored: for what a voter would see of a campaign that has not started.
+
+All is computed as the campaign itself would, from its recipe and seed, and nothing is written. Where a model makes the
+objects there is nothing to compute: nobody is asked for a preview.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.started import context_of
+from prefmh_web.campaigns.started.plans import catalog_of
+from prefmh_web.console.unstored import Unstored
+from sampler.judges import Context
+
+# Of a step that needs no vote, the next one is drawn: so many at most, and for so long.
+_MOST_STEPS, _LONGEST_S = 200, 1.0
+# Moves between two pairs, at most: more would take too long while somebody types.
+_MOST_MOVES = 512
+
+
+class NotComputable(Exception):  # noqa: N818 - no error, but what a page tells
+    """There is no pair to show before the start; the message says why."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An object as a page shows it."""
+
+    content: str
+    address: str
+    context: Context = ()
+
+
+class Rehearsal:
+    """The chains of a recipe.
+
+    Args:
+        recipe: what they are walked by.
+        campaign: the draft whose list the objects come from, if they come from one.
+
+    Raises:
+        NotComputable: a model makes the objects, or the walk is too long, or the list is not there.
+    """
+
+    def __init__(self, recipe: sampler.Recipe, campaign: Campaign | None = None):
+        if isinstance(recipe.space, (sampler.ServedTextsRecipe, sampler.ServedImagesRecipe)):
+            raise NotComputable("A model makes the objects once the campaign has started. These only hold their place.")
+        if _moves_of(recipe) > _MOST_MOVES:
+            raise NotComputable("So many moves between two pairs take a while, so these are samples.")
+        if not recipe.generates and campaign is None:
+            raise NotComputable("Your file is read when you save. Until then, these are samples.")
+        self._recipe, self._campaign = recipe, campaign
+        try:
+            self.plan = recipe.build(None if recipe.generates or campaign is None else catalog_of(campaign))
+        except sampler.RecipeError as error:
+            raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
+
+    def position(self, chain: int, step: int = 0, code: str = "") -> sampler.Position[Any]:
+        """Return where a chain stands; at its start if there is no code."""
+        if not code:
+            return sampler.begin(self.plan, chain)
+        state = self._space.decode(code) if self._recipe.generates else int(code)
+        return sampler.Position(chain, step, state)
+
+    def code_of(self, state: Any) -> str:
+        """Return what `position` takes back."""
+        return str(self._space.encode(state)) if self._recipe.generates else str(state)
+
+    def next_pair(self, position: sampler.Position[Any]) -> sampler.Comparison[Any]:
+        """Return the next comparison of a chain that needs a vote.
+
+        Raises:
+            NotComputable: there is none within the steps that are looked at.
+        """
+        until = time.monotonic() + _LONGEST_S
+        for _ in range(_MOST_STEPS):
+            drawn = sampler.ask(self.plan, position)
+            verdict = sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets)))
+            if verdict is sampler.Verdict.UNDECIDED and not drawn.is_identity:
+                return drawn
+            position = sampler.advance(position, drawn, verdict)
+            if time.monotonic() > until:
+                break
+        raise NotComputable("The first steps of this chain need no vote, so these are samples.")
+
+    def seen(self, state: Any, beside: Any) -> Seen:
+        """Return how an object of a pair is shown beside the other."""
+        kind = self._recipe.space.objects
+        if not self._recipe.generates:
+            rows = {row.place: row for row in self._rows(state, beside)}
+            return _seen_of(rows[state], rows[beside].content, self._recipe)
+        space = self._space
+        code = space.encode(state) if kind == "images" else ""
+        other = space.content(beside) if kind == "molecules" else ""
+        shown = Unstored(kind, space.content(state), code, other)
+        return Seen(shown.content, shown.address)
+
+    def _rows(self, *places: int) -> list[State]:
+        return list(State.objects.filter(campaign=self._campaign, place__in=places))
+
+    @property
+    def _space(self) -> sampler.Space[Any]:
+        space: Any = self.plan.space
+        return space
+
+
+def rows_seen(campaign: Campaign, recipe: sampler.Recipe) -> tuple[Seen, Seen] | None:
+    """Return the first two objects of a draft's list; None where there are no two."""
+    rows = list(campaign.states.order_by("place")[:2])
+    if len(rows) < 2:
+        return None
+    first, second = rows
+    return _seen_of(first, second.content, recipe), _seen_of(second, first.content, recipe)
+
+
+def _seen_of(row: State, beside: str, recipe: sampler.Recipe) -> Seen:
+    kind = recipe.space.objects
+    if kind == "images":
+        address = reverse("console:picture", args=[row.pk])
+    else:
+        address = Unstored(kind, row.content, "", beside).address if kind == "molecules" else ""
+    return Seen(row.content, address, context_of(row, recipe))
+
+
+def _moves_of(recipe: sampler.Recipe) -> int:
+    kernel: Any = recipe.kernel
+    return max(each.length for each in kernel.length) if kernel.kind == "walk" else 1

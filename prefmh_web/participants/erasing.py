@@ -1,0 +1,63 @@
+"""What goes when somebody is forgotten. Called by `erasure.py` alone, under its locks.
+
+goes     ids, what their platform's links said of them, their answers, what they reported about pairs, what others
+         wrote about them, the name of their seat, their sessions, the code and the bonus
+stays    votes, leases and checks under the annotator's number, in which language they judged, how their part ended;
+         of consent, the version and the time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from prefmh_web.campaigns.models import Annotator, Campaign, Problem, Seat
+from prefmh_web.participants.models import Answer, Check, Event, Participant, Participation, PracticeAnswer
+
+_further: list[tuple[str, Callable[[Campaign, Collection[int]], int]]] = []
+
+
+def also_remove(kind: str, remove: Callable[[Campaign, Collection[int]], int]) -> None:
+    """Let an upper room remove what it keeps of annotators, by their numbers; it returns of how much that was."""
+    _further.append((kind, remove))
+
+
+def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
+    """Remove everything that tells who annotators of a campaign are; return of which kinds there was something."""
+    parts = Participation.objects.filter(annotator__in=annotators)
+    counts = {
+        "answers": _deleted(Answer.objects.filter(participation__in=parts))
+        + _deleted(PracticeAnswer.objects.filter(participation__in=parts)),
+        "reports": _deleted(Problem.objects.filter(annotator__in=annotators)),
+        # That there was something, and when, stays an event of the record.
+        "notes": Event.objects.filter(annotator__in=annotators).exclude(text="").update(text=""),
+        "names": _unname(campaign, annotators),
+        "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
+        "ids": _forget_ids(parts),
+    }
+    for kind, further in _further:
+        counts[kind] = further(campaign, annotators)
+    # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
+    Check.objects.filter(participation__in=parts, answered_at=None).update(answered_at=timezone.now())
+    return [kind for kind, count in counts.items() if count]
+
+
+def _deleted(rows: QuerySet[Any]) -> int:
+    count, _ = rows.delete()
+    return count
+
+
+def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
+    numbers = Annotator.objects.filter(pk__in=annotators, seat__isnull=False).values("seat")
+    return Seat.objects.filter(campaign=campaign, number__in=numbers).exclude(name="").update(name="")
+
+
+def _forget_ids(parts: QuerySet[Participation]) -> int:
+    people = [pk for pk in parts.values_list("participant", flat=True) if pk is not None]
+    parts.update(participant=None, code="", bonus=None, waits_since=None)
+    # Who takes part in another campaign of the same owner is still somebody there.
+    Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
+    return len(people)

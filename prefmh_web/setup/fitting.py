@@ -1,0 +1,80 @@
+"""Does a setup fit this site and its owner? The form and a file are refused by the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from django.contrib.auth.models import User
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.scorers import offered
+from prefmh_web.setup.model import Setup
+
+Misfit = tuple[str, str]
+"""Where in a setup, and why."""
+
+
+def misfit_scorer(names: Iterable[str], objects: str) -> str:
+    """Return the first of these scorers that this site offers, but for other objects; nothing if there is none.
+
+    One that the site does not have at all may be declared before the start, which refuses it otherwise.
+
+    Args:
+        objects: a name of `OBJECT_KINDS`.
+    """
+    wanted = [*names]
+    here = offered(objects) if wanted else {}
+    missing = [name for name in wanted if name not in here]
+    elsewhere = {name for kind in OBJECT_KINDS if missing for name in offered(kind)}
+    return next((name for name in missing if name in elsewhere), "")
+
+
+def chat_servers(owner: User) -> dict[str, str]:
+    """Return the owner's endpoints that cannot complete a prompt, as far as is known before Start tests them: the label
+    of each one's kind, by its name.
+    """
+    kinds = {each.name: Dialect(each.dialect) for each in Endpoint.objects.filter(owner=owner)}
+    return {name: kind.label for name, kind in kinds.items() if kind.server.completing() is None}
+
+
+def of_scorers(setup: Setup, recipe: sampler.Recipe) -> Iterator[Misfit]:
+    """Yield each scorer of a setup that is for other objects."""
+    field = "scorer" if isinstance(recipe.rule, sampler.QuestRecipe) else "scorers"
+    objects = recipe.space.objects
+    for path, names in ((f"rule.{field}", recipe.rule.scorers), ("scorers", setup.scorers)):
+        if name := misfit_scorer(names, objects):
+            among = ", ".join(offered(objects))
+            yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {among}"
+
+
+def of_owner(setup: Setup, owner: User) -> Iterator[Misfit]:
+    """Yield what a setup speaks of and its owner does not have, or has of another kind."""
+    for place, each in enumerate(setup.people.refused):
+        if campaign_named(each.number, each.name, owner) is None:
+            yield (
+                f"people.refused.{place}",
+                f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here",
+            )
+    chats = chat_servers(owner) if any(map(_completes, setup.judges)) else {}
+    for place, judge in enumerate(setup.judges):
+        source = judge.source
+        if _completes(judge) and isinstance(source, sampler.ModelSource) and source.endpoint in chats:
+            yield (
+                f"judges.{place}.source.prompt.completion",
+                f"must be false: “{source.endpoint}” is of the kind {chats[source.endpoint]}, which takes chats only",
+            )
+
+
+def campaign_named(number: int, name: str, owner: User) -> Campaign | None:
+    """Return a started campaign of the owner's; None if they have none of this number and name."""
+    found = Campaign.objects.filter(pk=number, owner=owner, name=name).exclude(status=Campaign.Status.DELETING).first()
+    return None if found is None or found.is_draft else found
+
+
+def _completes(judge: sampler.JudgeRecipe) -> bool:
+    source = judge.source
+    return isinstance(source, sampler.ModelSource) and source.prompt is not None and source.prompt.completion

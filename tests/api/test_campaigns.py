@@ -1,0 +1,137 @@
+"""Campaigns from a program: a whole life of one, setups of all kinds, and whatever is refused."""
+
+import json
+import zipfile
+
+import pytest
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.client import RequestRefused
+from tests.setup.documents import WHOLE, as_text
+from tests.support.setups import SETUPS, written_file
+from tests.support.stack import wait_until_idle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"
+SETUP = """\
+version: 1
+name: From a program
+space: {kind: catalog, objects: texts}
+file: {name: texts.csv}
+kernel: {kind: independent}
+judges: [{question: Which is better?, budget: 1}]
+chains: 2
+steps: 6
+"""
+
+
+def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
+    file = tmp_path / "setup.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("campaign.yaml", setup)
+        archive.writestr("texts.csv", text)
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_a_setup_comes_back_as_the_same_bytes(name, site, researcher):
+    before = SETUPS[name](researcher)
+    file = site.setup(before.pk)
+    assert file == written_file(before)
+    made = site.create(file)
+    wait_until_idle()
+    assert made.created
+    assert made.number != before.pk
+    assert site.setup(made.number) == file
+
+
+def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
+    setup = zipped(tmp_path)
+    first, again = site.create(setup, once="morning"), site.create(setup, once="morning")
+    assert (first.created, again.created) == (True, False)
+    assert first.number == again.number
+    assert site.create(setup).number != first.number
+
+
+def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
+    bad = SETUP.replace("budget: 1", "budgets: 1")
+    for send in (site.create, site.check):
+        with pytest.raises(RequestRefused) as refused:
+            send(bad.encode())
+        assert refused.value.status == 422
+        places = {(problem.line, problem.path) for problem in refused.value.problems}
+        assert places == {(6, "judges.0.budget"), (6, "judges.0.budgets")}
+    assert not Campaign.objects.exists()
+
+
+def test_json_is_a_setup_too(site):
+    setup = {"version": 1, "name": "As JSON", "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
+    setup |= {"judges": [{"question": "Which?", "budget": 1}], "chains": 2, "steps": 5}
+    with_errors = json.dumps(setup | {"steps": 0})
+    with pytest.raises(RequestRefused):
+        site.create(with_errors.encode())
+    made = site.create(json.dumps(setup).encode())
+    assert made.name == "As JSON"
+
+
+def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
+    with pytest.raises(RequestRefused) as refused:
+        reader.pause(campaign.pk)
+    assert refused.value.status == 403
+    assert reader.campaign(campaign.pk).status == "running"
+
+
+def test_a_draft_cannot_be_paused(site, researcher):
+    draft = SETUPS["texts"](researcher)
+    with pytest.raises(RequestRefused) as refused:
+        site.pause(draft.pk)
+    assert refused.value.status == 409
+
+
+def test_campaigns_are_listed_a_page_at_a_time(site, researcher, campaign):
+    for name in ("texts", "panel"):
+        SETUPS[name](researcher)
+    numbers = [found.number for found in site.campaigns()]
+    assert numbers == sorted(Campaign.objects.values_list("pk", flat=True), reverse=True)
+    page = site._json("GET", "/campaigns", params={"limit": 1})
+    assert [each["number"] for each in page["campaigns"]] == numbers[:1]
+    assert page["cursor"] == numbers[0]
+    with pytest.raises(RequestRefused) as refused:
+        site._json("GET", "/campaigns", params={"limit": 0})
+    assert refused.value.problems[0].path.endswith("limit")
+
+
+def test_a_whole_campaign(site, tmp_path):
+    """Created, started, paused, resumed and extended by a program; people do the rest."""
+    made = site.create(zipped(tmp_path))
+    wait_until_idle()
+    assert site.check(zipped(tmp_path)) == []
+    assert (made.status, made.objects, made.chains, made.steps) == ("draft", "texts", 2, 6)
+    assert site.start(made.number).status == "running"
+    assert site.pause(made.number).status == "paused"
+    assert site.resume(made.number).status == "running"
+    assert site.extend(made.number, 4).steps == 10
+    with pytest.raises(TimeoutError):
+        site.wait_for(made.number, lambda found: found.status == "finished", seconds=0)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.integers(0, 5000), st.integers(0, 30), st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=12))
+def test_whatever_is_sent_is_created_or_refused_in_sentences(researcher, at, removed, put_in):
+    text = as_text(WHOLE | {"space": {"kind": "texts"}, "file": None, "kernel": {"kind": "suffix"}})
+    at %= len(text)
+    _, plain = tokens.make(researcher, "fuzz", ApiToken.Scope.RUN)
+    changed = text[:at] + put_in + text[at + removed :]
+    sent = {"content_type": "application/yaml", "headers": {"Authorization": f"Bearer {plain}"}}
+    answer = Client().post("/api/campaigns", changed.encode(), **sent)
+    tokens.live_tokens(researcher).delete()
+    assert answer.status_code in (201, 422)
+    if answer.status_code == 422:
+        problems = answer.json()["problems"]
+        assert problems
+        assert all(len(problem["message"]) > 10 for problem in problems)

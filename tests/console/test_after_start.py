@@ -1,0 +1,332 @@
+"""What may change in a started campaign and what may not, whatever is posted; and that each change is an event."""
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity, Translation
+from prefmh_web.participants import budget, consent, recruiting, wording
+from prefmh_web.participants.models import ConsentText, Participation, Recruitment
+from prefmh_web.participants.protocol import Protocol
+from tests.console.test_pages import form
+from tests.participants.test_stages import WHOLE
+from tests.security.world import browser_of
+from tests.support.record import assert_replay_passes, export_to, table
+from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_draft, make_recipe, wait_until_idle
+
+ONE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=2, steps=10)
+PROTOCOL = WHOLE | {
+    "practice": [{"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night."}],
+    "gold": [{"left": "A lamp.", "right": "A cave.", "answer": "right"}],
+    "gold_share": 0.1,
+}
+LIMITS = {"votes_each": 9, "places": 5, "budget": 100, "most_minutes": 60, "most_active_minutes": 30}
+LIMITS |= {"absent_minutes": 20, "most_a_minute": 30}
+
+
+@pytest.fixture
+def owner(researcher):
+    make_researcher(researcher)
+    return browser_of(researcher)
+
+
+@pytest.fixture
+def study(researcher):
+    return recruited_campaign(researcher, recipe=ONE, consent="Old text", protocol=PROTOCOL, **LIMITS)
+
+
+def path_of(name: str, campaign) -> str:
+    return reverse(f"console:{name}", args=[campaign.pk])
+
+
+def as_shown(owner, path: str) -> dict[str, str]:
+    """Return what a browser posts of a page's form that nobody has touched."""
+    page = owner.get(path).context["form"]
+    held = {field.html_name: field.value() for field in page if not field.field.disabled}
+    return {name: value for name, value in held.items() if value not in (None, "", False, [])}
+
+
+def events_of(campaign, folder) -> list[dict[str, str]]:
+    path = export_to(campaign, folder)
+    assert_replay_passes(path)
+    return [row for row in table(path, "events.csv") if row["kind"] != "started"]
+
+
+def told(owner, path: str, fields: dict) -> str:
+    return owner.post(path, fields, follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "stored", "detail"),
+    [
+        ({"places": "7"}, {"places": 7}, "changed=places; places=5 to 7; by=owner"),
+        ({"places": "2"}, {"places": 2}, "changed=places; places=5 to 2; by=owner"),
+        ({"budget": "150"}, {"budget": 150}, "changed=budget; budget=100 to 150; by=owner"),
+        ({"place_pay": "1.50"}, {"place_pay": Decimal("1.50")}, "changed=place_pay; place_pay=none to 1.50; by=owner"),
+        ({"currency": "£"}, {"currency": "£"}, "changed=currency; currency=none to £; by=owner"),
+        ({"consent": "New text"}, {"consent": "New text"}, "changed=consent; by=owner"),
+        ({"way_back": "https://x.example/"}, {"way_back": "https://x.example/"}, "changed=way_back; by=owner"),
+        ({"code_completed": "N3W"}, {"codes__completed": "N3W"}, "changed=codes; by=owner"),
+        ({"pay_withdrawn": "full"}, {"pay__withdrawn": "full"}, "changed=pay; by=owner"),
+    ],
+)
+def test_of_how_people_come_these_change_and_are_events(owner, study, tmp_path, fields, stored, detail):
+    path = path_of("participants", study)
+    assert "Saved." in told(owner, path, as_shown(owner, path) | fields)
+    assert Recruitment.objects.filter(campaign=study, **stored).exists()
+    [row] = events_of(study, tmp_path)
+    assert (row["kind"], row["annotator"], row["detail"]) == ("participants-set", "", detail)
+    assert row["at"]
+    event = study.events.get()
+    assert event.by == study.owner
+    # Saved again as it is, nothing has happened.
+    told(owner, path, as_shown(owner, path))
+    assert study.events.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({"recruiter": "sona"}, "Where do people come from?"),
+        ({"parameter": "who"}, "Parameter with the person&#x27;s id"),
+        ({"votes_each": "8"}, "Votes per person"),
+        ({"most_minutes": "50"}, "The platform&#x27;s maximum time, in minutes"),
+        ({"most_active_minutes": "10"}, "Active minutes per person"),
+        ({"absent_minutes": "10"}, "Minutes until an absent person loses their place"),
+        ({"most_a_minute": "10"}, "Most votes a minute"),
+        ({"excluded": "OTHER"}, "Do not take people who took part in"),
+        ({"budget": "99"}, "Budget, in answers"),
+        ({"budget": ""}, "Budget, in answers"),
+    ],
+)
+def test_of_how_people_come_the_rest_is_refused_by_name_and_nothing_is_saved(owner, researcher, study, fields, label):
+    if "excluded" in fields:
+        fields = {"excluded": str(recruited_campaign(researcher, recipe=ONE).pk)}
+    path, before = path_of("participants", study), Recruitment.objects.filter(campaign=study).values().get()
+    page = told(owner, path, as_shown(owner, path) | fields | {"consent": "Another text"})
+    assert f"“{label}” cannot change after the start: " in page
+    assert "Saved." not in page
+    assert Recruitment.objects.filter(campaign=study).values().get() == before
+    assert not Recruitment.objects.get(campaign=study).excluded.exists()
+    assert not study.events.exists()
+
+
+def test_the_page_shows_what_is_fixed(owner, study):
+    fields = owner.get(path_of("participants", study)).context["form"].fields
+    fixed = {name for name, field in fields.items() if field.disabled}
+    assert fixed == {"recruiter", "parameter", *LIMITS} - {"places", "budget"}
+    forms = owner.get(path_of("protocol", study)).context["forms"]
+    assert {name for name, field in forms.texts.fields.items() if not field.disabled} == {"debriefing"}
+    assert all(
+        field.disabled
+        for formset in (forms.questions, forms.practice, forms.checks, forms.gold)
+        for each in formset.forms
+        for field in each.fields.values()
+    )
+    page = owner.get(study.get_absolute_url()).content.decode()
+    assert "Fixed since the start" in page
+
+
+def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researcher, study):
+    without = recruited_campaign(researcher, recipe=ONE)
+    path = path_of("participants", without)
+    assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
+    assert budget.keeps_late(without) is None
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    path = path_of("participants", study)
+    assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
+    with pytest.raises(lifecycle.NotPossible, match="the campaign is finished"):
+        recruiting.set_up(study, {"budget": 500}, ())
+    assert set(Recruitment.objects.values_list("budget", flat=True)) == {100, None}
+
+
+def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
+    study = recruited_campaign(researcher, recipe=ONE, budget=20, places=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    assert not budget.takes_one_more(study)
+    ben = Client()
+    ben.get(invitation_path(study), prolific("ben"))
+    recruiting.set_up(study, {"budget": 21, "places": 2}, (), researcher)
+    assert budget.takes_one_more(study)
+    assert ben.post(invitation_path(study)).status_code == 302
+    assert pair_of(ben, study)
+    assert_replay_passes(export_to(study, tmp_path))
+
+
+def test_a_new_consent_is_asked_of_those_who_come_back_before_the_next_pair(owner, researcher):
+    study = recruited_campaign(researcher, recipe=ONE, consent="Old text")
+    browser = Client()
+    browser.get(invitation_path(study), prolific("anna"))
+    agree = {"consent": "agree", "version": consent.version_of("Old text")}
+    browser.post(invitation_path(study), agree)
+    vote(browser, study)
+    path = path_of("participants", study)
+    told(owner, path, as_shown(owner, path) | {"consent": "New text"})
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    assert "New text" in browser.get(invitation_path(study)).content.decode()
+    # Agreed to the old one, from a page that was open: not enough.
+    browser.post(invitation_path(study), agree)
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    browser.post(invitation_path(study), {"consent": "agree", "version": consent.version_of("New text")})
+    assert pair_of(browser, study)
+    assert ConsentText.objects.filter(campaign=study).count() == 2
+
+
+def protocol_posted(owner, study, **changes) -> dict[str, str]:
+    """Return what a browser posts of the protocol's page: the debriefing, and how many rows there are."""
+    forms = owner.get(path_of("protocol", study)).context["forms"]
+    fields = {"debriefing": forms.texts["debriefing"].value()}
+    for formset in (forms.questions, forms.practice, forms.checks, forms.gold):
+        fields |= {field.html_name: field.value() for field in formset.management_form}
+    return {name: str(value) for name, value in (fields | changes).items()}
+
+
+def test_the_debriefing_changes_and_is_an_event(owner, study, tmp_path):
+    path = path_of("protocol", study)
+    assert "Saved." in told(owner, path, protocol_posted(owner, study, debriefing="It was about night."))
+    stored = Recruitment.objects.get(campaign=study).parsed_protocol
+    assert stored == Protocol.model_validate(PROTOCOL | {"debriefing": "It was about night."})
+    [row] = events_of(study, tmp_path)
+    versions = [consent.version_of(text)[:16] for text in (PROTOCOL["debriefing"], "It was about night.")]
+    assert (row["kind"], row["detail"]) == ("debriefing-set", "before={}; after={}; by=owner".format(*versions))
+    # Read by those who end from now on.
+    browser = Client()
+    browser.get(invitation_path(study), prolific("anna"))
+    browser.post(invitation_path(study), {"consent": "agree", "version": consent.version_of("Old text")})
+    withdrawn = browser.post(f"{invitation_path(study)}withdraw/").content.decode()
+    assert "It was about night." in withdrawn
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({"questions-0-text": "Who are you?"}, "Questions about the person"),
+        ({"questions-0-eligible": ""}, "Questions about the person"),
+        ({"instructions": "Read one."}, "Instructions"),
+        ({"practice-0-answer": "right"}, "Practice"),
+        ({"practice-0-if_wrong": "No."}, "Practice"),
+        ({"checks-0-right": "one"}, "Check that people understood"),
+        ({"tries": "5"}, "Tries"),
+        ({"check_percent": "10"}, "Attention checks, per 100 votes"),
+        ({"gold-0-left": "A candle."}, "Gold pairs"),
+        ({"gold_percent": "20"}, "Gold checks, per 100 votes"),
+        ({"repeat_percent": "20"}, "Repeats, per 100 votes"),
+        ({"repeats": "common"}, "Which pairs are repeated?"),
+        ({"waiting_percent": "20"}, "Repeats while waiting, per 100 answers"),
+        ({"wait_minutes": "5"}, "Longest wait, in minutes"),
+        ({"checks_may_fail": "9"}, "So many may fail"),
+    ],
+)
+def test_the_rest_of_the_protocol_is_refused_by_name(owner, study, changes, label):
+    page = told(owner, path_of("protocol", study), protocol_posted(owner, study, debriefing="New", **changes))
+    assert f"“{label}” cannot change after the start: " in page
+    assert Recruitment.objects.get(campaign=study).parsed_protocol == Protocol.model_validate(PROTOCOL)
+    assert not study.events.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({"questions-0-question": "Which is brighter?"}, "Question"),
+        ({"questions-0-budget": "4"}, "Votes (N)"),
+        ({"questions-0-order": "both"}, "Which object is shown first?"),
+        ({"instructions": "Look well."}, "Instructions for voters"),
+        ({"lease_seconds": "90"}, "Time to answer, in seconds"),
+        ({"language": "de"}, "Language of the voters&#x27; pages"),
+        ({"more_languages": ["ar"]}, "Voters may choose among that one and these"),
+        ({"chains": "3"}, "Chains at the start"),
+        ({"steps": "12"}, "Steps per chain"),
+        ({"burn_in": "3"}, "Burn-in, in steps"),
+        ({"seed": "7"}, "Seed"),
+        ({"park_after_skips": "3"}, "Park a step after so many skips"),
+        ({"catalog-fresh_share": "0.5"}, "How the next object is proposed"),
+        ({"catalog-neighbours": "3"}, "What is compared?"),
+    ],
+)
+def test_of_the_setup_nothing_changes_and_the_sentence_names_what(owner, researcher, changes, label):
+    owner.post(reverse("console:create"), form())
+    wait_until_idle()
+    campaign = Campaign.objects.get()
+    seed = {"seed": str(campaign.recipe["seed"]), "park_after_reports": str(campaign.park_after_reports)}
+    lifecycle.start(campaign)
+    before = Campaign.objects.filter(pk=campaign.pk).values().get()
+    judges = list(Judge.objects.values())
+    page = told(owner, path_of("edit", campaign), form(**{"catalog-file": ""} | seed | changes))
+    assert f"“{label}” cannot change after the start: " in page
+    assert Campaign.objects.filter(pk=campaign.pk).values().get() == before
+    assert list(Judge.objects.values()) == judges
+    assert not campaign.events.exists()
+
+
+def test_the_name_changes_and_is_an_event(owner, campaign, tmp_path):
+    path = path_of("rename", campaign)
+    assert "has its new name" in told(owner, path, {"name": "Night; and day"})
+    told(owner, path, {"name": "Night; and day"})
+    assert "This field is required" in told(owner, path, {"name": ""})
+    campaign.refresh_from_db()
+    assert campaign.name == "Night; and day"
+    [row] = events_of(campaign, tmp_path)
+    detail = 'before="Twelve texts"; after="Night; and day"; by=owner'
+    assert (row["kind"], row["detail"]) == ("renamed", detail)
+
+
+def test_only_the_owner_renames(campaign, django_user_model):
+    mona = django_user_model.objects.create_user("mona")
+    Membership.objects.create(campaign=campaign, user=mona, role=Membership.Role.MANAGER)
+    assert browser_of(mona).post(path_of("rename", campaign), {"name": "Mine"}).status_code == 404
+
+
+def test_of_translations_the_debriefing_changes_and_the_rest_is_refused(owner, researcher, tmp_path):
+    draft = make_draft(researcher, recipe=ONE, more_languages="de")
+    recruiting.set_up(draft, {"recruiter": "prolific", "codes": CODES, "protocol": {"debriefing": "Thanks"}}, ())
+    wording.set_translations(draft, {"de": {"Which is darker?": "Was ist dunkler?", "Thanks": "Danke"}})
+    lifecycle.start(draft)
+    wait_until_idle()
+    path = path_of("languages", draft)
+    names = {field.label: name for name, field in owner.get(path).context["form"].fields.items()}
+    question, debriefing = names["“Which is darker?” in Deutsch"], names["“Thanks” in Deutsch"]
+    page = told(owner, path, {question: "Was ist heller?", debriefing: "Vielen Dank"})
+    assert "“Question above a pair: Which is darker? (Deutsch)” cannot change after the start" in page
+    assert Translation.objects.get().texts["Thanks"] == "Danke"
+    assert "Saved." in told(owner, path, {debriefing: "Vielen Dank"})
+    assert Translation.objects.get().texts == {"Which is darker?": "Was ist dunkler?", "Thanks": "Vielen Dank"}
+    [row] = events_of(draft, tmp_path)
+    assert (row["kind"], row["detail"]) == ("translations-set", "changed=debriefing; language=de; by=owner")
+    # Read in this moment, though the process remembers the texts of the votes.
+    browser = Client()
+    browser.get(invitation_path(draft), prolific("anna"))
+    browser.post(invitation_path(draft), {"language": "de"})
+    browser.post(invitation_path(draft))
+    assert "Vielen Dank" in browser.post(f"{invitation_path(draft)}withdraw/").content.decode()
+
+
+def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campaign, tmp_path):
+    study = recruited_campaign(researcher, recipe=ONE)
+    vote(arrive(study, prolific("anna")), study)
+    number = Participation.objects.get().annotator_id
+    for amount in ("1.50", "1.50", ""):
+        owner.post(reverse("console:bonus", args=[study.pk, number]), {"bonus": amount})
+    lifecycle.pause(study)
+    for _ in range(2):
+        owner.post(path_of("archive", study))
+    owner.post(path_of("unarchive", study))
+    kinds = [(row["kind"], row["detail"], row["annotator"]) for row in events_of(study, tmp_path)]
+    assert kinds == [
+        ("bonus-set", "by=owner", ""),
+        ("bonus-set", "by=owner", ""),
+        ("paused", "", ""),
+        ("archived", "by=owner", ""),
+        ("unarchived", "by=owner", ""),
+    ]
+    judge = campaign.judges.get(place=1)
+    Judge.objects.filter(pk=judge.pk).update(stopped_because="another model answers")
+    ReplyIdentity.objects.create(judge=judge, model="other")
+    owner.post(path_of("accept-model", campaign))
+    owner.post(path_of("accept-model", campaign))
+    assert list(campaign.events.values_list("kind", "detail")) == [("model-accepted", "judges=1; by=owner")]

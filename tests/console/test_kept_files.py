@@ -1,0 +1,118 @@
+"""A file that was chosen on a form that is not saved: it is kept for the next try, for whoever chose it."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.campaigns.catalogs import kept, leftovers
+from prefmh_web.campaigns.models import Campaign
+from tests.console.test_pages import form
+from tests.console.test_pages import signed_in as signed_in
+from tests.support.stack import TEXTS, make_draft
+
+_TICKET = re.compile(r'name="kept-catalog-file" value="([^"]+)"')
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    for name in kept.all_names():
+        default_storage.delete(name)
+
+
+def csv(name: str = "people.csv", text: str = TEXTS) -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, text.encode())
+
+
+def ticket_in(page: str) -> str:
+    return _TICKET.search(page)[1]
+
+
+def refused(client, url: str | None = None, **changes) -> str:
+    return client.post(url or reverse("console:create"), form(**{"name": ""} | changes)).content.decode()
+
+
+def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_tasks):
+    page = refused(signed_in, **{"catalog-file": csv()})
+    assert "<strong>people.csv</strong>, kept." in page
+    # A second error changes nothing.
+    page = refused(signed_in, **{"catalog-file": "", "kept-catalog-file": ticket_in(page)})
+    assert "<strong>people.csv</strong>, kept." in page
+    assert len(kept.all_names()) == 1
+    signed_in.post(reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)}))
+    idle_tasks()
+    campaign = Campaign.objects.get()
+    assert (campaign.catalog.filename, campaign.states.count()) == ("people.csv", 12)
+    assert kept.all_names() == []
+
+
+def test_a_draft_takes_a_kept_file_in_place_of_its_own(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher)
+    url = reverse("console:edit", args=[draft.pk])
+    page = refused(signed_in, url, **{"catalog-file": csv(text="text\nOne.\nTwo.\nThree.\n")})
+    signed_in.post(url, form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)}))
+    idle_tasks()
+    draft.refresh_from_db()
+    assert (draft.catalog.filename, draft.states.count()) == ("people.csv", 3)
+
+
+def test_another_file_takes_the_place_of_the_kept_one(signed_in, idle_tasks):
+    ticket = ticket_in(refused(signed_in, **{"catalog-file": csv()}))
+    other = csv("other.csv", "text\nOne.\nTwo.\n")
+    signed_in.post(reverse("console:create"), form(**{"catalog-file": other, "kept-catalog-file": ticket}))
+    idle_tasks()
+    assert Campaign.objects.get().catalog.filename == "other.csv"
+
+
+def test_nobody_else_can_use_it(signed_in, client, django_user_model):
+    ticket = ticket_in(refused(signed_in, **{"catalog-file": csv()}))
+    stranger = django_user_model.objects.create_user("stranger")
+    make_researcher(stranger)
+    client.force_login(stranger)
+    for wrong in (ticket, ticket[:-2] + "xx", "nonsense"):
+        page = client.post(reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": wrong}))
+        assert "This field is required" in page.content.decode()
+        assert "people.csv" not in page.content.decode()
+    assert not Campaign.objects.exists()
+
+
+def test_a_file_that_is_refused_itself_is_not_kept(signed_in):
+    page = refused(signed_in, **{"catalog-file": SimpleUploadedFile("empty.csv", b"")})
+    assert "empty" in page
+    assert kept.all_names() == []
+
+
+def test_only_a_few_are_kept_and_none_for_long(signed_in):
+    for number in range(kept.MOST_FILES + 2):
+        page = refused(signed_in, **{"catalog-file": csv(f"{number}.csv")})
+    assert len(kept.all_names()) == kept.MOST_FILES
+    for name in kept.all_names():
+        long_ago = time.time() - kept.KEPT_FOR_S - 60
+        os.utime(default_storage.path(name), (long_ago, long_ago))
+    leftovers.remove()
+    assert kept.all_names() == []
+    page = signed_in.post(
+        reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)})
+    ).content.decode()
+    assert "This field is required" in page
+
+
+def test_own_fragments_are_kept_too(signed_in, idle_tasks):
+    fields = {"space": "molecules", "molecules-start": "CC", "molecules-add": "0.5", "molecules-convention": "exact"}
+    arms = SimpleUploadedFile("arms.tsv", b"# mine\n*O\t5\n*N\t3\n")
+    page = refused(signed_in, **fields, **{"molecules-fragments": arms})
+    assert "<strong>arms.tsv</strong>, kept." in page
+    ticket = re.search(r'name="kept-molecules-fragments" value="([^"]+)"', page)[1]
+    sizes = SimpleUploadedFile("sizes.tsv", b"1\t0\n2\t0\n3\t0\n4\t-1.5\n")
+    signed_in.post(
+        reverse("console:create"),
+        form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes}),
+    )
+    assert Campaign.objects.get().recipe["space"]["vocabulary"] == ["*O", "*N"]

@@ -1,0 +1,98 @@
+"""The setup as a page: its kinds as cards, what is folded, and the errors beside their fields."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.unstored import samples_of
+from tests.console.test_pages import form
+from tests.console.test_pages import signed_in as signed_in
+from tests.support.stack import make_draft, make_recipe
+
+_FOLD = re.compile(r'<details class="fold[^"]*"( open)?><summary>([^<]+)</summary>')
+
+
+def folds_of(page: str) -> dict[str, bool]:
+    """Return for each fold by its title whether it is open, outside the template of a further question."""
+    page = re.sub(r"<template.*?</template>", "", page, flags=re.DOTALL)
+    return {title: bool(is_open) for is_open, title in _FOLD.findall(page)}
+
+
+def test_sections_follow_a_persons_thinking_and_nothing_is_open_at_first(signed_in):
+    page = signed_in.get(reverse("console:create")).content.decode()
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings[:4] == [
+        "1. What is compared", "2. What is asked", "3. Who answers", "4. How long, and what it costs"
+    ]  # fmt: skip
+    folds = folds_of(page)
+    assert len(folds) >= 6
+    assert not any(folds.values())
+
+
+def test_the_defaults_make_the_recipe_that_they_made(signed_in, idle_tasks):
+    page = signed_in.get(reverse("console:create"))
+    shown = page.context["forms"]
+    sent = {bound.html_name: bound.value() for part in (shown.campaign, shown.space) for bound in part}
+    sent = {name: value for name, value in sent.items() if value not in (None, False, "")}
+    signed_in.post(reverse("console:create"), form() | sent | {"name": "Mine", "questions-0-question": "Which?"})
+    recipe = Campaign.objects.get().recipe
+    assert (recipe["chains"], recipe["most_chains"], recipe["steps"]) == (4, 100, 100)
+    assert recipe["space"]["neighbours"] == 8
+    assert recipe["judges"][0]["budget"] == 2
+    assert recipe["kernel"]["kind"] == "walk"
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({"burn_in": "99999"}, "More chains while people come"),
+        ({"lease_seconds": "3"}, "More languages, the time to answer"),
+        ({"catalog-fresh_share": "7"}, "How far apart the two objects are"),
+        ({"questions-0-order": "balanced"}, "Which object stands first"),
+        ({"rule-kind": "score", "rule-exponent": "-1"}, "Decide in another way"),
+    ],
+)
+def test_a_fold_with_an_error_is_open(signed_in, changes, title):
+    page = signed_in.post(reverse("console:create"), form(**changes)).content.decode()
+    assert any(is_open for name, is_open in folds_of(page).items() if name.startswith(title))
+
+
+def test_a_draft_opens_what_is_not_as_usual_and_not_the_seed_that_was_drawn(signed_in, researcher):
+    usual = make_draft(researcher, recipe=make_recipe(most_chains=100, steps=100, chains=4))
+    page = signed_in.get(reverse("console:edit", args=[usual.pk])).content.decode()
+    assert not folds_of(page)["More chains while people come, what is left out, and the seed"]
+    left_out = make_draft(researcher, recipe=make_recipe(most_chains=100, steps=100, chains=4, burn_in=7))
+    page = signed_in.get(reverse("console:edit", args=[left_out.pk])).content.decode()
+    assert folds_of(page)["More chains while people come, what is left out, and the seed"]
+
+
+def test_each_kind_is_a_card_with_a_picture_of_itself(signed_in, researcher):
+    page = signed_in.get(reverse("console:create")).content.decode()
+    assert page.count('class="kind"') == page.count('type="radio" name="space"') >= 4
+    for each in (*samples_of("molecules"), *samples_of("images"), *samples_of("model-images")):
+        answer = signed_in.get(each.address, {"small": ""})
+        assert answer["Content-Type"] in ("image/svg+xml", "image/webp")
+        assert answer.content
+
+
+def test_nobody_makes_the_site_draw_what_they_choose(client, signed_in):
+    address = samples_of("molecules")[0].address
+    assert signed_in.get(address[:-3] + "x/").status_code == 404
+    signed_in.logout()
+    assert client.get(address).url.startswith("/accounts/sign-in/")
+
+
+def test_the_setup_says_what_all_of_it_takes_at_most(signed_in):
+    fields = {"chains": "4", "most_chains": "20", "steps": "100", "questions-0-budget": "2"}
+    shown = signed_in.get(reverse("console:crowds"), fields).content.decode()
+    assert "One chain takes <strong>200</strong> votes" in shown
+    assert "up to 20 chains open, which take 4,000 votes" in shown
+    assert (
+        "20 chains open" not in signed_in.get(reverse("console:crowds"), fields | {"most_chains": ""}).content.decode()
+    )
+    for wrong in ({"chains": "x"}, {"questions-0-budget": "0"}, {"rule-kind": "base"}):
+        assert "at most" not in signed_in.get(reverse("console:crowds"), fields | wrong).content.decode()

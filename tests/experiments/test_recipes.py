@@ -1,0 +1,67 @@
+"""Which prompt each chain of a run answers: the one that tournament, ratings and the report say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+import sampler
+from prefmh_web.experiments import campaigns, run
+from prefmh_web.experiments.recipes import RECIPES, Part
+
+PROMPTS, CHAINS = 2, 3
+
+
+def part_of(experiment: str, method: str, chains: int = CHAINS) -> Part:
+    """Return the first campaign of a run with fewer prompts than there are."""
+    if experiment == "stories":
+        given = {"": [each.prompt for each in sampler.STORY_SCENARIOS]}
+    else:
+        given = {name: [each.prompt for each in of_one] for name, of_one in sampler.own_sentences().items()}
+    options = sampler.ExperimentOptions.of(
+        experiment,
+        "laptop",
+        methods=[method],
+        prompts=PROMPTS,
+        chains=chains,
+        available=[len(each) for each in given.values()],
+    )
+    assert min(map(len, given.values())) > PROMPTS
+    endpoints = dict.fromkeys(("writer", "judge", "evaluator"), "tiny")
+    [part, *_] = run.Run(options, User(), Path("out"), "", endpoints, given).parts()
+    return part
+
+
+@pytest.mark.parametrize("experiment", ["stories", "translation"])
+def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
+    method = "pref-sep" if experiment == "stories" else "pref"
+    part = part_of(experiment, method)
+    recipe = sampler.parse_recipe(RECIPES[experiment](part))
+    assert recipe.chains == PROMPTS * CHAINS
+    answered = [recipe.space.prompts[chain % len(recipe.space.prompts)] for chain in range(recipe.chains)]
+    # A chain's number modulo the prompts that the run has (`ExperimentOptions.chains_of`).
+    for chain, prompt in enumerate(answered):
+        assert part.inputs[chain % PROMPTS] in prompt
+    assert len(set(answered)) == PROMPTS
+    meetings = sampler.ExperimentOptions.of(
+        experiment, "laptop", prompts=PROMPTS, chains=CHAINS, matches=PROMPTS, available=list(part.options.prompts)
+    )
+    for match in sampler.tournament_matches(meetings):
+        for state in (match.one_state, match.other_state):
+            assert part.inputs[match.prompt] in answered[state.chain] or match.direction != part.direction
+
+
+def test_a_campaign_whose_chains_answer_other_prompts_does_not_go_on(django_user_model, db):
+    """Before 0.2.0 was released, chains answered all scenarios in turn, however many of them a run had."""
+    owner = django_user_model.objects.create_user("researcher")
+    several, one = part_of("stories", "base"), part_of("stories", "base", chains=1)
+    for settings, part in (("several", several), ("one", one)):
+        recipe = run.recipe_of(part)
+        earlier = recipe | {"space": recipe["space"] | {"prompts": list(part.inputs)}}
+        campaigns.ensure(owner, settings, part, earlier)
+    with pytest.raises(campaigns.Blocked, match="answer other prompts than the evaluation takes them to"):
+        campaigns.ensure(owner, "several", several, run.recipe_of(several))
+    # With one chain a prompt nothing was wrong.
+    assert campaigns.ensure(owner, "one", one, run.recipe_of(one)).parsed_recipe.chains == PROMPTS

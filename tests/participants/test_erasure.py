@@ -1,0 +1,424 @@
+"""Forgetting people: nothing that they or others have written about them is found afterwards, wherever one looks; the
+record stays whole, and those beside them stay who they are.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db import connections
+from django.test import Client
+from django.urls import reverse
+
+from prefmh_web.annotate import admission
+from prefmh_web.annotate.tasks import settle_parts
+from prefmh_web.campaigns.lifecycle import access, deletion
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Problem, Seat, Vote
+from prefmh_web.participants import budget, consent, erasing, erasure, exclusion, notes, payments, places
+from prefmh_web.participants.erasure import Scope
+from prefmh_web.participants.models import Answer, Check, Consent, Erasure, Event, Participant, Participation
+from prefmh_web.participants.recruiting import recruitment_of
+from tests.participants.test_checks import answer_check, vote_until_check
+from tests.participants.test_stages import go_on
+from tests.security.world import browser_of
+from tests.support.everywhere import bytes_of_all
+from tests.support.panels import panel_campaign, sit_down
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.recruited import CODES, pair_of, payments_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_recipe, wait_until_idle
+
+PROTOCOL = {
+    "questions": [
+        {"name": "home", "text": "Where do you live?", "kind": "text"},
+        {"name": "comment", "text": "Anything else?", "kind": "text", "is_last": True},
+    ],
+    "practice": [
+        {"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night is darker."},
+    ],
+    "check_share": 0.5,
+}
+TEXT = "You compare texts."
+ALL_CODES = CODES | {"withdrawn": "W1THDREW", "ended": "ENDED1"}
+KINDS = ("id", "session", "parameter", "answer", "comment", "report", "note", "reason")
+
+
+def values_of(name: str) -> dict[str, str]:
+    """Return what somebody leaves, or others write about them: in each place another string."""
+    return {kind: f"ZZ{kind}of{name}ZZ" for kind in KINDS}
+
+
+def study_of(owner, **options) -> Campaign:
+    one_judge = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=3, steps=20)
+    usual = {"codes": ALL_CODES, "recipe": one_judge, "protocol": PROTOCOL, "consent": TEXT}
+    return recruited_campaign(owner, **usual | options)
+
+
+def come(study, said: dict[str, str], votes: int = 1) -> Client:
+    """Come as a platform sends somebody, and leave a string in every place up to the votes."""
+    browser = Client()
+    browser.get(invitation_path(study), prolific(said["id"], said["session"]) | {"city": said["parameter"]})
+    agree = {"consent": "agree", "version": version_now()}
+    assert browser.post(invitation_path(study), agree).status_code == 302
+    go_on(browser, study, {"stage": "questions", "answer-home": said["answer"]})
+    go_on(browser, study, {"stage": "practice", "answer-step": "0", "answer-choice": "left"})
+    go_on(browser, study, {"stage": "practice", "answer-step": "0-answered"})
+    vote_until_check(browser, study)
+    answer_check(browser, study)
+    key = pair_of(browser, study)
+    report = {"reason": "other", "words": said["report"]}
+    assert browser.post(f"{invitation_path(study)}report/{key}/", report).status_code == 302
+    wait_until_idle()
+    for _ in range(votes):
+        if pair_of(browser, study):
+            vote(browser, study)
+    return browser
+
+
+def version_now() -> str:
+    return consent.version_of(TEXT)
+
+
+def person_in(study, said) -> Annotator:
+    part = Participation.objects.get(campaign=study, participant__external_id=said["id"])
+    return Annotator.objects.select_related("campaign").get(pk=part.annotator_id)
+
+
+def write_about(study, said) -> Annotator:
+    """Note something about somebody, end their part with a reason, and give them a comment of their own."""
+    person = person_in(study, said)
+    notes.add(person, study.owner, said["note"])
+    exclusion.exclude(person, study.owner, exclusion.Grounds(Event.Reason.CARELESS, said["reason"]), is_paid=False)
+    wait_until_idle()
+    # As somebody does who comes to the last questions.
+    Answer.objects.create(participation_id=part_of(person).pk, name="comment", answer=said["comment"])
+    return person
+
+
+def part_of(person: Annotator) -> Participation:
+    return Participation.objects.get(annotator=person)
+
+
+def found_in(content: bytes, said: dict[str, str]) -> set[str]:
+    return {kind for kind, value in said.items() if value.encode() in content}
+
+
+@pytest.fixture
+def other_owner(django_user_model):
+    return django_user_model.objects.create_user("otto")
+
+
+def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_owner, tmp_path):
+    study, second, foreign = study_of(researcher), study_of(researcher), study_of(other_owner)
+    anna, ben, abroad = values_of("anna"), values_of("ben"), values_of("anna") | {"id": "ZZidabroadZZ"}
+    abroad = {kind: value.replace("of", "abroad") for kind, value in abroad.items()}
+    for where, who in ((study, anna), (study, ben), (foreign, abroad)):
+        come(where, who)
+        write_about(where, who)
+    come(second, anna)
+    write_about(second, anna)
+    everything = (study, second, foreign)
+    # The control: what is looked for is found as long as it is there.
+    before = bytes_of_all(*everything)
+    assert all(found_in(before, who) == set(KINDS) for who in (anna, ben, abroad))
+    votes, leases = Vote.objects.count(), Lease.objects.count()
+    answered = Check.objects.exclude(chosen_side="").count()
+    person = person_in(study, anna)
+    assert erasure.erase(person, Scope.PARTICIPANT, is_forced=False)
+    after = bytes_of_all(*everything)
+    assert found_in(after, anna) == set()
+    assert found_in(after, ben) == found_in(after, abroad) == set(KINDS)
+    # What stays, under the number.
+    assert (Vote.objects.count(), Lease.objects.count()) == (votes, leases)
+    assert Check.objects.exclude(chosen_side="").count() == answered
+    assert Consent.objects.filter(participation__annotator=person, agreed=True).count() == 1
+    assert_record_is_whole(study)
+    path = export_to(study, tmp_path)
+    assert_replay_passes(path)
+    number = str(person.pk)
+    for name in ("votes.csv", "leases.csv", "checks.csv", "consents.csv", "annotators.csv"):
+        assert number in {row["annotator"] for row in table(path, name)}
+    assert number not in {row["annotator"] for row in table(path, "problems.csv")}
+    [event] = [row for row in table(path, "events.csv") if row["kind"] == "erased"]
+    assert event["annotator"] == ""
+    assert event["at"]
+    assert event["detail"] == "people=1; removed=answers reports notes parameters ids sessions"
+
+
+def test_of_one_participation_the_id_stays_where_it_is_needed(researcher):
+    study, second = study_of(researcher), study_of(researcher)
+    anna = values_of("anna")
+    come(study, anna)
+    write_about(study, anna)
+    come(second, {kind: value if kind == "id" else f"second{value}" for kind, value in anna.items()})
+    assert erasure.erase(person_in(study, anna), Scope.PARTICIPATION, is_forced=False)
+    content = bytes_of_all(study, second)
+    assert found_in(content, anna) == {"id", "session", "parameter", "answer", "report"}
+    assert b"secondZZsessionofannaZZ" in content
+    # Of the first one only the second's own strings are left.
+    assert content.count(anna["answer"].encode()) == content.count(b"second" + anna["answer"].encode())
+    assert Participant.objects.get().participations.get().campaign == second
+    assert person_in(second, anna).removed_at is None
+
+
+def test_who_comes_back_with_the_same_id_is_somebody_new(researcher):
+    study, anna = study_of(researcher), values_of("anna")
+    browser = come(study, anna)
+    first = person_in(study, anna)
+    erasure.erase(first, Scope.PARTICIPANT, is_forced=True)
+    wait_until_idle()
+    # Neither their browser nor their pair knows them, and another browser with the same id is a stranger's.
+    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
+    assert "no PROLIFIC_PID" in browser.get(invitation_path(study)).content.decode()
+    assert not Lease.objects.filter(annotator=first, ended_at=None).exists()
+    come(study, anna)
+    assert person_in(study, anna).pk != first.pk
+    assert Participation.objects.filter(campaign=study).count() == 2
+
+
+def test_an_answer_on_its_way_is_refused_and_a_page_that_was_open_is_over(researcher):
+    study, anna = study_of(researcher), values_of("anna")
+    browser = come(study, anna, votes=0)
+    person, key = person_in(study, anna), pair_of(browser, study)
+    votes = Vote.objects.count()
+    erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
+    wait_until_idle()
+    answer = browser.post(f"{invitation_path(study)}vote/", {"choice": "left", "lease": str(key)})
+    assert answer.url == invitation_path(study)
+    words = {"reason": "other", "words": anna["report"]}
+    assert browser.post(f"{invitation_path(study)}report/{key}/", words).url == invitation_path(study)
+    assert Vote.objects.count() == votes
+    assert not Problem.objects.exists()
+    # The pair goes to somebody else.
+    assert Lease.objects.get(pk=key).ending == Lease.Ending.SKIPPED
+    assert_record_is_whole(study)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_vote_or_a_report_in_the_same_moment_leaves_nothing_behind(researcher):
+    study = study_of(researcher, protocol={})
+    for turn in range(6):
+        said = values_of(f"anna{turn}")
+        browser = Client()
+        browser.get(invitation_path(study), prolific(said["id"], said["session"]) | {"city": said["parameter"]})
+        browser.post(invitation_path(study), {"consent": "agree", "version": version_now()})
+        person, key, together = person_in(study, said), pair_of(browser, study), Barrier(3)
+
+        def cast(browser=browser, key=key, together=together) -> None:
+            together.wait()
+            browser.post(f"{invitation_path(study)}vote/", {"choice": "left", "lease": str(key)})
+            connections.close_all()
+
+        def report(browser=browser, key=key, together=together, said=said) -> None:
+            together.wait()
+            browser.post(f"{invitation_path(study)}report/{key}/", {"reason": "other", "words": said["report"]})
+            connections.close_all()
+
+        def forget(person=person, together=together) -> None:
+            together.wait()
+            assert erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
+            connections.close_all()
+
+        with ThreadPoolExecutor(3) as threads:
+            list(threads.map(lambda work: work(), (cast, report, forget)))
+        wait_until_idle()
+        assert found_in(bytes_of_all(study), said) == set()
+        assert Vote.objects.filter(annotator=person).count() <= 1
+        assert not Lease.objects.filter(annotator=person, ended_at=None).exists()
+    assert_record_is_whole(study)
+
+
+def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
+    study, anna = study_of(researcher, votes_each=1, protocol={}), values_of("anna")
+    browser = Client()
+    browser.get(invitation_path(study), prolific(anna["id"]))
+    browser.post(invitation_path(study), {"consent": "agree", "version": version_now()})
+    vote(browser, study)
+    settle_parts()
+    person, owner = person_in(study, anna), browser_of(researcher)
+    path = reverse("console:erase", args=[study.pk, person.pk])
+    sure = {"scope": "participant", "is_sure": "on"}
+    assert "are deleted as soon as you say that they are paid" in owner.post(path, sure, follow=True).content.decode()
+    # Whatever happens meanwhile: they are still to be paid.
+    settle_parts()
+    assert [row["external_id"] for row in payments_of(owner, study)] == [anna["id"]]
+    assert payments.owed(study, [person.pk]) == {person.pk}
+    page = owner.get(reverse("console:participants", args=[study.pk])).content.decode()
+    assert "1 person wants their data deleted" in page
+    owner.post(reverse("console:settle-person", args=[study.pk, person.pk]))
+    settle_parts()
+    assert payments_of(owner, study) == []
+    assert found_in(bytes_of_all(study), anna) == set()
+    assert erasure.of(person).done_at is not None
+    settle_parts()
+    assert study.events.filter(kind="erased").count() == 1
+
+
+def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
+    study, anna = study_of(researcher, places=1), values_of("anna")
+    come(study, anna)
+    person, owner = person_in(study, anna), browser_of(researcher)
+    path = reverse("console:erase", args=[study.pk, person.pk])
+    page = owner.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
+    assert "What goes" in page
+    assert "The pay cannot be settled afterwards" in page
+    # Without the tick that says that it was read, nothing happens.
+    assert "This field is required" in owner.post(path, {"scope": "participant"}).content.decode()
+    assert not Erasure.objects.exists()
+    told = owner.post(path, {"scope": "participant", "is_forced": "on", "is_sure": "on"}, follow=True)
+    assert "Nothing says any more who person" in told.content.decode()
+    assert payments_of(owner, study) == []
+    # A part that nobody can be paid for gives its place back.
+    assert places.held(recruitment_of(study)).count() == 0
+    page = owner.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
+    assert "Personal data" in page
+    assert "Delete this person" not in page
+    assert (
+        "is forgotten"
+        in owner.post(
+            reverse("console:add-note", args=[study.pk, person.pk]), {"text": "x"}, follow=True
+        ).content.decode()
+    )
+    assert (
+        "no bonus can be paid"
+        in owner.post(
+            reverse("console:bonus", args=[study.pk, person.pk]), {"bonus": "1"}, follow=True
+        ).content.decode()
+    )
+
+
+def test_only_the_owner_forgets_people(researcher, django_user_model):
+    study, anna = study_of(researcher), values_of("anna")
+    come(study, anna)
+    manager = django_user_model.objects.create_user("mona")
+    access.add_member(study, "mona", Membership.Role.MANAGER)
+    person, browser = person_in(study, anna), browser_of(manager)
+    assert (
+        "Delete this person" not in browser.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
+    )
+    for name in ("erase", "settle-person"):
+        assert (
+            browser.post(reverse(f"console:{name}", args=[study.pk, person.pk]), {"is_sure": "on"}).status_code == 404
+        )
+    assert not Erasure.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("wish", "told", "is_gone"),
+    [
+        ({}, "You have withdrawn", False),
+        ({"erase": "later"}, "as soon as the researcher has noted that you are paid", False),
+        ({"erase": "now"}, "is deleted. Your votes stay under a number", True),
+    ],
+)
+def test_who_withdraws_chooses_what_becomes_of_their_data(researcher, wish, told, is_gone):
+    study, second, anna = study_of(researcher), study_of(researcher), values_of("anna")
+    browser = come(study, anna)
+    come(second, anna)
+    path = f"{invitation_path(study)}withdraw/"
+    assert "Delete it at once. Then I cannot be paid." in browser.get(path).content.decode()
+    page = browser.post(path, wish | {"everywhere": "on"}).content.decode()
+    assert told in page
+    wait_until_idle()
+    assert (found_in(bytes_of_all(study, second), anna) == set()) is is_gone
+    assert person_removed(second) is bool(wish)
+    payments.settle(study)
+    payments.settle(second)
+    settle_parts()
+    assert (found_in(bytes_of_all(study, second), anna) == set()) is bool(wish)
+
+
+def person_removed(study) -> bool:
+    return Annotator.objects.get(campaign=study).removed_at is not None
+
+
+def test_other_sessions_and_what_else_a_session_holds_stay(researcher):
+    study, second, anna, ben = study_of(researcher), study_of(researcher), values_of("anna"), values_of("ben")
+    browser, other = come(study, anna), come(study, ben)
+    # The same browser in another campaign, as somebody else.
+    browser.get(invitation_path(second), prolific("ZZthirdZZ"))
+    browser.post(invitation_path(second), {"consent": "agree", "version": version_now()})
+    number = person_in(study, anna).pk
+    erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=True)
+    held = [session.get_decoded() for session in Session.objects.all()]
+    assert all(number not in session.values() for session in held)
+    assert admission.annotator_in(browser.session, second.pk) is not None
+    assert admission.annotator_in(other.session, study.pk) is not None
+
+
+def test_what_fails_halfway_is_undone_whole_and_done_again(researcher, monkeypatch):
+    study, anna = study_of(researcher), values_of("anna")
+    come(study, anna)
+    person = person_in(study, anna)
+
+    def fail(*_) -> int:
+        raise RuntimeError("the process dies here")
+
+    monkeypatch.setattr(erasing, "_further", [("sessions", fail)])
+    with pytest.raises(RuntimeError):
+        erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
+    assert found_in(bytes_of_all(study), anna) >= {"id", "answer", "report"}
+    assert not Erasure.objects.exists()
+    monkeypatch.undo()
+    assert erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
+    assert found_in(bytes_of_all(study), anna) == set()
+
+
+def test_a_whole_campaign_goes_through_the_same_door(researcher, tmp_path):
+    study, names = study_of(researcher), [values_of("anna"), values_of("ben")]
+    for said in names:
+        come(study, said)
+        write_about(study, said)
+    before = budget.spent(study)
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    assert erasure.forget(study) == (2, 0)
+    assert all(found_in(bytes_of_all(study), said) == set() for said in names)
+    assert budget.spent(study) == before
+    events = [row["detail"] for row in table(export_to(study, tmp_path), "events.csv") if row["kind"] == "erased"]
+    assert events == ["people=2; removed=answers reports notes parameters ids sessions"]
+    assert erasure.forget(study) == (0, 0)
+
+
+def test_of_a_seat_the_name_goes_and_the_seat_stays(researcher):
+    panel = panel_campaign(researcher, names=("ZZAdaZZ", "ZZGraceZZ", "ZZAlanZZ"))
+    ada = sit_down(panel, 1)
+    notes.add(ada, researcher, "ZZnoteonadaZZ")
+    content = bytes_of_all(panel)
+    assert {b"ZZAdaZZ" in content, b"ZZnoteonadaZZ" in content} == {True}
+    owner = browser_of(researcher)
+    page = owner.get(reverse("console:person", args=[panel.pk, ada.pk])).content.decode()
+    assert "The name of seat 1 is deleted" in page
+    owner.post(reverse("console:erase", args=[panel.pk, ada.pk]), {"is_sure": "on"})
+    content = bytes_of_all(panel)
+    assert not {b"ZZAdaZZ" in content, b"ZZnoteonadaZZ" in content} & {True}
+    assert list(Seat.objects.values_list("name", flat=True)) == ["", "ZZGraceZZ", "ZZAlanZZ"]
+    # Nobody leaves a panel: who opens the link is still who sits there.
+    assert sit_down(panel, 1) == ada
+    assert sit_down(panel, 1).removed_at is None
+
+
+def test_without_a_platform_reports_and_notes_go(researcher, campaign):
+    browser = Client()
+    browser.post(invitation_path(campaign))
+    key = pair_of(browser, campaign)
+    browser.post(f"{invitation_path(campaign)}report/{key}/", {"reason": "other", "words": "ZZwordsZZ"})
+    person = Annotator.objects.get()
+    notes.add(person, researcher, "ZZnoteZZ")
+    assert {b"ZZwordsZZ" in bytes_of_all(campaign), b"ZZnoteZZ" in bytes_of_all(campaign)} == {True}
+    browser_of(researcher).post(reverse("console:erase", args=[campaign.pk, person.pk]), {"is_sure": "on"})
+    assert {b"ZZwordsZZ" in bytes_of_all(campaign), b"ZZnoteZZ" in bytes_of_all(campaign)} == {False}
+    browser.post(invitation_path(campaign))
+    assert Annotator.objects.count() == 2
+
+
+def test_a_campaign_with_forgotten_people_can_be_deleted(researcher):
+    study, anna = study_of(researcher), values_of("anna")
+    come(study, anna)
+    come(study, values_of("ben"))
+    erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=True)
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.PAUSED)
+    deletion.request(study, study.name)
+    wait_until_idle()
+    deletion.finish(study.pk)
+    assert not Campaign.objects.filter(pk=study.pk).exists()
+    assert not Participant.objects.exists()

@@ -1,0 +1,177 @@
+"""The form is another writer of the same setup: opened and sent back as it is, it changes nothing that a file says."""
+
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms import SetupForms
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.participants.recruiting import recruitment_of
+from tests.console.test_pages import signed_in  # noqa: F401 - a fixture
+from tests.support.posted import sent_back
+from tests.support.setups import SETUPS, imported, written_file
+from tests.support.stack import wait_until_idle
+
+
+@pytest.fixture
+def endpoints(researcher):
+    for name in ("A judge", "Another", "A writer"):
+        Endpoint.objects.create(
+            owner=researcher, name=name, base_url="http://127.0.0.1:9/v1", model="m", dialect="vllm"
+        )
+
+
+def setup_as_shown(client, campaign: Campaign) -> dict:
+    forms: SetupForms = client.get(reverse("console:edit", args=[campaign.pk])).context["forms"]
+    return sent_back(forms.campaign, *forms.spaces, forms.rule, forms.panel, forms.questions)
+
+
+def save_setup(client, campaign: Campaign, **changes) -> Campaign:
+    fields = setup_as_shown(client, campaign) | changes
+    answer = client.post(reverse("console:edit", args=[campaign.pk]), fields)
+    assert answer.status_code == 302, problems_on(answer)
+    wait_until_idle()
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def problems_on(answer) -> list:
+    forms = answer.context["forms"]
+    found = [forms.campaign.errors, *(each.errors for each in forms.spaces), forms.rule.errors, forms.panel.errors]
+    return [*found, *(form.errors for form in forms.questions.forms)]
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_the_setup_opened_and_sent_back_is_the_same_file(name, signed_in, researcher, endpoints):  # noqa: F811
+    file = written_file(SETUPS[name](researcher))
+    draft = imported(file, researcher)
+    assert written_file(draft) == file
+    assert written_file(save_setup(signed_in, draft)) == file
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_the_pages_about_people_opened_and_sent_back_are_the_same_file(name, signed_in, researcher):  # noqa: F811
+    file = written_file(SETUPS[name](researcher))
+    draft = imported(file, researcher)
+    for page in ("participants", "protocol", "languages"):
+        address = reverse(f"console:{page}", args=[draft.pk])
+        context = signed_in.get(address).context
+        parts = [context["form"]] if page != "protocol" else _parts_of(context["forms"])
+        if page == "protocol" and not recruitment_of(draft).platform.knows_people:
+            # Nobody has a part of their own, so there is nothing to ask, and the page says so.
+            continue
+        answer = signed_in.post(address, sent_back(*parts))
+        assert answer.status_code == 302, page
+    assert written_file(Campaign.objects.get(pk=draft.pk)) == file
+
+
+def _parts_of(forms) -> list:
+    return [forms.texts, forms.questions, forms.practice, forms.checks, forms.gold]
+
+
+def test_what_is_changed_in_the_form_is_changed_in_the_file(signed_in, researcher, endpoints):  # noqa: F811
+    """The control."""
+    draft = imported(written_file(SETUPS["written"](researcher)), researcher)
+    before = written_file(draft).decode()
+    after = written_file(save_setup(signed_in, draft, **{"model-texts-limit": "9"})).decode()
+    assert before.replace("limit: 8", "limit: 9") == after
+    assert before != after
+
+
+WRITTEN = """version: 1
+name: Hidden
+space:
+  kind: model-texts
+  model: A writer
+  prompts: [Translate., Translate it well.]
+  sources: [Das Meer., Der Wald.]
+  estimate: words
+kernel: {kind: suffix}
+judges: [{question: Which?, budget: 1, source: {kind: model, endpoint: A judge}}]
+chains: 2
+steps: 10
+"""
+LAWS = """version: 1
+name: Laws
+instructions: |
+  Read both.
+
+  Then choose.
+languages: [de, en, ar]
+space: {kind: texts, scenarios: [7, 0], temperature: 0.9}
+kernel:
+  kind: walk
+  kernel:
+    kind: mixture
+    parts:
+      - {weight: 0.7, kernel: {kind: suffix, cut: limit}}
+      - {weight: 0.2, kernel: {kind: independent}}
+      - {weight: 0.1, kernel: {kind: suffix, cut: limit}}
+  length: [{weight: 0.25, length: 2}, {weight: 0.75, length: 5}]
+judges:
+  - {question: Which?, budget: 1, order: proposal-first}
+  - {question: And which?, budget: 3}
+  - {question: Which?, budget: 1, order: proposal-second}
+chains: 2
+steps: 10
+scorers: [words, length_of_my_own]
+people:
+  recruiter: open
+  consent: {de: "Ja.\\n\\nGern.", en: "Yes.", ar: "نعم"}
+  protocol:
+    instructions: |
+      Read this.
+
+      - Twice.
+    check_share: 0.125
+    repeat_share: 0.075
+    practice:
+      - {left: "A\\nB", right: C, answer: left, if_wrong: No.}
+translations:
+  en: {"Read both.\\n\\nThen choose.": Both., Which?: Which one?}
+"""
+IMAGES = """version: 1
+name: Steps of three sizes
+space: {kind: images}
+kernel:
+  kind: mixture
+  parts:
+    - {weight: 0.5, kernel: {kind: crank-nicolson, beta: 0.1}}
+    - {weight: 0.25, kernel: {kind: crank-nicolson, beta: 0.2}}
+    - {weight: 0.15, kernel: {kind: crank-nicolson, beta: 0.3}}
+    - {weight: 0.1, kernel: {kind: independent}}
+judges: [{question: Which?, budget: 2}]
+chains: 2
+steps: 10
+"""
+
+
+@pytest.mark.parametrize("text", [WRITTEN, LAWS, IMAGES])
+def test_what_the_forms_do_not_show_stays(text, signed_in, researcher, endpoints):  # noqa: F811
+    draft = imported(text.encode(), researcher)
+    file = written_file(draft)
+    assert written_file(save_setup(signed_in, draft)) == file
+    for page in ("participants", "protocol", "languages"):
+        context = signed_in.get(address := reverse(f"console:{page}", args=[draft.pk])).context
+        parts = _parts_of(context["forms"]) if page == "protocol" else [context["form"]]
+        if page != "protocol" or recruitment_of(draft).platform.knows_people:
+            assert signed_in.post(address, sent_back(*parts)).status_code == 302
+    assert written_file(draft) == file
+
+
+def test_beside_a_changed_field_what_the_form_does_not_show_stays(signed_in, researcher, endpoints):  # noqa: F811
+    draft = imported(WRITTEN.encode(), researcher)
+    after = save_setup(signed_in, draft, **{"model-texts-limit": "9", "model-texts-fresh_share": "0.5"})
+    assert after.recipe["space"]["sources"] == ["Das Meer.", "Der Wald."]
+    assert after.recipe["space"]["estimate"] == "words"
+    assert (after.recipe["space"]["limit"], after.recipe["kernel"]["parts"][0]["weight"]) == (9, 0.5)
+    images = imported(IMAGES.encode(), researcher)
+    after = save_setup(signed_in, images, chains="5")
+    assert (after.recipe["chains"], after.recipe["kernel"]) == (5, images.recipe["kernel"])
+
+
+def test_prompts_that_leave_their_sources_alone_are_refused(signed_in, researcher, endpoints):  # noqa: F811
+    draft = imported(WRITTEN.encode(), researcher)
+    fields = setup_as_shown(signed_in, draft) | {"model-texts-prompts": "Only one."}
+    page = signed_in.post(reverse("console:edit", args=[draft.pk]), fields).content.decode()
+    assert "sources must be 1, one for each prompt, not 2" in page
+    assert len(Campaign.objects.get(pk=draft.pk).recipe["space"]["prompts"]) == 2

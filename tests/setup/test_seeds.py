@@ -1,0 +1,29 @@
+"""A seed that nobody has typed is in no file, whoever has made the campaign."""
+
+import sampler
+from prefmh_web.demo.campaigns import ensure_demo_campaigns
+from prefmh_web.experiments import campaigns
+from prefmh_web.experiments.recipes import RECIPES, Part
+from prefmh_web.setup.export import setup_of, text_of
+from tests.support.setups import imported, written_file
+from tests.support.stack import wait_until_idle
+
+
+def test_the_demos_campaigns_draw_their_seeds(researcher):
+    made = ensure_demo_campaigns(researcher)
+    wait_until_idle()
+    assert [setup_of(campaign).seed for campaign in made] == [None] * 3
+    assert not any("\nseed:" in text_of(setup_of(campaign)) for campaign in made)
+    (again,) = [imported(written_file(campaign), researcher) for campaign in made[:1]]
+    assert again.recipe["seed"] != made[0].recipe["seed"]
+
+
+def test_an_experiments_campaign_has_the_runs_number_as_its_seed_and_no_file_has_it(researcher):
+    options = sampler.ExperimentOptions.of("molecules", methods=["mars-plain"])
+    (method,) = options.chosen
+    part = Part(options, method, options.directions[0].name, seed=11, endpoints={})
+    recipe = sampler.parse_recipe(RECIPES["molecules"](part)).model_dump(mode="json")
+    campaign = campaigns.ensure(researcher, "hash", part, recipe)
+    assert campaign.recipe["seed"] == 11
+    assert "\nseed:" not in text_of(setup_of(campaign))
+    assert imported(written_file(campaign), researcher).recipe["seed"] != 11
