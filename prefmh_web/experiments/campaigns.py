@@ -11,11 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.lifecycle import caps, drafts
 from prefmh_web.campaigns.models import Campaign, Comparison, ModelUsage, Score, Turn
 from prefmh_web.campaigns.record import export
@@ -85,6 +87,9 @@ def run(campaign: Campaign, owner: User, most_requests: int | None, show: Callab
         raise LimitReached
     _allow(campaign, owner, most_requests)
     if campaign.is_draft:
+        if settings.EMBEDDED and campaign.starting_since is not None:
+            # An earlier command was killed in it: starts are made by the command itself here.
+            spending.note_repeated_start(campaign)
         lifecycle.request_start(campaign)
     elif campaign.status == Campaign.Status.PAUSED:
         _resume(campaign, most_requests)
