@@ -19,7 +19,7 @@ def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(meth
     for deaths in (1, 2):
         spending.note_repeated_start(campaign)
         counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("place", "repeated"))
-        # Three requests a text and two a prompt at most; pref-sep has three judges, and base none.
-        texts = deaths * (3 * PROMPTS * CHAINS + 2 * PROMPTS)
+        # Four requests a text at most, its prompt's among them; pref-sep has three judges, and base none.
+        texts = deaths * 4 * PROMPTS * CHAINS
         judges = range(3 if method == "pref-sep" else 0)
         assert counted == {spending.PROPOSALS: texts, **dict.fromkeys(judges, deaths)}

@@ -27,10 +27,8 @@ from tests.support.scripted_server import Answer
 PATIENCE_S = 300
 # Each reply is held a little, so that some are always on their way.
 HELD_S = 0.02
-# Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
-REQUESTS_A_TEXT = 3
-# llama.cpp applies the template first.
-REQUESTS_A_PROMPT = 2
+# Its prompt is turned into tokens the first time, with llama.cpp by two requests; then it is drawn, and made words.
+REQUESTS_A_TEXT, REQUESTS_A_PROMPT = 4, 2
 # Of the test of an endpoint: its texts have four tokens at most, and this is its prompt. A judge's trial has this seed.
 _TOKENS_OF_A_TEST, _PROMPT_OF_A_TEST, _SEED_OF_A_TRIAL = 4, "about the sea.", 1
 # Whoever was killed keeps what it had claimed for a minute. Tests take the minute out of the database.
@@ -306,7 +304,9 @@ def _of_a_start(recipe: dict) -> dict[str, int]:
     prompts = recipe["space"].get("prompts", ())
     what = "rating" if recipe["rule"]["kind"] == "pointwise" else "vote"
     return {
-        "text": (REQUESTS_A_TEXT * recipe["chains"] if prompts else 0) + REQUESTS_A_PROMPT * len(prompts),
+        "text": REQUESTS_A_TEXT * recipe["chains"] + REQUESTS_A_PROMPT * max(0, len(prompts) - recipe["chains"])
+        if prompts
+        else 0,
         what: len(recipe["judges"]),
     }
 

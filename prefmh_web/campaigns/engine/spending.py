@@ -31,10 +31,10 @@ from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.accounting import Tally
 
 PROPOSALS = ModelUsage.PROPOSALS
-# Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
-REQUESTS_OF_A_FIRST_TEXT = 3
-# llama.cpp applies the template first.
+# llama.cpp applies the template first, then makes tokens of it.
 REQUESTS_OF_A_PROMPT = 2
+# Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
+REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
 _SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
 _TABLE = ModelUsage._meta.db_table
@@ -81,7 +81,9 @@ def note_repeated_start(campaign: Campaign) -> None:
     """
     recipe = campaign.parsed_recipe
     if isinstance(recipe.space, sampler.ServedTextsRecipe):
-        texts = REQUESTS_OF_A_FIRST_TEXT * recipe.chains + REQUESTS_OF_A_PROMPT * len(recipe.space.prompts)
+        prompts = len(recipe.space.prompts)
+        # Prompts without a chain are read as well.
+        texts = REQUESTS_OF_A_FIRST_TEXT * recipe.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - recipe.chains)
         note_repeated(campaign.pk, PROPOSALS, texts)
     for place, judge in enumerate(recipe.judges):
         note_repeated(campaign.pk, place, int(isinstance(judge.source, sampler.ModelSource)))
