@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
+import sampler
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.lifecycle import caps, drafts
 from prefmh_web.campaigns.models import Campaign, Comparison, ModelUsage, Score, Turn
 from prefmh_web.campaigns.record import export
@@ -56,17 +59,19 @@ def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Ca
 
 def _check_prompts(campaign: Campaign, recipe: dict[str, Any]) -> None:
     """Raise where the evaluation would take a chain's states for answers to another prompt than theirs."""
-    if _answered(campaign.recipe) != _answered(recipe):
+    if _answered(campaign.readable_recipe) != _answered(sampler.parse_recipe(recipe)):
         raise Blocked(
             f"{campaign.name} was made by an earlier version, and its chains answer other prompts than the evaluation "
             "takes them to; delete the campaign and its record in the folder, and run the same command again"
         )
 
 
-def _answered(recipe: dict[str, Any]) -> list[str]:
+def _answered(recipe: sampler.Recipe) -> list[str]:
     """Return which prompt each chain answers; none where there are no prompts."""
-    prompts = recipe["space"].get("prompts") or ()
-    return [prompts[chain % len(prompts)] for chain in range(recipe["chains"] if prompts else 0)]
+    if not isinstance(recipe.space, sampler.ServedTextsRecipe):
+        return []
+    prompts = recipe.space.prompts
+    return [prompts[chain % len(prompts)] for chain in range(recipe.chains)]
 
 
 def run(campaign: Campaign, owner: User, most_requests: int | None, show: Callable[[], None]) -> None:
@@ -85,6 +90,9 @@ def run(campaign: Campaign, owner: User, most_requests: int | None, show: Callab
         raise LimitReached
     _allow(campaign, owner, most_requests)
     if campaign.is_draft:
+        if settings.EMBEDDED and campaign.starting_since is not None:
+            # An earlier command was killed in it: starts are made by the command itself here.
+            spending.note_repeated_start(campaign)
         lifecycle.request_start(campaign)
     elif campaign.status == Campaign.Status.PAUSED:
         _resume(campaign, most_requests)

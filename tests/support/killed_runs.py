@@ -27,8 +27,8 @@ from tests.support.scripted_server import Answer
 PATIENCE_S = 300
 # Each reply is held a little, so that some are always on their way.
 HELD_S = 0.02
-# Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
-REQUESTS_A_TEXT = 3
+# Its prompt is turned into tokens the first time, with llama.cpp by two requests; then it is drawn, and made words.
+REQUESTS_A_TEXT, REQUESTS_A_PROMPT = 4, 2
 # Of the test of an endpoint: its texts have four tokens at most, and this is its prompt. A judge's trial has this seed.
 _TOKENS_OF_A_TEST, _PROMPT_OF_A_TEST, _SEED_OF_A_TRIAL = 4, "about the sea.", 1
 # Whoever was killed keeps what it had claimed for a minute. Tests take the minute out of the database.
@@ -286,11 +286,29 @@ def claimed(path: Path) -> Counter[str]:
         )
         waiting, ahead = (f"coalesce({column}, '') > {now}" for column in CLAIMS["campaigns_chain"])
         [[texts]] = database.execute(f"SELECT coalesce(sum(({waiting}) + 2 * ({ahead})), 0) FROM campaigns_chain")
+        starting = database.execute(
+            "SELECT recipe FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
+        ).fetchall()
         [[answers]] = database.execute(
             "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0 "
             "AND key NOT LIKE 'scorer:%'"
         )
-    return Counter({"rating": ratings, "vote": votes, "text": REQUESTS_A_TEXT * texts, "evaluation": answers})
+    found = Counter({"rating": ratings, "vote": votes, "text": REQUESTS_A_TEXT * texts, "evaluation": answers})
+    for [recipe] in starting:
+        found.update(_of_a_start(json.loads(recipe)))
+    return found
+
+
+def _of_a_start(recipe: dict) -> dict[str, int]:
+    """Return the most requests that a start sends: a text for each chain, prompts as tokens, a trial of each judge."""
+    prompts = recipe["space"].get("prompts", ())
+    what = "rating" if recipe["rule"]["kind"] == "pointwise" else "vote"
+    return {
+        "text": REQUESTS_A_TEXT * recipe["chains"] + REQUESTS_A_PROMPT * max(0, len(prompts) - recipe["chains"])
+        if prompts
+        else 0,
+        what: len(recipe["judges"]),
+    }
 
 
 def end_claims(path: Path) -> None:

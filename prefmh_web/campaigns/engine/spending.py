@@ -3,6 +3,7 @@
     counted     calls that are made in a block are counted at its end, whether they go well or not
     record      what a tally holds, in the transaction that stores the outcome, if there is one
     note_repeated    answers that somebody claimed and never ended, in the transaction that claims them again
+    note_repeated_start    what a start has sent that died with its process, by whoever begins it again
 
 A count is added in one statement that reads nothing first, so no two workers lose one another's. It is written once the
 outcome is there: a worker that dies loses at most the count of what it had under way.
@@ -11,7 +12,8 @@ A claim is stored before the first request that it is for, and ended in the tran
 it. So what was sent and never stored is under a claim that nobody has ended, and is asked for again by whoever takes
 that claim over: the numbers that are noted there bound the repeated requests from above. Of a vote or a rating at most
 one request is under way at a time; of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, its prompt's among them.
-What a campaign's start sends is under no claim, and not among them.
+What a campaign's start sends is under no claim: only who knows that a start has died can note it, as the command of an
+experiment does, which makes its starts itself.
 """
 
 from __future__ import annotations
@@ -23,13 +25,16 @@ from dataclasses import asdict
 from django.db import connection
 from django.db.models import F
 
-from prefmh_web.campaigns.models import ModelUsage
+import sampler
+from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.accounting import Tally
 
 PROPOSALS = ModelUsage.PROPOSALS
+# llama.cpp applies the template first, then makes tokens of it.
+REQUESTS_OF_A_PROMPT = 2
 # Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
-REQUESTS_OF_A_FIRST_TEXT = 3
+REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
 _SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
 _TABLE = ModelUsage._meta.db_table
@@ -68,6 +73,20 @@ def note_repeated(campaign_id: int, place: int, requests: int) -> None:
         return
     ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
     ModelUsage.objects.filter(campaign_id=campaign_id, place=place).update(repeated=F("repeated") + requests)
+
+
+def note_repeated_start(campaign: Campaign) -> None:
+    """Add the most requests that a start has sent which died, and which is begun again: for each chain a text, for each
+    prompt its tokens, for each judge a trial.
+    """
+    recipe = campaign.parsed_recipe
+    if isinstance(recipe.space, sampler.ServedTextsRecipe):
+        prompts = len(recipe.space.prompts)
+        # Prompts without a chain are read as well.
+        texts = REQUESTS_OF_A_FIRST_TEXT * recipe.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - recipe.chains)
+        note_repeated(campaign.pk, PROPOSALS, texts)
+    for place, judge in enumerate(recipe.judges):
+        note_repeated(campaign.pk, place, int(isinstance(judge.source, sampler.ModelSource)))
 
 
 @contextmanager

@@ -95,7 +95,8 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
     endpoint = _endpoint(campaign, _writer(campaign))
     context = None if endpoint is None else endpoint.context_tokens
     try:
-        place, tokens = model.longest_prompt()
+        with spending.counted(campaign.pk, spending.PROPOSALS):
+            place, tokens = model.longest_prompt()
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     if context is not None and tokens + model.limit > context:
