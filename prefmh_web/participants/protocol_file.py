@@ -10,6 +10,8 @@ from prefmh_web.participants import budget, consent
 from prefmh_web.participants.models import Outcome, Recruitment
 from sampler import schema
 
+LEFT_OUT = "(left out)"
+"""What stands in the record for something that would let people pass, or be paid, who did not take part."""
 _LIMITS = ("votes_each", "places", "most_minutes", "most_active_minutes", "absent_minutes", "most_a_minute")
 
 
@@ -35,8 +37,16 @@ def _described(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
         "paid": {outcome.value: recruitment.pay_for(outcome).value for outcome in Outcome},
         "consent": _consent(recruitment),
         "budget": _budget(recruitment, campaign),
-        "protocol": recruitment.parsed_protocol.model_dump(mode="json"),
+        "protocol": _protocol(recruitment, campaign),
     }
+
+
+def _protocol(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
+    """Return the protocol; whoever knows the answers of its comprehension check passes it, so they are told last."""
+    held = recruitment.parsed_protocol.model_dump(mode="json")
+    if campaign.status != Campaign.Status.FINISHED:
+        held["comprehension"] = [check | {"right": LEFT_OUT} for check in held["comprehension"]]
+    return held
 
 
 def _consent(recruitment: Recruitment) -> dict[str, Any] | None:

@@ -7,9 +7,10 @@ of a check passes it. Each has a mark in its place, so that a reader of the reco
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
-MARK: Final = "(left out)"
+from prefmh_web.participants.protocol_file import LEFT_OUT as MARK
+
 _CODE, _ANSWER = "A-CODE", "right"
 # Keys of people that hold an address; there is no other one in a setup.
 _ADDRESSES = ("way_back",)

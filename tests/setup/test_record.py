@@ -52,6 +52,16 @@ def test_a_running_campaigns_record_tells_no_code_no_address_and_no_answer(study
     assert people["protocol"]["comprehension"][0] == CHECKS["comprehension"][0] | {"right": MARK}
 
 
+def test_protocol_json_keeps_the_answers_as_long(study):
+    def right() -> str:
+        with zipfile.ZipFile(io.BytesIO(b"".join(export.archive(study)))) as archive:
+            return json.loads(archive.read("protocol.json"))["protocol"]["comprehension"][0]["right"]
+
+    assert right() == MARK
+    finish(study)
+    assert right() == "the dark one"
+
+
 def test_a_finished_campaigns_record_has_the_answers_and_still_no_code(study):
     finish(study)
     text = copy_in_record(study)
