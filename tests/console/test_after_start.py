@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -149,11 +150,13 @@ def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
     study = recruited_campaign(researcher, recipe=ONE, budget=20, places=1)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
-    assert not budget.takes_one_more(study)
+    with transaction.atomic():
+        assert not budget.takes_one_more(study)
     ben = Client()
     ben.get(invitation_path(study), prolific("ben"))
     recruiting.set_up(study, {"budget": 21, "places": 2}, (), researcher)
-    assert budget.takes_one_more(study)
+    with transaction.atomic():
+        assert budget.takes_one_more(study)
     assert ben.post(invitation_path(study)).status_code == 302
     assert pair_of(ben, study)
     assert_replay_passes(export_to(study, tmp_path))
