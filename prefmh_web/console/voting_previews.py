@@ -131,7 +131,9 @@ def _pair(forms: SetupForms, campaign: Campaign | None, kind: ObjectKind) -> tup
         recipe, is_fixed = _recipe_in(forms), bool(forms.campaign["seed"].value())
         listed = _list_of(forms, campaign) if recipe is not None else None
         if recipe is not None:
-            read = (listed.pk, listed.catalog.revision) if listed else (None, 0)
+            if listed and listed.readable_recipe.space != recipe.space:
+                raise NotComputable(_READ_AGAIN)
+            read = (listed.pk, f"{listed.created_at} {listed.catalog.revision}") if listed else (None, "")
             first, second = _drawn(json.dumps(recipe.model_dump(mode="json")), *read)
             return first, second, _FIRST if is_fixed else _DRAWN
         note = "Two samples, until the fields above can be read."
@@ -185,7 +187,7 @@ def _list_of(forms: SetupForms, campaign: Campaign | None) -> Campaign | None:
 
 
 @lru_cache(maxsize=64)
-def _drawn(described: str, campaign_id: int | None, _revision: int) -> tuple[Seen, Seen]:
+def _drawn(described: str, campaign_id: int | None, _reading: str) -> tuple[Seen, Seen]:
     campaign = Campaign.objects.get(pk=campaign_id) if campaign_id else None
     rehearsal = Rehearsal(sampler.parse_recipe(json.loads(described)), campaign)
     pair = rehearsal.next_pair(rehearsal.position(0))

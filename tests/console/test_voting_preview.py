@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 import sampler
+from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import form
@@ -176,3 +177,26 @@ def test_a_started_campaign_is_not_changed_by_it(signed_in, researcher, idle_tas
     preview(signed_in, reverse("console:voting-preview", args=[campaign.pk]))
     campaign.refresh_from_db()
     assert campaign.recipe == before
+
+
+def test_a_list_that_will_be_read_again_shows_its_first_objects_and_says_so(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher)
+    idle_tasks()
+    url = reverse("console:voting-preview", args=[draft.pk])
+    now = draft.readable_recipe.space.neighbours
+    assert "read again" in preview(signed_in, url, seed="5", **{"catalog-neighbours": str(now + 1)})
+    assert "read again" not in preview(signed_in, url, seed="5", **{"catalog-neighbours": str(now)})
+
+
+def test_pairs_that_were_given_are_shown(signed_in, researcher):
+    space = {"kind": "pairs", "objects": "texts", "pairs": [["One.", "Two."], ["Three.", "Four."]]}
+    recipe = make_recipe(version=2, space=space, kernel={"kind": "neighbours"}, chains=2, steps=1)
+    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
+    draft = drafts.create(owner=researcher, name="Pairs", recipe=recipe)
+    url = reverse("console:voting-preview", args=[draft.pk])
+    fields = {"space": "pairs", "seed": str(recipe["seed"]), "steps": "1"}
+    assert sorted(texts_in(preview(signed_in, url, **fields))) == ["One.", "Two."]
+    sandbox = reverse("console:sandbox", args=[draft.pk])
+    page = signed_in.post(sandbox, {"consent": "agree"}, follow=True).content.decode()
+    assert sorted(texts_in(page)) == ["One.", "Two."]
+    assert signed_in.get(reverse("console:edit", args=[draft.pk])).status_code == 200

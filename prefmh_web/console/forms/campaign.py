@@ -64,7 +64,7 @@ class CampaignForm(CapFields):
         choices=settings.LANGUAGES,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label="Voters may choose among that one and these",
+        label="Further languages that voters may choose",
         help_text="Tick none for one language only. Otherwise each voter chooses on the first page, and you write each "
         "text in every language on the page “Languages”. People who read other words may judge differently: together "
         "they are a mixed crowd.",
