@@ -71,6 +71,7 @@ from .judges.recipe import JudgeRecipe
 from .judges.rounds import Rounds
 from .judges.simulate import simulate
 from .judges.sources import MODEL_SOURCES, LocalSource, ModelSource, PeopleSource, SeatSource
+from .judges.trial_ratios import trial_ratios
 from .judges.vision import Vision
 from .kernels import (
     CrankNicolson,
@@ -124,7 +125,6 @@ from .planning import (
     forecast_study,
     mean_votes,
     planned_changes,
-    trial_ratios,
 )
 from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
 from .record import schema

@@ -30,7 +30,6 @@ from sampler.planning.paces import PaceBeliefs
 from sampler.planning.pilot import Pilot, PilotPerson, PilotStep
 from sampler.planning.plan import Request, VotePlan
 from sampler.planning.policies import FewestVotes, JudgeByJudge, Policy, RoundRobin
-from sampler.planning.ratios import trial_ratios
 from sampler.planning.study import PlannedStudy
 from sampler.planning.tally_grid import TallyGrid
 
@@ -56,5 +55,4 @@ __all__ = [
     "forecast_study",
     "mean_votes",
     "planned_changes",
-    "trial_ratios",
 ]

@@ -55,15 +55,15 @@ def _burn_in(study: PlannedStudy, foreseen: StudyForecast) -> Iterator[str]:
         )
     elif study.burn_in and foreseen.kept_share < _BURNED:
         yield (
-            f"{1 - foreseen.kept_share:.0%} of the steps would be burn-in. Take fewer chains, a shorter burn-in or "
-            "more votes."
+            f"{100 - 100 * foreseen.kept_share:.0f} % of the steps would be burn-in. Take fewer chains, a shorter "
+            "burn-in or more votes."
         )
 
 
 def _waits(study: PlannedStudy, foreseen: StudyForecast) -> Iterator[str]:
     if study.is_panel or foreseen.waiting.middle < _WAITS:
         return
-    told = f"People would wait for {foreseen.waiting.middle:.0%} of their time"
+    told = f"People would wait for {100 * foreseen.waiting.middle:.0f} % of their time"
     told += (
         f", and about {_whole(foreseen.gave_up)} of them would leave because of it. " if foreseen.gave_up >= 1 else ". "
     )

@@ -76,6 +76,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     panel_draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2)), seats=("Ada", "Grace"))
     for path in (panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/"):
         check(path)
+    check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")
     check(f"{make_draft(researcher, more_languages='de ar').get_absolute_url()}languages/")
     arabic = make_campaign(researcher, language="ar")
     check(invitation_path(arabic))

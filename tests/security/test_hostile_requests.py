@@ -68,7 +68,7 @@ OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in addr
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:parked", "console:panel")
 # Owners read these, and nobody can post to them.
-READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file")
+READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file", "console:plan")
 FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
 CHANGING = [
     each for each in OF_A_CAMPAIGN if each.name not in (*WATCHING, *READ_BY_OWNERS) and each not in FOR_PROGRAMS
