@@ -5,7 +5,8 @@
 For each campaign: what was planned from the researcher's guesses, what was planned after a pilot of five people, and
 what came when it was played through the real engine. A figure holds if it lies in its 90 % interval. The width is how
 many times its lower end the upper one is. With `--usual-chains` the same campaigns have the chains that the form
-suggests, more of which open for whoever would wait; without it, as few as were drawn. The default seed is that of the reported figures; develop with others.
+suggests, more of which open for whoever would wait; without it, as few as were drawn. The default seed is that of the
+reported figures; develop with others.
 """
 
 from __future__ import annotations
