@@ -37,6 +37,8 @@ class Estimate:
         question: empty where texts are written.
         most: the requests if no step is decided early and every reply can be read.
         expected: the mean where it is known, over all preferences from 0 to 1 alike, for base ratio 1.
+        seconds: of an answered request to the endpoint so far, on average; None where none was.
+        chains: that ask at the same time at most.
         wasted: how many of the expected ones bring a vote that no step needs, because all are asked for at once.
         tokens: of a request; None while none has been made.
         picture: what one picture of a prompt is by the documented rule of the server's kind; None where there is none.
@@ -50,6 +52,17 @@ class Estimate:
     picture: PictureTokens | None = None
     wasted: float | None = None
     is_at_once: bool = False
+    seconds: float | None = None
+    chains: int = 1
+
+    @property
+    def hours(self) -> str:
+        """At the endpoint's measured speed, with as many requests at a time as it takes and chains ask."""
+        if self.seconds is None:
+            return "not measured yet"
+        each = self.seconds / max(1, min(self.endpoint.concurrency, self.chains)) / 3600
+        about = "" if self.expected is None else f", {each * self.expected:.2g} expected"
+        return f"at most {each * self.most:.2g}{about}"
 
     @property
     def wasted_requests(self) -> int | None:
@@ -94,7 +107,8 @@ def _estimates(campaign: Campaign) -> Iterator[Estimate]:
         # Both texts that a step may lead to are written while it is open, and each takes two requests.
         longest = recipe.steps if recipe.rounds is None else recipe.rounds.longest
         texts = recipe.chains_at_most * 2 * longest
-        yield Estimate("", writer, 2 * texts, None, _tokens(campaign, ModelUsage.PROPOSALS, writer))
+        tokens, seconds = _tokens(campaign, ModelUsage.PROPOSALS, writer), _seconds(writer)
+        yield Estimate("", writer, 2 * texts, None, tokens, seconds=seconds, chains=recipe.chains_at_most)
     for place, judge in enumerate(recipe.judges):
         if isinstance(judge.source, sampler.ModelSource) and judge.source.endpoint in endpoints:
             endpoint = endpoints[judge.source.endpoint]
@@ -103,7 +117,8 @@ def _estimates(campaign: Campaign) -> Iterator[Estimate]:
             needed, is_at_once = _expected(recipe, judge), _is_at_once(recipe, judge)
             expected = most if is_at_once and not _tells_p(judge) else needed
             wasted = None if not is_at_once or needed is None else most - needed
-            yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once)
+            speed = _seconds(endpoint), recipe.chains_at_most
+            yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once, *speed)
         if isinstance(judge.source, sampler.LocalSource):
             most = _most_requests(campaign, recipe, judge)
             yield Estimate(judge.question, as_endpoint(judge.source.model), most, None, _measured(campaign, place))
@@ -149,6 +164,11 @@ def _tokens(campaign: Campaign, place: int, endpoint: Endpoint) -> Tokens | None
         seen = "mean of the endpoint’s requests so far, its test included; Start measures this campaign’s"
         return Tokens(totals["tokens_in"] / answered, totals["tokens_out"] / answered, seen)
     return None
+
+
+def _seconds(endpoint: Endpoint) -> float | None:
+    totals = endpoint.totals()
+    return totals["seconds"] / totals["answered"] if totals["answered"] else None
 
 
 def _picture(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> PictureTokens | None:

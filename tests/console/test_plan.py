@@ -7,6 +7,8 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
 from prefmh_web.console import planning
+from prefmh_web.console.estimates import Estimate
+from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import signed_in  # noqa: F401 - a fixture
 from tests.support.setups import SETUPS
@@ -105,3 +107,9 @@ def test_no_pilot_of_what_has_started(signed_in, researcher):  # noqa: F811
     signed_in.post(reverse("console:run-pilot", args=[campaign.pk]), {"pilot-people": 5, "pilot-votes_each": 5})
     assert not campaign.pilots.exists()
     assert "this campaign has started" in page_of(signed_in, campaign)
+
+
+def test_models_take_hours_by_the_measured_speed_of_their_endpoint():
+    slow = Estimate("", Endpoint(concurrency=4), 7200, 3600.0, None, seconds=2.0, chains=2)
+    assert slow.hours == "at most 2, 1 expected"
+    assert Estimate("", Endpoint(concurrency=4), 7200, None, None).hours == "not measured yet"
