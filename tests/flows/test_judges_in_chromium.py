@@ -83,7 +83,6 @@ def test_a_study_from_the_endpoint_to_the_export(desk, llama_url, tmp_path, stud
     picture_of(desk, f"cap-{study.objects}")
     before = Vote.objects.count()
     assert 0 < before <= CAP
-    desk.get_by_text("Caps on what models may cost").click()
     desk.get_by_label("Models may be sent at most so many requests").fill("1000")
     desk.get_by_role("button", name="Change the caps").click()
     desk.get_by_text("The caps are changed. Press Resume to go on.").wait_for()
