@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
@@ -90,12 +91,15 @@ class TextsForm(forms.Form):
         help_text="In Markdown. People read it when their part has ended.",
     )
 
+    ticked: Collection[str] = frozenset()
+    """Fields whose value comes from the tick above them, once the form is checked."""
+
     def clean_repeats(self) -> str:
         return self.cleaned_data["repeats"] or "own"
 
     def clean(self) -> dict[str, Any]:
         super().clean()
         if self.cleaned_data.pop("usual_checks", False):
-            for name in ("check_percent", "repeat_percent"):
-                self.cleaned_data[name] = self.cleaned_data.get(name) or USUAL_PERCENT
+            self.ticked = {name for name in ("check_percent", "repeat_percent") if not self.cleaned_data.get(name)}
+            self.cleaned_data |= dict.fromkeys(self.ticked, USUAL_PERCENT)
         return self.cleaned_data

@@ -9,7 +9,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
-from prefmh_web.console.forms.kept import judges_of, kernel_of, rule_of, space_of
+from prefmh_web.console.forms.unshown import judges_of, kernel_of, rule_of, space_of
 from prefmh_web.console.forms.kept_files import KeptFiles
 from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of

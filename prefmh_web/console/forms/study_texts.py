@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
-
-from prefmh_web.console.forms.kept import changed
+from prefmh_web.console.forms.unshown import changed
+from prefmh_web.console.forms.protocol_texts import TextsForm
 from prefmh_web.participants.protocol import Protocol
 
 PERCENTS = {
@@ -18,13 +17,13 @@ PERCENTS = {
 """Fields that show a share in hundredths."""
 
 
-def described(form: forms.Form, before: Protocol) -> dict[str, Any]:
+def described(form: TextsForm, before: Protocol) -> dict[str, Any]:
     """Return the parts of a protocol that stand in a checked form.
 
     What nobody has changed stays as it was: a file may have a share with decimals, and translations are found by what a
     text says, with its line ends.
     """
-    given, touched = form.cleaned_data, changed(form)
+    given, touched = form.cleaned_data, changed(form).union(form.ticked)
     names = {field: PERCENTS.get(field, field) for field in given}
     return {
         name: _value(given[field], field) if field in touched else getattr(before, name)

@@ -14,7 +14,7 @@ from tests.support.stack import make_campaign, make_draft, make_recipe
 
 
 def test_starting_freezes_the_setup(campaign):
-    with pytest.raises(lifecycle.NotPossible, match="no longer be changed"):
+    with pytest.raises(lifecycle.NotPossible, match="cannot change after the start"):
         drafts.change(campaign, recipe=make_recipe(seed=1))
     with pytest.raises(lifecycle.NotPossible, match="running"):
         lifecycle.start(campaign)
