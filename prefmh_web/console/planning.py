@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -128,20 +128,25 @@ def pilot_of(campaign: Campaign) -> sampler.Pilot | None:
     people: list[sampler.PilotPerson] = []
     steps: list[sampler.PilotStep] = []
     for each in pilots_of(campaign).order_by("pk"):
-        people += _people_in(each)
-        steps += _steps_in(each)
+        people += people_in(each)
+        steps += steps_in(each)
     found = sampler.Pilot(tuple(people), tuple(steps))
     return found if found.votes else None
 
 
 def pilot_ratios(campaign: Campaign) -> list[float]:
-    """Return the base ratios of the pilots' steps; infinite where the state itself was proposed."""
-    steps = Comparison.objects.filter(chain__campaign__in=pilots_of(campaign)).order_by("pk")
+    """Return the base ratios of the pilots' steps."""
+    return ratios_in(pilots_of(campaign))
+
+
+def ratios_in(campaigns: Iterable[Campaign]) -> list[float]:
+    """Return the base ratios of all steps of some campaigns; infinite where the state itself was proposed."""
+    steps = Comparison.objects.filter(chain__campaign__in=campaigns).order_by("pk")
     rows = steps.values_list("log_r0", "current_id", "proposal_id")
     return [math.inf if current == proposal else log_r0 for log_r0, current, proposal in rows]
 
 
-def _people_in(pilot: Campaign) -> list[sampler.PilotPerson]:
+def people_in(pilot: Campaign) -> list[sampler.PilotPerson]:
     """Return how long each person took, from the moment when a pair was shown to the vote."""
     seconds: defaultdict[int, list[float]] = defaultdict(list)
     first: dict[int, datetime] = {}
@@ -166,7 +171,7 @@ def _who_stayed(pilot: Campaign) -> dict[int, bool]:
     return found | dict.fromkeys(gone.values_list("annotator", flat=True), False)
 
 
-def _steps_in(pilot: Campaign) -> list[sampler.PilotStep]:
+def steps_in(pilot: Campaign) -> list[sampler.PilotStep]:
     """Return what was said about each step that was voted on."""
     places = dict(pilot.judges.values_list("pk", "place"))
     votes: dict[int, tuple[list[int], list[int]]] = {}

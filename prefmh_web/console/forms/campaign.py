@@ -8,9 +8,9 @@ from django.conf import settings
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.choices import offer
-from prefmh_web.console.forms.unshown import in_order
 from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms
+from prefmh_web.console.forms.unshown import in_order
 from prefmh_web.settings.languages import SOURCE
 
 _SEEDS = 2**53

@@ -9,7 +9,6 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.crowds import crowds_shown
-from prefmh_web.console.forms.unshown import judges_of, kernel_of, rule_of, space_of
 from prefmh_web.console.forms.kept_files import KeptFiles
 from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
@@ -17,6 +16,7 @@ from prefmh_web.console.forms.rule import RuleForm
 from prefmh_web.console.forms.scorers import misfit
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.console.forms.spaces.walks import with_steps
+from prefmh_web.console.forms.unshown import judges_of, kernel_of, rule_of, space_of
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.setup.apply import draft_fields

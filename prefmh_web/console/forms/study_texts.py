@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefmh_web.console.forms.unshown import changed
 from prefmh_web.console.forms.protocol_texts import TextsForm
+from prefmh_web.console.forms.unshown import changed
 from prefmh_web.participants.protocol import Protocol
 
 PERCENTS = {
