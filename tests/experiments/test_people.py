@@ -138,6 +138,24 @@ def test_people_who_prefer_the_other_have_the_other_above(records, tmp_path, idl
     assert found["secret-birch"][0] > found["secret-ash"][1]
 
 
+def test_two_people_cannot_give_three_answers_and_a_third_one_ends_it(records, tmp_path, idle_tasks):
+    """Each pair is asked in turns of chance in both orders; nobody gets it a second time, whichever way round."""
+    compare(tmp_path / "out", *records)
+    campaign, rng = Campaign.objects.get(), np.random.default_rng(1)
+    path = invitation_path(campaign)
+    two, third = [join(path), join(path)], join(path)
+    while sum(answer(each, path, rng, PLANTED) for each in two):
+        pass
+    told = compare(tmp_path / "out", *records)
+    assert "80 of 120 answers, of 2 people" in told
+    assert "its 3 answers take 3 people" in told
+    assert "There is no pair for you at the moment" in two[0].get(f"{path}vote/").content.decode()
+    while answer(third, path, rng, PLANTED):
+        pass
+    assert "120 of 120 answers, of 3 people" in compare(tmp_path / "out", *records)
+    assert "This campaign is finished" in two[0].get(f"{path}vote/").content.decode()
+
+
 def test_the_campaign_holds_the_objects_and_no_name_of_a_record(records, tmp_path, idle_tasks):
     compare(tmp_path / "out", *records)
     campaign = Campaign.objects.get()
@@ -152,7 +170,7 @@ def test_options_that_do_not_go_with_people_are_refused(records, tmp_path):
         ((*records, "--max-requests", "3"), "--max-requests must be left out where people vote"),
         ((*records, "--evaluator-votes", "log-probabilities"), "--evaluator-votes must be left out"),
         ((*records, "--answers", "0"), "--answers must be 1 at least"),
-        (tuple(listed), "--people must be left out"),
+        (tuple(listed), "one.zip: it holds no pictures, as exports of earlier versions do not; export the campaign"),
     ):
         with pytest.raises(CommandError) as error:
             compare(tmp_path / "other", *given)
