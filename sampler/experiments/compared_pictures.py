@@ -1,4 +1,4 @@
-"""The pictures of records that are compared: of patterns drawn from their codes, of others those that the record holds."""
+"""The pictures of compared records: patterns are drawn from their codes, others are those that the record holds."""
 
 from __future__ import annotations
 

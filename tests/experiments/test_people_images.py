@@ -81,7 +81,9 @@ def shown(person: Client, page: str) -> list[tuple[float, bytes]]:
     for address in re.findall(r'<img src="([^"]+)"', page)[:2]:
         response = person.get(address.replace("&amp;", "&"))
         assert response["Content-Type"] == "image/png"
-        found.append((float(np.asarray(Image.open(io.BytesIO(response.content)).convert("L")).mean()), response.content))
+        found.append(
+            (float(np.asarray(Image.open(io.BytesIO(response.content)).convert("L")).mean()), response.content)
+        )
     return found
 
 
@@ -120,7 +122,9 @@ def test_uploaded_pictures_are_compared_and_the_record_holds_them(owner, tmp_pat
     dusk, noon = sampled(owner, tmp_path, "dusk", "PNG"), sampled(owner, tmp_path, "noon", "JPEG")
     for path, ending in ((dusk, "png"), (noon, "webp")):
         held = {name for name in zipfile.ZipFile(path).namelist() if name.startswith("pictures/")}
-        met = {row["state"] for row in table(path, "samples.csv")} | {row["proposal"] for row in table(path, "steps.csv")}
+        met = {row["state"] for row in table(path, "samples.csv")} | {
+            row["proposal"] for row in table(path, "steps.csv")
+        }
         assert held == {f"pictures/{state}.{ending}" for state in met}
     out = tmp_path / "out"
     told = compare(out, dusk, noon)
@@ -197,7 +201,10 @@ def written_anew(path: Path, changed: Mapping[str, bytes | None]) -> Path:
     ("changed", "told"),
     [
         ({"pictures/2.png": None}, "the picture of state 2 (row 4 of states.csv) is missing"),
-        ({"pictures/2.png": b"<svg onload=alert(1)>"}, "pictures/2.png, of row 4 of states.csv, cannot be used: not an"),
+        (
+            {"pictures/2.png": b"<svg onload=alert(1)>"},
+            "pictures/2.png, of row 4 of states.csv, cannot be used: not an",
+        ),
         ({"pictures/2.png": picture(kind="WEBP")}, "the image is WEBP, and its name says PNG"),
         ({"pictures/2.png": png_that_claims(60, 50)}, "of row 4 of states.csv, cannot be used: the image is broken"),
         ({"pictures/2.png": png_that_claims(6_000, 5_000)}, "the image has 6000 × 5000 pixels"),
