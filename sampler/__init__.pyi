@@ -32,6 +32,7 @@ from .exact import (
     votes_per_step,
 )
 from .experiments import outputs
+from .experiments.compared_pictures import MetPicture, met_pictures
 from .experiments.comparing import (
     COMPARE,
     ComparedObject,
@@ -157,7 +158,7 @@ from .rules.recipe import NVoteRecipe
 from .rules.scored import QuestRecipe, ScoredRecipe, ScoreRecipe, numbers_of
 from .rules.scores import tell_by_scores
 from .rules.unjudged import BaseRecipe
-from .spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecipe, SpaceRecipe, objects_of
+from .spaces import Catalog, CatalogRecipe, PairsRecipe, ServedImagesRecipe, ServedTextsRecipe, SpaceRecipe, objects_of
 from .spaces.images.space import GeneratedImages, ImagesRecipe
 from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
@@ -236,6 +237,7 @@ __all__ = [
     "LocalSource",
     "Mars",
     "MatrixTable",
+    "MetPicture",
     "MissingExtra",
     "Mixture",
     "MixtureTable",
@@ -251,6 +253,7 @@ __all__ = [
     "Oracle",
     "PaceBeliefs",
     "PairsMet",
+    "PairsRecipe",
     "PeopleSource",
     "Pilot",
     "PilotPerson",
@@ -346,6 +349,7 @@ __all__ = [
     "marginal_acceptance",
     "mean_ratings",
     "mean_votes",
+    "met_pictures",
     "molecule_png",
     "numbers_of",
     "objects_of",

@@ -202,8 +202,8 @@ def _check_shown(record: sampler.ComparedRecord, endpoint: Endpoint) -> None:
         return
     if record.space["kind"] != "images":
         raise sampler.OptionError(
-            "records", f"must hold what is compared, and {record.name} only names its pictures; compare texts, "
-            "molecules or pictures that a record's own numbers make",
+            "records", f"must be texts, molecules or patterns where a model votes, and {record.name} has other "
+            "pictures; let people vote, with --people",
         )  # fmt: skip
     if not endpoint.can_images:
         raise sampler.OptionError(

@@ -1,8 +1,9 @@
 """`manage.py experiment compare … --people`: records of any campaigns against each other, with people voting blind.
 
 The votes are those of an ordinary campaign on a fixed list of pairs (`sampler/spaces/pairs.py`): a chain for each
-match, a step for each answer, one vote a step, the order drawn for each answer. So invitations, pages, leases and the
-export are those of any campaign. The objects stand in its recipe; no name of a file or a record does.
+match, a step for each answer, one vote a step, the order drawn for each answer. Nobody answers two steps of one chain
+(`StartedCampaign.asks_once`), so N answers are those of N people. Invitations, pages, leases and the export are those
+of any campaign. The objects stand in its recipe, pictures by what they hold; no name of a file or a record does.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.experiments import evaluation, folder
 from prefmh_web.experiments.campaigns import Blocked
 from prefmh_web.experiments.folder import Row
+from prefmh_web.experiments.given_pictures import GivenPictures, given_pictures
 from prefmh_web.experiments.models import ExperimentCampaign
 from prefmh_web.experiments.progress import Display
 
@@ -69,42 +71,31 @@ class PeopleComparing:
         """Make and start the campaign if there is none, say how far it is, and write all files.
 
         Raises:
-            OptionError: people cannot be shown what the records hold, or there are too many pairs.
+            OptionError: an option has a value that it may not have, or there are too many pairs.
+            RecordError: the records have no pictures that people can be shown.
             OtherSettings: the folder holds something else.
             Blocked: the campaign could not be started.
         """
-        recipe = sampler.parse_recipe(self.recipe()).model_dump(mode="json")
+        self._check()
+        found = self._found()
+        campaign = self._started() if found is None or found.is_draft else found
         folder.settle(self.out, self.document)
         folder.write_table(self.out, outputs.PAIRS, evaluation.match_rows(self.matches))
-        campaign = self._campaign(recipe)
         folder.write_table(self.out, outputs.VOTES, self._votes(campaign))
         for path in sampler.write_report(self.out):
             display.say(str(path))
         for line in self._standing(campaign):
             display.say(line)
 
-    def recipe(self) -> dict[str, Any]:
-        """Return the campaign's recipe.
-
-        Raises:
-            OptionError: as `run`.
-        """
-        if self.records.kind == "images":
-            raise sampler.OptionError("--people", "must be left out: people compare texts and molecules here")
-        if self.answers < 1:
-            raise sampler.OptionError("--answers", f"must be 1 at least, not {self.answers}")
-        if len(self.matches) > sampler.MAX_PAIRS:
-            raise sampler.OptionError(
-                "--matches", f"must be fewer: there are {len(self.matches):,} pairs, and {sampler.MAX_PAIRS:,} at most"
-            )
+    def recipe(self, pictures: GivenPictures) -> dict[str, Any]:
+        """Return the campaign's recipe."""
         records = dict(zip(self.records.ids, self.records.records, strict=True))
-        pairs = [
-            [
-                records[match.one].objects[match.one_state].content,
-                records[match.other].objects[match.other_state].content,
-            ]
-            for match in self.matches
-        ]
+
+        def shown(record: str, state: sampler.KeptState) -> str:
+            found = records[record].objects[state]
+            return pictures.names.get((record, found.state), found.content)
+
+        pairs = [[shown(match.one, match.one_state), shown(match.other, match.other_state)] for match in self.matches]
         return {
             "version": 2,
             "space": {"kind": "pairs", "objects": self.records.kind, "pairs": pairs},
@@ -115,25 +106,47 @@ class PeopleComparing:
             "seed": _SEED,
         }
 
-    def _campaign(self, recipe: dict[str, Any]) -> Campaign:
-        """Return the campaign of these settings, started; two commands at once make one."""
+    def _check(self) -> None:
+        if self.answers < 1:
+            raise sampler.OptionError("--answers", f"must be 1 at least, not {self.answers}")
+        if len(self.matches) > sampler.MAX_PAIRS:
+            raise sampler.OptionError(
+                "--matches", f"must be fewer: there are {len(self.matches):,} pairs, and {sampler.MAX_PAIRS:,} at most"
+            )
+
+    @property
+    def _key(self) -> dict[str, Any]:
         hashed = sampler.settings_hash(self.document)
-        key = {"owner": self.owner, "settings": hashed, "method": PEOPLE, "direction": "", "seed": _SEED}
-        with transaction.atomic():
-            # Whoever makes one holds its owner's row.
-            User.objects.select_for_update().get(pk=self.owner.pk)
-            found = ExperimentCampaign.objects.filter(**key).select_related("campaign").first()
-            if found is None:
-                campaign = drafts.create(owner=self.owner, name="Records compared", recipe=recipe)
-                ExperimentCampaign.objects.create(**key, experiment=sampler.COMPARE, campaign=campaign)
-            else:
-                campaign = found.campaign
+        return {"owner": self.owner, "settings": hashed, "method": PEOPLE, "direction": "", "seed": _SEED}
+
+    def _found(self) -> Campaign | None:
+        found = ExperimentCampaign.objects.filter(**self._key).select_related("campaign").first()
+        return None if found is None else found.campaign
+
+    def _started(self) -> Campaign:
+        """Return the campaign of these settings, made and started, with its pictures."""
+        with given_pictures(self.records) as pictures:
+            recipe = sampler.parse_recipe(self.recipe(pictures)).model_dump(mode="json")
+            folder.settle(self.out, self.document)
+            campaign = self._made(recipe)
+            pictures.store(campaign)
         if campaign.is_draft:
             try:
                 lifecycle.start(campaign)
             except lifecycle.NotPossible as reason:
                 raise Blocked(f"{campaign.name} could not be started: {reason}") from reason
             campaign.refresh_from_db()
+        return campaign
+
+    def _made(self, recipe: dict[str, Any]) -> Campaign:
+        """Return the campaign; two commands at once make one."""
+        with transaction.atomic():
+            # Whoever makes one holds its owner's row.
+            User.objects.select_for_update().get(pk=self.owner.pk)
+            campaign = self._found()
+            if campaign is None:
+                campaign = drafts.create(owner=self.owner, name="Records compared", recipe=recipe)
+                ExperimentCampaign.objects.create(**self._key, experiment=sampler.COMPARE, campaign=campaign)
         return campaign
 
     def _votes(self, campaign: Campaign) -> Iterator[Row]:
@@ -169,4 +182,5 @@ class PeopleComparing:
         if campaign.status != Campaign.Status.FINISHED:
             link = campaign.invitations.earliest("pk").get_absolute_url()
             yield f"Invite people with {getattr(settings, 'SITE_URL', None) or ''}{link}"
+            yield f"Nobody is asked twice about a pair: its {self.answers} answers take {self.answers} people."
             yield "Run the same command again to have the table of the answers so far."

@@ -37,10 +37,15 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class ComparedObject:
-    """What a state is: its content, and its code where the chain made it (empty in a list)."""
+    """What a state is: its content, and its code where the chain made it (empty in a list).
+
+    `state` is its number, and `row` where it stands in states.csv, the header being row 1.
+    """
 
     content: str
     code: str
+    state: str
+    row: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class ComparedRecord:
         chains: for each chain the states of its later half, in order.
         prompts: the prompt that each chain answers; None where its objects answer none.
         objects: what stands in these states.
+        path: of its file.
     """
 
     name: str
@@ -62,6 +68,7 @@ class ComparedRecord:
     chains: Mapping[int, tuple[KeptState, ...]]
     prompts: Mapping[int, str] | None
     objects: Mapping[KeptState, ComparedObject]
+    path: Path
 
     @property
     def kind(self) -> str:
@@ -164,7 +171,10 @@ def read_compared(path: Path) -> ComparedRecord:
     """
     record = read_record(path)
     space = record.checked_recipe().space.model_dump(mode="json")
-    made = {row["state"]: ComparedObject(row["content"], row["code"]) for row in record.states}
+    made = {
+        row["state"]: ComparedObject(row["content"], row["code"], row["state"], number)
+        for number, row in enumerate(record.states, start=2)
+    }
     rows: dict[int, list[dict[str, str]]] = {}
     for row in record.samples:
         rows.setdefault(int(row["chain"]), []).append(row)
@@ -179,7 +189,7 @@ def read_compared(path: Path) -> ComparedRecord:
             raise OptionError(str(path), f"has no state of chain {chain} to compare: let the campaign make steps first")
         chains[chain] = tuple(KeptState(chain, int(row["step"])) for row in kept)
         objects |= {KeptState(chain, int(row["step"])): made[row["state"]] for row in kept}
-    return ComparedRecord(path.stem, _sha256(path), space, chains, prompts, objects)
+    return ComparedRecord(path.stem, _sha256(path), space, chains, prompts, objects, path)
 
 
 def later_half(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:

@@ -97,8 +97,12 @@ class Archive:
         """Return an entry's content, or a byte more than it may have: the size that an archive states may be a lie."""
         if entry.compress_type in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
             return self._unpacked_here(entry)
+        data = bytearray()
+        # In pieces: of what is not packed, zipfile asks the file for all at once, and `_Bounded` gives no more.
         with self._zip.open(entry) as stream:
-            return stream.read(MAX_FILE_BYTES + 1)
+            while len(data) <= MAX_FILE_BYTES and (piece := stream.read(_PIECE)):
+                data += piece
+        return bytes(data)
 
     def _unpacked_here(self, entry: zipfile.ZipInfo) -> bytes:
         """Return the same for the packings of which zipfile unpacks all that it has read: a kilobyte fills a memory."""

@@ -78,7 +78,7 @@ _FILES: dict[str, Entry] = {
     "checks.csv": ("CSV", "a row for each trial between the pairs that is no vote"),
     "consents.csv": ("CSV", "answers to the consent text"),
     "consent_texts.csv": ("CSV", "the texts that people were asked to agree to"),
-    "pictures/": ("PNG", "pictures that an image model made, each with the number of its object in states.csv"),
+    "pictures/": ("PNG or WebP", "pictures that were shown, by their objects' numbers or contents in states.csv"),
     "preferences.jsonl": ("JSON lines", "every vote as prompt, chosen and rejected, in the order of votes.csv"),
     CODEBOOK.file: ("CSV", "this table"),
 }  # fmt: skip

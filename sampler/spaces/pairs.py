@@ -7,14 +7,16 @@ its record is a list of votes on a fixed list of pairs: each step is one answer.
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 MAX_PAIRS = 1_000
 MAX_CHARACTERS = 20_000
+_PICTURE = re.compile(r"[0-9a-f]{64}\.png")
 _Content = Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
 
 
@@ -24,9 +26,25 @@ class PairsRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["pairs"] = "pairs"
-    objects: Literal["texts", "molecules"]
-    """Which kind of object they are."""
+    objects: Literal["texts", "molecules", "images"]
+    """Which kind of object they are. A picture is named by the SHA-256 of its file, as in 9f86d081….png."""
     pairs: tuple[tuple[_Content, _Content], ...] = Field(min_length=1, max_length=MAX_PAIRS)
+
+    @field_validator("pairs")
+    @classmethod
+    def _names_pictures_by_what_they_hold(
+        cls, pairs: tuple[tuple[str, str], ...], info: ValidationInfo
+    ) -> tuple[tuple[str, str], ...]:
+        # Such a name becomes part of the name of a file.
+        if info.data.get("objects") == "images":
+            for number, pair in enumerate(pairs):
+                for place, content in enumerate(pair):
+                    if not _PICTURE.fullmatch(content):
+                        raise ValueError(
+                            f"{number}.{place} must be the SHA-256 of a PNG file with the ending .png, "
+                            f"not {content[:80]!r}; `manage.py experiment compare --people` makes such pairs"
+                        )
+        return pairs
 
     def build(self) -> Pairs:
         """Return the space."""
@@ -73,5 +91,5 @@ class Pairs:
         return one == other
 
     def content(self, state: int) -> str:
-        """Return the text or the SMILES."""
+        """Return the text, the SMILES, or the name of the picture."""
         return self._contents[state]

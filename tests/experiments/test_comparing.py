@@ -198,7 +198,7 @@ def test_pictures_are_shown_where_a_record_can_make_them_and_refused_where_it_ca
         assert [part["type"] for part in body["messages"][-1]["content"]].count("image_url") == 2
     listed = [str(write_list(tmp_path / f"{name}.zip", "images", lambda *_: "red.png", 2)) for name in ("one", "two")]
     code, told = status(tmp_path / "others", *listed, matches=1)
-    assert (code, "only names its pictures" in told) == (2, True)
+    assert (code, "let people vote, with --people" in told) == (2, True)
 
 
 KNOWN = {"ash": 0.7, "birch": 0.0}

@@ -83,7 +83,7 @@ def answer(person: Client, path: str, rng: np.random.Generator, strengths: dict[
 
 def vote_to_the_end(campaign: Campaign, strengths: dict[str, float], most: int = 10_000) -> None:
     path, rng = invitation_path(campaign), np.random.default_rng(20261124)
-    people = [join(path), join(path)]
+    people = [join(path) for _ in range(ANSWERS)]
     for _ in range(most):
         # Both, whatever the first one found.
         if sum(answer(each, path, rng, strengths) for each in people) == 0:
@@ -95,7 +95,7 @@ def strengths_in(out: Path) -> dict[str, tuple[float, float]]:
     return {row["name"]: (float(row["low"]), float(row["high"])) for row in table if row["column"] == "strength"}
 
 
-def test_two_people_vote_and_the_table_says_whom_they_prefer(records, tmp_path, idle_tasks):
+def test_three_people_vote_and_the_table_says_whom_they_prefer(records, tmp_path, idle_tasks):
     out = tmp_path / "out"
     told = compare(out, *records)
     campaign = ExperimentCampaign.objects.get().campaign
@@ -103,8 +103,8 @@ def test_two_people_vote_and_the_table_says_whom_they_prefer(records, tmp_path, 
     assert "0 of 120 answers, of 0 people" in told
     assert rows(out / "table.csv")[0]["value"] == ""
     vote_to_the_end(campaign, PLANTED, most=10)
-    assert "20 of 120 answers, of 2 people" in compare(out, *records)
-    assert len(rows(out / "evaluation" / "votes.csv")) == 20
+    assert "30 of 120 answers, of 3 people" in compare(out, *records)
+    assert len(rows(out / "evaluation" / "votes.csv")) == 30
     vote_to_the_end(campaign, PLANTED)
     told = compare(out, *records)
     assert "120 of 120 answers" in told
@@ -113,7 +113,9 @@ def test_two_people_vote_and_the_table_says_whom_they_prefer(records, tmp_path, 
     # Each pair was answered so often, whoever won, in both orders by turns of chance.
     assert set(Counter(row["pair"] for row in votes).values()) == {ANSWERS}
     assert 40 < sum(row["one_first"] == "1" for row in votes) < 80
-    assert all(row["voter"].isdigit() for row in votes)
+    # Nobody answered a pair twice, in whatever order it stood.
+    assert {row["voter"] for row in votes} == {"1", "2", "3", "4", "5", "6"}
+    assert len({(row["pair"], row["voter"]) for row in votes}) == len(votes)
     found = strengths_in(out)
     assert all(found[f"secret-{tree}"][0] <= value <= found[f"secret-{tree}"][1] for tree, value in PLANTED.items())
     assert found["secret-ash"][0] > found["secret-birch"][1]
@@ -136,6 +138,24 @@ def test_people_who_prefer_the_other_have_the_other_above(records, tmp_path, idl
     assert found["secret-birch"][0] > found["secret-ash"][1]
 
 
+def test_two_people_cannot_give_three_answers_and_a_third_one_ends_it(records, tmp_path, idle_tasks):
+    """Each pair is asked in turns of chance in both orders; nobody gets it a second time, whichever way round."""
+    compare(tmp_path / "out", *records)
+    campaign, rng = Campaign.objects.get(), np.random.default_rng(1)
+    path = invitation_path(campaign)
+    two, third = [join(path), join(path)], join(path)
+    while sum(answer(each, path, rng, PLANTED) for each in two):
+        pass
+    told = compare(tmp_path / "out", *records)
+    assert "80 of 120 answers, of 2 people" in told
+    assert "its 3 answers take 3 people" in told
+    assert "There is no pair for you at the moment" in two[0].get(f"{path}vote/").content.decode()
+    while answer(third, path, rng, PLANTED):
+        pass
+    assert "120 of 120 answers, of 3 people" in compare(tmp_path / "out", *records)
+    assert "This campaign is finished" in two[0].get(f"{path}vote/").content.decode()
+
+
 def test_the_campaign_holds_the_objects_and_no_name_of_a_record(records, tmp_path, idle_tasks):
     compare(tmp_path / "out", *records)
     campaign = Campaign.objects.get()
@@ -150,7 +170,7 @@ def test_options_that_do_not_go_with_people_are_refused(records, tmp_path):
         ((*records, "--max-requests", "3"), "--max-requests must be left out where people vote"),
         ((*records, "--evaluator-votes", "log-probabilities"), "--evaluator-votes must be left out"),
         ((*records, "--answers", "0"), "--answers must be 1 at least"),
-        (tuple(listed), "--people must be left out"),
+        (tuple(listed), "one.zip: it holds no pictures, as exports of earlier versions do not; export the campaign"),
     ):
         with pytest.raises(CommandError) as error:
             compare(tmp_path / "other", *given)

@@ -42,6 +42,19 @@ def write_list(path: Path, objects: str, content: Callable[[int, int], str], cha
     return _write(path, recipe, places, [content(*place) for place in places], [""] * len(places), 0)
 
 
+def write_images(path: Path, picture: Callable[[int], bytes], chains: int, steps: int = 2) -> Path:
+    """Write the record of a campaign on a list of pictures, with a picture in it for each object.
+
+    Args:
+        picture: the PNG of the object with this number.
+    """
+    write_list(path, "images", lambda chain, step: f"{chain}-{step}.png", chains, steps)
+    with zipfile.ZipFile(path, "a") as archive:
+        for number in range(chains * (steps + 1)):
+            archive.writestr(f"pictures/{number}.png", picture(number))
+    return path
+
+
 def _recipe(space, chains: int, steps: int) -> dict:
     plan = {"judges": [_JUDGE], "chains": chains, "steps": steps, "seed": 1}
     return {"version": 2, "space": space, "kernel": {"kind": "independent"}, **plan}

@@ -132,10 +132,20 @@ PERSON = Statement(
 
 @dataclass(frozen=True)
 class Standing:
-    """How some open comparisons stand, in campaigns where people alone judge, and where models judge too."""
+    """How some open comparisons stand, in campaigns where people alone judge, and where models judge too. Either may
+    also tell who has answered an earlier step of the chain.
+    """
 
     of_people: Statement
     with_turns: Statement
+    of_people_once: Statement
+    with_turns_once: Statement
+
+    def which(self, *, with_turns: bool, asks_once: bool) -> Statement:
+        """Return the statement that a campaign needs."""
+        if with_turns:
+            return self.with_turns_once if asks_once else self.with_turns
+        return self.of_people_once if asks_once else self.of_people
 
 
 _ONE = """
@@ -172,6 +182,14 @@ _TURNS = """
         'turn', t.judge_id, NULL, CASE WHEN t.until > %s THEN t.asked ELSE 0 END
     FROM open o JOIN campaigns_turn t ON t.comparison_id = o.id
 """
+# Steps by comparison_once_per_step, votes by the index of the comparison.
+_EARLIER = """
+    UNION ALL
+    SELECT o.id, o.step, o.place, o.log_r0, o.uniform, 'earlier', v.judge_id, v.annotator_id, 0
+    FROM open o JOIN campaigns_comparison n ON n.id = o.id
+    JOIN campaigns_comparison e ON e.chain_id = n.chain_id AND e.step < n.step
+    JOIN campaigns_vote v ON v.comparison_id = e.id WHERE v.number IS NOT NULL AND v.annotator_id IS NOT NULL
+"""
 _IN_ORDER = " ORDER BY 2, 3"
 
 
@@ -189,7 +207,8 @@ def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Cond
 
 def _standing(which: str) -> Standing:
     people = f"WITH open AS ({which}) {_WHAT_HAPPENED}"
-    return Standing(Statement(people + _IN_ORDER), Statement(people + _TURNS + _IN_ORDER))
+    models = people + _TURNS
+    return Standing(*(Statement(each + _IN_ORDER) for each in (people, models, people + _EARLIER, models + _EARLIER)))
 
 
 # Found by its primary key.

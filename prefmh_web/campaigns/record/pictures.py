@@ -1,7 +1,8 @@
-"""The pictures that an image model has made of the chains' objects, as files of the record, by the objects' numbers.
+"""The pictures that people and models were shown, as files of the record, by the objects' numbers.
 
-Only those that the site has stored: patterns are quickly made again from their codes, and pictures of an uploaded
-archive are the researcher's own.
+Only those that the site has stored: patterns are quickly made again from their codes. Of an uploaded archive they are
+those that a chain has stood on or that were proposed; nothing else in the record needs the others. A pair that was
+given shows the same picture in every step, so there the files have the names of the pictures.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 
 from django.core.files.base import File
 from django.core.files.storage import default_storage
+from django.db.models import Q
 
 import sampler
+from prefmh_web.campaigns.models import Chain, Comparison
 from prefmh_web.campaigns.record.snapshot import Snapshot
 
 FOLDER = "pictures"
@@ -22,13 +25,16 @@ logger = logging.getLogger(__name__)
 
 
 def are_in(snapshot: Snapshot) -> bool:
-    """True where an image model makes the objects."""
-    return isinstance(snapshot.recipe.space, sampler.ServedImagesRecipe)
+    """True where the objects are pictures that are stored."""
+    space = snapshot.recipe.space
+    return space.objects == "images" and not isinstance(space, sampler.ImagesRecipe)
 
 
-def name_of(state: int) -> str:
+def name_of(space: sampler.SpaceRecipe, state: int, content: str, media_type: str) -> str:
     """Return the name in the archive of the picture of the object with this number."""
-    return f"{FOLDER}/{state}.png"
+    if isinstance(space, sampler.PairsRecipe):
+        return f"{FOLDER}/{content}"
+    return f"{FOLDER}/{state}.{media_type.removeprefix('image/')}"
 
 
 def files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -38,16 +44,28 @@ def files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
     """
     if not are_in(snapshot):
         return
-    found = snapshot.campaign.states.filter(weight__isnull=True).exclude(picture="").order_by("place")
-    for place, stored_as in found.values_list("place", "picture").iterator(_ROWS_AT_ONCE):
-        if not snapshot.has_state(place):
+    found = snapshot.campaign.states.filter(_is_shown(snapshot)).exclude(picture="").order_by("place")
+    columns, written = ("place", "content", "media_type", "picture"), ""
+    if isinstance(snapshot.recipe.space, sampler.PairsRecipe):
+        found = found.order_by("content", "place")
+    for *of_state, stored_as in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
+        name = name_of(snapshot.recipe.space, *of_state)
+        if name == written or not snapshot.has_state(of_state[0]):
             continue
+        written = name
         try:
             file = default_storage.open(stored_as)
         except FileNotFoundError:
             logger.exception("the picture %s is lost, and not in the export", stored_as)
             continue
-        yield name_of(place), _pieces(file)
+        yield name, _pieces(file)
+
+
+def _is_shown(snapshot: Snapshot) -> Q:
+    """Return what holds of an uploaded archive's pictures that the chains have met, and of all that chains make."""
+    asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
+    started = Chain.objects.filter(campaign=snapshot.campaign).values("start")
+    return Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=started)
 
 
 def _pieces(file: File[Any]) -> Iterator[bytes]:

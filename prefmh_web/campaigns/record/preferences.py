@@ -25,8 +25,8 @@ _KEYS = ("chain", "step", "number", "judge", "lease", "slot")
 _COLUMNS = (
     "comparison__chain__place", "comparison__step", "number", "judge__place", cells.LEASE, "slot",
     cells.FOR_PROPOSAL, "judge__question",
-    "comparison__current__place", "comparison__current__content",
-    "comparison__proposal__place", "comparison__proposal__content",
+    "comparison__current__place", "comparison__current__content", "comparison__current__media_type",
+    "comparison__proposal__place", "comparison__proposal__content", "comparison__proposal__media_type",
 )  # fmt: skip
 _CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
 
@@ -48,18 +48,18 @@ def lines(snapshot: Snapshot) -> Iterator[str]:
     columns are shown, `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture the name of its file.
     """
-    shown, has_files = snapshot.recipe.context, pictures.are_in(snapshot)
+    shown, has_files, space = snapshot.recipe.context, pictures.are_in(snapshot), snapshot.recipe.space
     columns = (*_COLUMNS, *(_CONTEXTS if shown else ()))
     for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
         keys, (for_proposal, question, *objects) = row[: len(_KEYS)], row[len(_KEYS) :]
         if not snapshot.has_vote(*keys[:3]):
             continue
-        pair = [pictures.name_of(place) if has_files else content for place, content in (objects[:2], objects[2:4])]
+        pair = [pictures.name_of(space, *each) if has_files else each[1] for each in (objects[:3], objects[3:6])]
         chosen, rejected = reversed(pair) if for_proposal == "1" else pair
         line: dict[str, Any] = {"prompt": question, "chosen": chosen, "rejected": rejected}
         if shown:
             of_pair = [
-                tuple(ContextLine(each.label, held.get(each.column, "")) for each in shown) for held in objects[4:]
+                tuple(ContextLine(each.label, held.get(each.column, "")) for each in shown) for held in objects[6:]
             ]
             context = shared_context(*(reversed(of_pair) if for_proposal == "1" else of_pair))
             of_chosen, of_rejected = map(_written, context.own)

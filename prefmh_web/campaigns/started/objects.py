@@ -124,13 +124,18 @@ def _row(campaign: Campaign, chain: int, step: int, state: Any) -> State:
 def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> State:
     """Return the row of a state that a step of a chain makes, or its start, not saved yet."""
     recipe = campaign.parsed_recipe
-    # Rendered before the step is opened: see `proposals/backends/rendered_images.py`.
-    is_rendered = isinstance(recipe.space, sampler.ServedImagesRecipe)
+    picture = ""
+    if isinstance(recipe.space, sampler.ServedImagesRecipe):
+        # Rendered before the step is opened: see `proposals/backends/rendered_images.py`.
+        picture = media.rendered_name(campaign.pk, code)
+    elif isinstance(recipe.space, sampler.PairsRecipe) and recipe.space.objects == "images":
+        # Stored before the start: see `proposals/backends/given_pictures.py`.
+        picture = media.given_name(campaign.pk, content)
     return State(
         campaign=campaign,
         place=sampler.state_number(chain, step, recipe.chains_at_most),
         content=content,
         code=code,
-        picture=media.rendered_name(campaign.pk, code) if is_rendered else "",
-        media_type="image/png" if is_rendered else "",
+        picture=picture,
+        media_type="image/png" if picture else "",
     )

@@ -143,8 +143,34 @@ def _read_weights(
     return rows
 
 
+def picture_as_png(data: bytes, named: str) -> bytes:
+    """Return the pixels of a picture as PNG: larger sides than 1024 pixels are scaled down, metadata is dropped.
+
+    Args:
+        named: the format that its name says: "PNG" or "WEBP".
+
+    Raises:
+        ValueError: it is no picture, one of another format, or one of too many pixels.
+    """
+    pixels, found = _decoded(data)
+    if found != named:
+        raise ValueError(f"the image is {found}, and its name says {named}")
+    encoded = io.BytesIO()
+    pixels.save(encoded, "PNG")
+    return encoded.getvalue()
+
+
 def _encode(data: bytes) -> tuple[bytes, str]:
     """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already."""
+    pixels, found = _decoded(data)
+    lossy = found in _LOSSY
+    encoded = io.BytesIO()
+    pixels.save(encoded, "WEBP" if lossy else "PNG", **({"quality": 90} if lossy else {}))
+    return encoded.getvalue(), "image/webp" if lossy else "image/png"
+
+
+def _decoded(data: bytes) -> tuple[Image.Image, str]:
+    """Return a picture upright, in sRGB, small enough and without metadata; and the format that it came in."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as original:
             if original.width * original.height > MAX_PIXELS:
@@ -152,7 +178,7 @@ def _encode(data: bytes) -> tuple[bytes, str]:
                     f"the image has {original.width} × {original.height} pixels; "
                     f"at most {MAX_PIXELS // 10**6} million are allowed"
                 )
-            lossy = original.format in _LOSSY
+            found = original.format or ""
             # Not ImageOps.exif_transpose: it writes all EXIF data anew and fails on what cameras get wrong there.
             turn = _TURN_UPRIGHT.get(original.getexif().get(ExifTags.Base.Orientation, 1))
             upright = original if turn is None else original.transpose(turn)
@@ -169,9 +195,7 @@ def _encode(data: bytes) -> tuple[bytes, str]:
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     # Pillow would write what it keeps here, such as a colour profile, into the file.
     pixels.info.clear()
-    encoded = io.BytesIO()
-    pixels.save(encoded, "WEBP" if lossy else "PNG", **({"quality": 90} if lossy else {}))
-    return encoded.getvalue(), "image/webp" if lossy else "image/png"
+    return pixels, found
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:

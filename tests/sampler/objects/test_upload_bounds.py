@@ -170,6 +170,13 @@ def test_pictures_are_read_however_they_are_packed(packing):
     assert reading.refusals == ()
 
 
+def test_a_picture_that_is_not_packed_may_be_larger_than_a_list_of_files():
+    large = files.picture("red", size=(2450, 2450), kind="BMP")
+    assert len(large) > 17 * 2**20
+    reading = files.read("images", files.archive({"a.bmp": large, "b.png": files.picture("blue")}, zipfile.ZIP_STORED))
+    assert [item.content for item in reading.items] == ["a.bmp", "b.png"]
+
+
 def test_pictures_wait_in_the_file_that_was_given_for_them():
     pictures, shown = io.BytesIO(), {f"{n}.png": files.picture((n, 0, 0)) for n in range(5)}
     reading = OBJECT_KINDS["images"].read(io.BytesIO(files.archive(shown)), lambda done, total: None, pictures)

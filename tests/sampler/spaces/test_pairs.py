@@ -79,7 +79,9 @@ def test_a_code_that_is_no_place_is_refused(code):
         ({"pairs": [["ash", ""]]}, "space.pairs"),
         ({"pairs": [["ash", "x" * (MAX_CHARACTERS + 1)]]}, "space.pairs"),
         ({"pairs": [["ash", "birch"]] * (MAX_PAIRS + 1)}, "space.pairs"),
-        ({"objects": "images"}, "space.objects"),
+        ({"objects": "sounds"}, "space.objects"),
+        ({"objects": "images", "pairs": [[f"{'0' * 64}.png", "../../etc/passwd"]]}, "space.pairs: 0.1 must be the SHA"),
+        ({"objects": "images", "pairs": [[f"{'0' * 64}.png/../x", "ash"]]}, "space.pairs: 0.0 must be the SHA"),
         ({"limit": 3}, "space.limit"),
     ],
 )
