@@ -19,8 +19,6 @@ _NOT_TOLD = "the server tells no log-probabilities of the tokens that it draws"
 _BAD = "the log-probabilities of the drawn tokens are not in the form of the protocol"
 # Sums and logarithms in single precision.
 _ROUNDING = 1e-3
-# Where a most probable token is said to be impossible; it says as much as another wrong number.
-_LEAST = 1e-30
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,6 @@ class ToldDraw:
 class _Probability(Shape):
     id: Count
     prob: Annotated[float, Field(ge=0, le=1 + _ROUNDING)]
-
-
-class _First(Shape):
-    top_probs: Annotated[list[_Probability], Field(min_length=1)]
-
-
-class _LlamaCppTop(Shape):
-    completion_probabilities: Annotated[list[_First], Field(min_length=1)]
 
 
 class _LlamaCppTold(Shape):
@@ -104,14 +94,6 @@ def _places(tokens: Sequence[int], ids: Sequence[int]) -> list[int]:
             raise BadReply("the server tells log-probabilities of other tokens than it drew") from None
         places.append(place)
     return places
-
-
-def llama_cpp_top(reply: dict[str, Any]) -> float:
-    """Return the log-probability of the most probable first token, at the temperature of the draw."""
-    if not reply.get("completion_probabilities"):
-        raise Unable(_NOT_TOLD)
-    first = replies.read_as(_LlamaCppTop, reply, _BAD).completion_probabilities[0]
-    return math.log(max(rival.prob for rival in first.top_probs) or _LEAST)
 
 
 def llama_cpp_law(reply: dict[str, Any], temperature: float) -> Mapping[int, float]:

@@ -85,10 +85,6 @@ class LlamaCpp(WithTokenIds):
         """Return what it says of the tokens; it leaves out those after which the text ends within a character."""
         return told_draws.llama_cpp(reply, tokens)
 
-    def most_probable(self, reply: Body) -> float:
-        """Return the log-probability of the most probable first token."""
-        return told_draws.llama_cpp_top(reply)
-
     def asking_the_law(self, model: str, prompt: Sequence[int], end: int) -> Body:
         """Return the body of a completion that is made to end at once: of an ending it leaves out nothing."""
         own = {"n_predict": 1, "return_tokens": True, "cache_prompt": False, "n_keep": 0}

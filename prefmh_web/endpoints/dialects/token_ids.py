@@ -56,14 +56,16 @@ class WithTokenIds(Server):
             BadReply: the reply is not what the protocol says.
         """
 
-    @abstractmethod
     def most_probable(self, reply: Body) -> float:
         """Return the log-probability of the most probable first token, from the reply to a body with `telling`.
+
+        Only where nothing is left out; elsewhere the law tells more.
 
         Raises:
             Unable: the server tells none.
             BadReply: the reply is not what the protocol says.
         """
+        raise NotImplementedError("the law is asked for in place of this")
 
     def asking_the_law(self, model: str, prompt: Sequence[int], end: int) -> Body:
         """Return the body of a completion that tells the law of the one token that follows a prompt.

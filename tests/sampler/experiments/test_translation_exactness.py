@@ -276,3 +276,5 @@ def test_a_model_that_tells_no_probabilities_of_suffixes_cannot_have_the_publish
 
     with pytest.raises(CannotScoreError, match="mean log-probability of the tokens after the cut"):
         ReleasedSuffix(WrittenTexts(Silent(), [PROMPT]))
+    with pytest.raises(CannotScoreError, match=r"Take a writer behind a llama\.cpp or vLLM endpoint"):
+        SERVED.build(Silent(), is_told=True)
