@@ -16,8 +16,8 @@ _SEED = 104_729
 # Of the look: some tokens of a reply whose first one is not certain, and two temperatures far from each other.
 _ASK = [{"role": "user", "content": "Say any one word, whichever comes to your mind."}]
 _FEW, _HOT, _COOL = 4, 2.0, 0.5
-# Of one log-probability, told twice. Half precision changes thousandths of it, a temperature tenths.
-_CLOSE = 0.02
+# Of one log-probability, told twice. Half precision changes hundredths of it; two temperatures, several tenths.
+_CLOSE = 0.1
 
 
 def draw(

@@ -15,7 +15,8 @@ from tests.support.scripted_server import Script
 
 PROMPT = "Begin a story about the sea."
 END, TEMPERATURE = 2, 0.8
-SINGLE_PRECISION = 1e-4
+# The server keeps what it has read in half precision, so that numbers depend a little on how a prompt came in.
+HALF_PRECISION = 5e-3
 
 
 def rngs(count: int) -> list[np.random.Generator]:
@@ -28,7 +29,14 @@ def law_after(url: str, before: tuple[int, ...], temperature: float) -> dict[int
     It lists them only where the token that it happens to draw ends within no character.
     """
     for seed in range(50):
-        body = {"prompt": list(before), "n_predict": 1, "n_probs": 1000, "seed": seed, "samplers": ["temperature"]}
+        body = {
+            "prompt": list(before),
+            "n_predict": 1,
+            "n_probs": 1000,
+            "seed": seed,
+            "cache_prompt": False,
+            "samplers": ["temperature"],
+        }
         reply = httpx.post(url.removesuffix("/v1") + "/completion", json=body, trust_env=False, timeout=60).json()
         if told := reply.get("completion_probabilities"):
             weights = {each["id"]: math.exp(each["logprob"] / temperature) for each in told[0]["top_logprobs"]}
@@ -49,7 +57,7 @@ def test_each_token_has_the_log_probability_of_the_law_that_it_was_drawn_from(ll
             before = (*model._ids[PROMPT], *tokens[:place])
             gaps.append(abs(number - law_after(llama_url, before, TEMPERATURE)[tokens[place]]))
             others.append(abs(number - law_after(llama_url, before, 1.0)[tokens[place]]))
-    assert max(gaps) < SINGLE_PRECISION
+    assert max(gaps) < HALF_PRECISION
     # Negative control: the model's law at temperature 1 is another one.
     assert max(others) > 0.1
 
