@@ -185,12 +185,12 @@ class Client:
             lambda reply: Trial(server.text(reply), *server.tokens_used(reply)),
         )
 
-    def complete(self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int) -> replies.Continuation:
-        """Return the tokens that follow a prompt of token ids: at most `limit`.
+    @property
+    def writer(self) -> WithTokenIds:
+        """How the server is spoken to that goes on from token ids.
 
         Raises:
-            EndpointError: there are none; `Unable` where the server takes or returns no token ids, samples
-                otherwise than it was told to, or has no room for `limit` tokens.
+            Unable: it takes or returns none.
         """
         server, kind = self._server, Dialect(self.target.dialect).label
         if not isinstance(server, WithTokenIds):
@@ -198,12 +198,28 @@ class Client:
                 f"a server of the kind {kind} neither takes nor returns token ids; a text tokenised again "
                 "comes back changed, so it cannot write proposals"
             )
+        return server
+
+    def complete(self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int) -> replies.Continuation:
+        """Return the tokens that follow a prompt of token ids: at most `limit`.
+
+        Raises:
+            EndpointError: there are none; `Unable` where the server takes or returns no token ids, samples
+                otherwise than it was told to, or has no room for `limit` tokens.
+        """
+        server = self.writer
         body = server.completion(self.target.model, prompt, limit=limit, temperature=temperature, seed=seed)
-        return self._post_to(
-            server.completion_path(),
-            body,
-            lambda reply: server.continuation(reply, prompt, limit=limit, temperature=temperature),
+        return self.completed(
+            body, lambda reply: server.continuation(reply, prompt, limit=limit, temperature=temperature)
         )
+
+    def completed(self, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
+        """Send a body of `writer`'s, and return what `read` makes of the reply.
+
+        Raises:
+            EndpointError: there was no answer, or `read` could not take it.
+        """
+        return self._post_to(self.writer.completion_path(), body, read)
 
     def post(self, path: str, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Send JSON to a path below the base URL, and return what `read` makes of the JSON it answers.

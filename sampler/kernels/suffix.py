@@ -91,11 +91,7 @@ class Suffix:
         proposals = [Proposal(state, 0.0) for state in states]
         if not moving:
             return proposals
-        written = self._space.write(
-            [rngs[row] for row in moving],
-            [states[row].prompt for row in moving],
-            [states[row].tokens[: cuts[row]] for row in moving],
-        )
+        written = self._space.write([rngs[row] for row in moving], [states[row].beginning(cuts[row]) for row in moving])
         for row, writing in zip(moving, written, strict=True):
             proposals[row] = Proposal(writing, self.ratio(states[row], writing, cuts[row]))
         return proposals

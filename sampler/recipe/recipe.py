@@ -227,12 +227,21 @@ class Recipe(BaseModel):
         Raises:
             RecipeError: the rule needs log-probabilities that what writes the texts does not give.
         """
-        if not (isinstance(self.rule, QuestRecipe) and self.rule.released):
+        if not self._is_quest_as_released:
             return self.kernel.build(space)
         try:
             return ReleasedSuffix(space)
         except CannotScoreError as error:
             raise RecipeError([RecipeProblem("rule.released", str(error))]) from error
+
+    @property
+    def _is_quest_as_released(self) -> bool:
+        return isinstance(self.rule, QuestRecipe) and self.rule.released
+
+    @property
+    def keeps_log_probabilities(self) -> bool:
+        """Whether each text is stored with the log-probabilities that its tokens were drawn with."""
+        return self._is_quest_as_released and isinstance(self.space, ServedTextsRecipe)
 
     def _tilts_on(self, space: Any, contents: Sequence[str]) -> Callable[[Surrogate, int], Callable[[Any], int]]:
         """Return from a surrogate and the place of a τ the tilt of a state, which is worked out once for each."""
@@ -255,7 +264,10 @@ class Recipe(BaseModel):
             self._check_catalog(catalog)
             return catalog
         if isinstance(self.space, ServedTextsRecipe) and model is not None:
-            return self.space.build(model)
+            try:
+                return self.space.build(model, is_told=self.keeps_log_probabilities)
+            except CannotScoreError as error:
+                raise RecipeError([RecipeProblem("rule.released", str(error))]) from error
         return cast(Generated, self.space).build()
 
     def _check_catalog(self, catalog: Catalog) -> None:

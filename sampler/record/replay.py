@@ -156,7 +156,7 @@ def _opened(recipe: Recipe, states: list[Row], chosen: Chosen | None) -> tuple[D
         contents = [row["content"] for row in states]
         return Redrawn(recipe.build(_catalog(states), chosen=chosen, contents=contents)), CatalogIndex()
     if recipe.space.kind == "model-texts":
-        texts = RecordedTexts(recipe.space)
+        texts = RecordedTexts(recipe.space, is_told=recipe.keeps_log_probabilities)
         index = GeneratedIndex(texts, recipe.chains_at_most, list(states))
         return Recorded(recipe.plan_on(texts, chosen), index, recipe.chains_at_most), index
     plan: Plan[Any] = recipe.build(chosen=chosen)

@@ -1,7 +1,7 @@
 """What Start makes sure of where models judge or write: that they can be asked, and what they are asked is fixed.
 
     examined          every endpoint is tested, and refused where its votes could not have the law that they should
-    check_prompts     prompt and text fit into the context of the server that writes
+    check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule needs
     check_questions   each question with the largest objects fits into the context of the server that answers it
     freeze            the judges as they are from now on
 
@@ -99,11 +99,26 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
             place, tokens = model.longest_prompt()
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
+    if campaign.parsed_recipe.keeps_log_probabilities:
+        _check_told(campaign, model)
     if context is not None and tokens + model.limit > context:
         raise NotPossible(
             f"Prompt {place + 1} has {tokens} tokens and a text up to {model.limit}, together more than the {context} "
             f"of the context of “{_writer(campaign)}”. Shorten the prompt, or lower “Most tokens of a text”."
         )
+
+
+def _check_told(campaign: Campaign, model: ServedModel) -> None:
+    _tell(campaign, f"asking “{_writer(campaign)}” for log-probabilities")
+    try:
+        with spending.counted(campaign.pk, spending.PROPOSALS):
+            model.check_told()
+    except EndpointError as error:
+        raise NotPossible(
+            f"The endpoint “{_writer(campaign)}” does not tell the log-probabilities that it draws tokens with, which "
+            f"QUEST as released needs: {error.reason}. Choose a llama.cpp or vLLM endpoint that tells them, or QUEST "
+            "without its published code’s ratio."
+        ) from error
 
 
 def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:

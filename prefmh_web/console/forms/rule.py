@@ -71,7 +71,7 @@ class RuleForm(forms.Form):
         required=False,
         label="The ratio of QUEST’s published code",
         help_text="For comparison with the paper only: it is inexact. It needs a writer that tells the "
-        "log-probabilities of its tokens, which model servers do not.",
+        "log-probabilities of the tokens that it draws: the grammar, llama.cpp or vLLM.",
     )
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):

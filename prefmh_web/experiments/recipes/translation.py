@@ -11,15 +11,7 @@ def recipe(part: Part) -> dict[str, Any]:
     """Return the recipe of one campaign: a chain translates each sentence.
 
     Judges see the sentence, and the quality estimate where a scorer is named for it; QUEST goes by the estimate itself.
-
-    Raises:
-        ValueError: the method is QUEST as released, which needs what servers do not tell.
     """
-    if part.method.parameters.get("ratio") == "released":
-        raise ValueError(
-            f"{part.method.name} goes by log-probabilities of parts of a text under the model that wrote it, which "
-            "model servers do not tell this program; leave it out of --methods, or take the published quest-B"
-        )
     space = {
         "kind": "model-texts",
         "model": part.endpoints["writer"],

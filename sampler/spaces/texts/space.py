@@ -8,24 +8,45 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
+from sampler.spaces.texts.language_model import LanguageModel, LogProbabilities, Tokens, texts_of
 from sampler.spaces.texts.story_openings import STORY_SCENARIOS, story_openings
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """The first tokens of a text and the prompt it answers, with what was told of them; none for a fresh one."""
+
+    prompt: str
+    tokens: Tokens = ()
+    log_probabilities: LogProbabilities | None = None
+
+
+@dataclass(frozen=True)
 class Writing:
-    """A text, the tokens it was written in, and the prompt it answers."""
+    """A text, the tokens it was written in, and the prompt it answers.
+
+    Args:
+        log_probabilities: of the tokens, one each, as whatever drew them told; None where it was not asked.
+    """
 
     prompt: str
     tokens: Tokens
     text: str
+    # No part of what the text is: a server that draws the same tokens again may tell other last digits.
+    log_probabilities: LogProbabilities | None = field(default=None, compare=False)
+
+    def beginning(self, kept: int) -> Beginning:
+        """Return its first tokens."""
+        told = self.log_probabilities
+        return Beginning(self.prompt, self.tokens[:kept], None if told is None else told[:kept])
 
 
 class WrittenTexts:
@@ -38,6 +59,9 @@ class WrittenTexts:
     Raises:
         ValueError: there is no prompt, or the model does not know one of them.
     """
+
+    has_log_probabilities: bool = False
+    """Whether each text keeps those that its tokens were drawn with."""
 
     def __init__(self, model: LanguageModel, prompts: Sequence[str] = ()) -> None:
         chosen = tuple(prompts) or model.prompts
@@ -63,31 +87,31 @@ class WrittenTexts:
 
     def start_batch(self, rngs: Sequence[np.random.Generator], chains: Sequence[int]) -> list[Writing]:
         """Return what `start` gives for each row, by one call of the model."""
-        return self.write(rngs, [self._prompts[chain % len(self._prompts)] for chain in chains], [()] * len(chains))
+        return self.write(rngs, [Beginning(self._prompts[chain % len(self._prompts)]) for chain in chains])
 
     def refresh(self, rng: np.random.Generator, state: Writing) -> Writing:
         """Draw x' ~ p0 under the state's prompt."""
-        return self.write([rng], [state.prompt], [()])[0]
+        return self.write([rng], [Beginning(state.prompt)])[0]
 
     def refresh_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[Writing]) -> list[Writing]:
         """Return what `refresh` gives for each row, by one call of the model."""
-        return self.write(rngs, [state.prompt for state in states], [()] * len(states)) if states else []
+        return self.write(rngs, [Beginning(state.prompt) for state in states]) if states else []
 
-    def write(
-        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
-    ) -> list[Writing]:
-        """Return whole texts that begin with these tokens, in one call of the model; see `LanguageModel`.
+    def write(self, rngs: Sequence[np.random.Generator], beginnings: Sequence[Beginning]) -> list[Writing]:
+        """Return whole texts that begin so, in one call of the model; see `LanguageModel`.
 
         Raises:
             ValueError: as `LanguageModel.continue_batch` does.
         """
-        written = self._model.continue_batch(rngs, prompts, prefixes)
+        prompts = [beginning.prompt for beginning in beginnings]
+        written = self._model.continue_batch(rngs, prompts, [beginning.tokens for beginning in beginnings])
         texts = texts_of(self._model, prompts, written)
         return [Writing(*row) for row in zip(prompts, written, texts, strict=True)]
 
     def encode(self, state: Writing) -> str:
-        """Return the state as JSON: prompt, tokens, text."""
-        return json.dumps(dataclasses.asdict(state), ensure_ascii=False, separators=(",", ":"))
+        """Return the state as JSON: prompt, tokens, text, and log-probabilities where there are any."""
+        fields = {name: value for name, value in dataclasses.asdict(state).items() if value is not None}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     def decode(self, code: str) -> Writing:
         """Return the state that `encode` wrote.
@@ -101,6 +125,7 @@ class WrittenTexts:
         writing = read_code(code)
         if writing.prompt not in self._prompts:
             raise ValueError(f"prompt must be one of the {len(self._prompts)} of this space, not {writing.prompt!r}")
+        check_told(writing, is_told=False)
         if self._model.text(writing.prompt, writing.tokens) != writing.text:
             raise ValueError("text must be what the tokens say; they were written by another model or version")
         return writing
@@ -157,7 +182,7 @@ def read_code(code: str) -> Writing:
         read: Any = json.loads(code)
     except json.JSONDecodeError as error:
         raise ValueError(f"a text's code must be JSON: {error}") from error
-    if not isinstance(read, dict) or set(read) != {"prompt", "tokens", "text"}:
+    if not isinstance(read, dict) or set(read) - {"log_probabilities"} != {"prompt", "tokens", "text"}:
         raise ValueError("a text's code must be a JSON object of prompt, tokens and text")
     prompt, tokens, text = read["prompt"], read["tokens"], read["text"]
     if not isinstance(prompt, str) or not isinstance(text, str):
@@ -165,4 +190,25 @@ def read_code(code: str) -> Writing:
     # In Python True is an int; in a record it is a mistake.
     if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
         raise ValueError("tokens must be a list of whole numbers")
-    return Writing(prompt, tuple(tokens), text)
+    told = read.get("log_probabilities", ())
+    if not isinstance(told, list | tuple) or not all(type(each) is float and each <= 0 for each in told):
+        raise ValueError("log_probabilities must be a list of numbers of at most 0, each with a decimal point")
+    if not all(map(math.isfinite, told)):
+        raise ValueError("log_probabilities must be finite")
+    return Writing(prompt, tuple(tokens), text, tuple(told) if "log_probabilities" in read else None)
+
+
+def check_told(writing: Writing, *, is_told: bool) -> None:
+    """Check that a text has the log-probability of each of its tokens, or that it has none.
+
+    Args:
+        is_told: which of the two.
+
+    Raises:
+        ValueError: it is otherwise.
+    """
+    wanted, told = len(writing.tokens) if is_told else 0, len(writing.log_probabilities or ())
+    if told != wanted or (writing.log_probabilities is not None) != is_told:
+        raise ValueError(
+            f"log_probabilities must be {wanted}, one for each token where the rule needs them, not {told}"
+        )

@@ -207,9 +207,9 @@ class Noting:
     def __init__(self) -> None:
         self.model, self.beginnings = SimpleNamespace(limit=4), []
 
-    def write(self, rngs, prompts, beginnings) -> list[Writing]:
-        self.beginnings.extend(beginnings)
-        return [Writing(prompt, (*beginning, 9), "new") for prompt, beginning in zip(prompts, beginnings, strict=True)]
+    def write(self, rngs, beginnings) -> list[Writing]:
+        self.beginnings.extend(beginning.tokens for beginning in beginnings)
+        return [Writing(beginning.prompt, (*beginning.tokens, 9), "new") for beginning in beginnings]
 
 
 def test_nothing_is_written_behind_the_end_of_a_text():
