@@ -19,11 +19,11 @@ import sampler
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import calls, evaluation, folder, standing
+from prefmh_web.experiments.given_pictures import GivenPictures, given_pictures
 from prefmh_web.experiments.models import EvaluationAnswer
 from prefmh_web.experiments.progress import Display
 from prefmh_web.experiments.voting import Voting
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
-from prefmh_web.objects.kind import Pixels
 from sampler import judges
 
 COMPARE = sampler.COMPARE
@@ -92,16 +92,21 @@ class Comparing:
 
         Raises:
             OptionError: the voter cannot see what the records hold.
+            RecordError: a record has no pictures, or one that cannot be used.
             OtherSettings: the folder holds something else.
             Blocked, LimitReached: as `evaluation.ask_missing`.
         """
-        for record in self.records.records:
-            _check_shown(record, self.evaluator)
+        _check_shown(self.records.kind, self.evaluator)
+        with given_pictures(self.records) as pictures:
+            self._ask(display, list(self.votes(pictures)))
+        for path in sampler.write_report(self.out):
+            display.say(str(path))
+
+    def _ask(self, display: Display, votes: list[evaluation.Wanted]) -> None:
         folder.settle(self.out, self.document)
         folder.write_table(self.out, outputs.PAIRS, evaluation.match_rows(self.records.met()))
         if self.records.left_out:
             display.say(f"{len(self.records.left_out):,} that not every record has are left out: see settings.json")
-        votes = list(self.votes())
         try:
             now = partial(standing.of_comparison, self.answers)
             evaluation.ask_missing(self, votes, lambda *counts: display.show(partial(now, *counts)))
@@ -109,14 +114,16 @@ class Comparing:
             planned = self.records.planned()
             folder.write_table(self.out, outputs.VOTES, evaluation.answered_votes(self, votes))
             folder.write_table(self.out, outputs.CALLS, calls.answer_rows(self, self.records.ids, planned))
-        for path in sampler.write_report(self.out):
-            display.say(str(path))
 
-    def votes(self) -> Iterator[evaluation.Wanted]:
-        """Yield every vote, in the order in which they are asked."""
+    def votes(self, pictures: GivenPictures) -> Iterator[evaluation.Wanted]:
+        """Yield every vote, in the order in which they are asked.
+
+        Args:
+            pictures: of the objects that meet, where these are images.
+        """
         records = dict(zip(self.records.ids, self.records.records, strict=True))
-        # A state meets several others: it is drawn once.
-        shown = cache(lambda record, state: _exhibit(records[record], state, self.evaluator))
+        # A state meets several others: its picture is read once.
+        shown = cache(lambda record, state: self._shown(record, records[record].objects[state], pictures))
         voting = Voting(self.evaluator, self.source, self.settings)
         for slot in self.records.schedule():
             match = slot.match
@@ -127,16 +134,11 @@ class Comparing:
             ask = voting.asks(pair, slot.one_first, "|".join(key))
             yield evaluation.Wanted(EvaluationAnswer.Kind.VOTE, key, first, ask)
 
-
-@dataclass(frozen=True)
-class _Drawn:
-    """The picture that a record's space makes of a code."""
-
-    code: str
-
-    def __call__(self) -> Pixels:
-        space = sampler.ImagesRecipe().build()
-        return space.pixels(space.decode(self.code))
+    def _shown(self, record: str, found: sampler.ComparedObject, pictures: GivenPictures) -> judges.Exhibit:
+        if self.records.kind == "images":
+            return judges.Exhibit(text="", picture=judges.Picture("image/png", pictures.read(record, found.state)))
+        sees = bool(self.evaluator.can_images)
+        return OBJECT_KINDS[self.records.kind].exhibit(StoredObject(found.content), sees_pictures=sees)
 
 
 def read(given: Mapping[str, Any]) -> sampler.ComparedRecords:
@@ -197,23 +199,9 @@ def check_people(given: Mapping[str, Any]) -> None:
         raise sampler.OptionError("--answers", "must be left out where a model votes; --people lets people vote")
 
 
-def _check_shown(record: sampler.ComparedRecord, endpoint: Endpoint) -> None:
-    if record.kind != "images":
-        return
-    if record.space["kind"] != "images":
-        raise sampler.OptionError(
-            "records", f"must be texts, molecules or patterns where a model votes, and {record.name} has other "
-            "pictures; let people vote, with --people",
-        )  # fmt: skip
-    if not endpoint.can_images:
+def _check_shown(kind: str, endpoint: Endpoint) -> None:
+    if kind == "images" and not endpoint.can_images:
         raise sampler.OptionError(
             "--endpoint", f"must name a model that sees pictures; the test of {endpoint.name!r} has not found that it "
             "does",
         )  # fmt: skip
-
-
-def _exhibit(record: sampler.ComparedRecord, state: sampler.KeptState, endpoint: Endpoint) -> judges.Exhibit:
-    found = record.objects[state]
-    pixels = _Drawn(found.code) if record.kind == "images" else None
-    shown = StoredObject(found.content, pixels=pixels)
-    return OBJECT_KINDS[record.kind].exhibit(shown, sees_pictures=bool(endpoint.can_images))

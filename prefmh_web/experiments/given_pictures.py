@@ -1,4 +1,4 @@
-"""Pictures of records, on their way into a campaign of pairs: read once, and named by what they hold."""
+"""Pictures of records, on their way into a campaign of pairs, or to a model: read once, and named by what they hold."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ class GivenPictures:
 
     folder: Path
     names: Mapping[tuple[str, str], str]
+
+    def read(self, record: str, state: str) -> bytes:
+        """Return the picture of an object, by its record and its number there."""
+        return (self.folder / self.names[record, state]).read_bytes()
 
     def store(self, campaign: Campaign) -> None:
         """Store them for a campaign, each once.

@@ -19,8 +19,10 @@ from scipy.special import expit
 
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments.models import EvaluationAnswer
-from tests.support.compared_records import write_list, write_texts
+from tests.support.compared_records import write_images, write_list, write_texts
+from tests.support.files import picture
 from tests.support.scripted_server import Script, chat_reply, scripted_server
+from tests.support.seeing_server import brightness, pictures
 
 PLANTED = {"ash": 0.7, "birch": 0.0, "cedar": -0.7}
 LEAN = 0.4
@@ -198,7 +200,30 @@ def test_pictures_are_shown_where_a_record_can_make_them_and_refused_where_it_ca
         assert [part["type"] for part in body["messages"][-1]["content"]].count("image_url") == 2
     listed = [str(write_list(tmp_path / f"{name}.zip", "images", lambda *_: "red.png", 2)) for name in ("one", "two")]
     code, told = status(tmp_path / "others", *listed, matches=1)
-    assert (code, "let people vote, with --people" in told) == (2, True)
+    assert (code, "one.zip: it holds no pictures" in told and "export the campaign again" in told) == (2, True)
+
+
+def test_a_model_is_shown_the_pictures_that_records_hold(script, tmp_path):
+    """It votes for what is lighter, and its endpoint is told of nothing but the two pictures."""
+    greys = {"dusk": 40, "noon": 200}
+    given = [
+        str(write_images(tmp_path / f"hidden-{name}.zip", lambda number, grey=grey: picture((grey + number,) * 3), 15))
+        for name, grey in greys.items()
+    ]
+    Endpoint.objects.update(can_images=True)
+
+    def lighter(body: dict) -> dict:
+        first, second = (brightness(file, "") for file in pictures(body))
+        return chat_reply("A" if first > second else "B")
+
+    script.answer = lighter
+    compare(tmp_path / "out", *given, matches=1, question="Which is lighter?")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "evaluation" / "votes.csv").read_text())))
+    # One match of each chain, in both orders.
+    assert len(rows) == len(script.requests) == 15 * 2
+    # Of each pair the first record is dusk.
+    assert {(row["one_first"], row["chose_one"]) for row in rows} == {("1", "0"), ("0", "0")}
+    assert not any(re.search("hidden|dusk|noon", json.dumps(body)) for body in script.requests)
 
 
 KNOWN = {"ash": 0.7, "birch": 0.0}
