@@ -49,6 +49,7 @@ def write_record(part: Part, show: Callable[[int], None], path: Path) -> None:
         seed=part.seed,
         chains=chains,
         steps=steps,
+        vocabulary=part.vocabulary,
         convention="exact" if part.method.parameters["convention"] == "exact" else "paper",
         progress=lambda step: show(step * chains),
     )

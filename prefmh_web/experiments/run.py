@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
 
@@ -51,6 +51,7 @@ class Run:
         inputs: prompts, by direction.
         most_requests: of all its stages together.
         scorers: by role.
+        vocabulary: the arms of molecules, as the recipe of their space has them.
     """
 
     options: sampler.ExperimentOptions
@@ -61,6 +62,7 @@ class Run:
     inputs: Mapping[str, Sequence[str]]
     most_requests: int | None = None
     scorers: Mapping[str, Scorer] = field(default_factory=dict)
+    vocabulary: Literal["default"] | tuple[str, ...] = "default"
 
     def parts(self) -> Iterator[Part]:
         """Yield its campaigns: by direction, seed and method."""
@@ -69,7 +71,8 @@ class Run:
             for seed in self.options.seeds:
                 for method in self.options.chosen:
                     inputs = self.inputs.get(direction.name, ())
-                    yield Part(self.options, method, direction.name, seed, self.endpoints, inputs, scorers)
+                    named = (self.endpoints, inputs, scorers, self.vocabulary)
+                    yield Part(self.options, method, direction.name, seed, *named)
 
     def record(self, part: Part) -> Path:
         """Return where a part's record stands."""

@@ -31,6 +31,7 @@ def record_lockstep(
     chains: int,
     steps: int,
     convention: Literal["exact", "paper"],
+    vocabulary: Literal["default"] | tuple[str, ...] = "default",
     progress: Callable[[int], object] = lambda step: None,
 ) -> None:
     """Run chains in step with one another, whose shared editor learns between steps, and write their record.
@@ -43,6 +44,7 @@ def record_lockstep(
         seed: of proposals, uniforms, first weights and batches.
         chains, steps: how many.
         convention: how r0 is computed.
+        vocabulary: the arms, as `MoleculesRecipe` has them.
         progress: called with the number of every step that is done.
 
     Raises:
@@ -50,8 +52,11 @@ def record_lockstep(
         OSError: the record cannot be written.
     """
     check_lockstep()
-    editor = TorchEditor(MoleculesRecipe().build().vocabulary, seed)
-    settings = LockstepSettings(seed=seed, chains=chains, steps=steps, convention=convention, editor=editor.about)
+    space = MoleculesRecipe(vocabulary=vocabulary)
+    editor = TorchEditor(space.build().vocabulary, seed)
+    settings = LockstepSettings(
+        seed=seed, chains=chains, steps=steps, convention=convention, space=space, editor=editor.about
+    )
     unfinished, part = path.with_suffix(".unfinished"), path.with_suffix(".part")
     if unfinished.exists():
         shutil.rmtree(unfinished)

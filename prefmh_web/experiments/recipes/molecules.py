@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import sampler
 from prefmh_web.experiments.recipes.part import Part
 
 
@@ -17,4 +19,22 @@ def recipe(part: Part) -> dict[str, Any]:
     if given.get("proposal") == "learned":
         raise ValueError(f"{part.method.name} learns its proposals while it runs, and has no recipe")
     kernel = {"kind": "fragments", "convention": given["convention"]}
-    return part.frame(space={"kind": "molecules"}, kernel=kernel)
+    return part.frame(space={"kind": "molecules", "vocabulary": part.vocabulary}, kernel=kernel)
+
+
+def vocabulary_in(path: Path) -> tuple[str, ...]:
+    """Return the arms of a file: a line for each, SMILES with one dummy `*`; one that stands twice is drawn twice as
+    often.
+
+    Raises:
+        OSError: it cannot be read.
+        OptionError: it is no such file.
+    """
+    try:
+        arms = tuple(arm for arm, _ in sampler.parse_arms(path.read_text(encoding="utf-8-sig")))
+        sampler.Vocabulary((arm, 1.0) for arm in arms)
+    except ValueError as error:
+        raise sampler.OptionError(
+            "--data", f"must be a file of fragments, one a line as SMILES with one “*”, and {path.name} is not: {error}"
+        ) from error
+    return arms

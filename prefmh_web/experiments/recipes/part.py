@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import sampler
 from sampler import judges
@@ -22,6 +22,7 @@ class Part:
         endpoints: names of endpoints, by role.
         inputs: the prompts of its direction that there are, in order; see `prompts`.
         scorers: names of scorers, by role.
+        vocabulary: the arms of molecules, as the recipe of their space has them.
     """
 
     options: sampler.ExperimentOptions
@@ -31,6 +32,7 @@ class Part:
     endpoints: Mapping[str, str]
     inputs: Sequence[str] = ()
     scorers: Mapping[str, str] = field(default_factory=dict)
+    vocabulary: Literal["default"] | tuple[str, ...] = "default"
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -36,6 +36,7 @@ from prefmh_web.experiments import (
     voting,
 )
 from prefmh_web.experiments.recipes import RECIPES, images
+from prefmh_web.experiments.recipes.molecules import vocabulary_in
 from prefmh_web.scorers import Scorer
 from sampler import judges
 
@@ -63,7 +64,10 @@ class Command(BaseCommand):
         for name in _NUMBERS:
             parser.add_argument(f"--{name}", type=int, metavar="N", help="instead of the preset's")
         parser.add_argument(
-            "--data", type=Path, metavar="FILE", help="the prompts, one a line; translation: a TSV of sentences"
+            "--data",
+            type=Path,
+            metavar="FILE",
+            help="the prompts, one a line; translation: a TSV of sentences; molecules: fragments, one a line",
         )
         parser.add_argument("--exact", action="store_true", help="add rows with the exact base ratio (molecules)")
         parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
@@ -131,7 +135,8 @@ class Command(BaseCommand):
         )
         prompts = {name: [each.prompt for each in of_one] for name, of_one in inputs.items()}
         settings_hash = sampler.settings_hash(document)
-        found = run.Run(options, owner, given["out"], settings_hash, named, prompts, given["max_requests"], scorers)
+        most, arms = given["max_requests"], _vocabulary(given)
+        found = run.Run(options, owner, given["out"], settings_hash, named, prompts, most, scorers, arms)
         for part in found.parts():
             run.check(part)
         folder.settle(given["out"], document)
@@ -212,7 +217,7 @@ def _options(given: Mapping[str, Any], inputs: Inputs) -> sampler.ExperimentOpti
         exact=given["exact"],
         votes=given["votes"],
         evaluator_votes=given["evaluator_votes"],
-        available=[len(each) for each in inputs.values()] if given["data"] or _is_own_set(given) else None,
+        available=[len(each) for each in inputs.values()] if inputs and (given["data"] or _is_own_set(given)) else None,
         **numbers,
     )
 
@@ -242,12 +247,25 @@ def _inputs(given: Mapping[str, Any]) -> tuple[Inputs, dict[str, str]]:
             return sampler.read_sentences(content, path.name), hashes
         # The paper's are not in this repository; their sums are.
         return ({} if given["scale"] == "paper" else sampler.own_sentences()), {}
+    if experiment == "molecules":
+        _vocabulary(given)
+        return {}, hashes
     if content is not None:
         lines = [line.strip() for line in content.decode("utf-8").splitlines() if line.strip()]
         return {"": [sampler.ExperimentInput(line) for line in lines]}, hashes
     if experiment == "stories":
         return {"": [sampler.ExperimentInput(scenario.prompt) for scenario in sampler.STORY_SCENARIOS]}, {}
     return {}, {}
+
+
+def _vocabulary(given: Mapping[str, Any]) -> Literal["default"] | tuple[str, ...]:
+    """Return the fragments of an experiment on molecules.
+
+    Raises:
+        OptionError: the file cannot be used.
+    """
+    has_own = given["experiment"] == "molecules" and given["data"] is not None
+    return vocabulary_in(given["data"]) if has_own else "default"
 
 
 def _owner(name: str) -> User:
