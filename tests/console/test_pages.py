@@ -1,5 +1,7 @@
 """The researcher's pages over HTTP: who may see what, and what a bad form says."""
 
+import re
+
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -178,3 +180,14 @@ def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
     Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
     page = signed_in.get(campaign.get_absolute_url())
     assert "2 chains wait for the model: the writer gave no tokens." in page.content.decode()
+
+
+def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):
+    client.force_login(researcher)
+    Campaign.objects.bulk_create(
+        Campaign(owner=researcher, name=f"Number {number}", recipe=campaign.recipe) for number in range(60)
+    )
+    first, second = (client.get("/", {"page": page}).content.decode() for page in (1, 2))
+    assert "Page 1 of 2" in first
+    assert {*re.findall(r"Number \d+", first)}.isdisjoint(re.findall(r"Number \d+", second))
+    assert len({*re.findall(r"Number \d+", first + second)}) == 60

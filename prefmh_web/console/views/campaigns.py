@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -34,6 +35,7 @@ from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from prefmh_web.setup import twins
 from prefmh_web.transport import rate_limits
 
+A_PAGE = 50
 posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
 
 
@@ -55,7 +57,8 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     """List the campaigns that the signed-in person may see: those that are archived, or the others."""
     is_archived = "archived" in request.GET
     found = access.campaigns_for(request.user).filter(archived_at__isnull=not is_archived)
-    context = {"campaigns": found, "is_archived": is_archived, "may_create": is_researcher(request.user)}
+    page = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "is_archived": is_archived, "may_create": is_researcher(request.user)}
     return render(request, "console/campaigns.html", context)
 
 

@@ -65,7 +65,7 @@ def test_the_voters_pages(client, campaign):
 def test_the_researchers_pages(client, researcher, campaign):
     client.force_login(researcher)
     terms_of(campaign)
-    assert cost(lambda: client.get("/")) == 4
+    assert cost(lambda: client.get("/")) == 5
     assert cost(lambda: client.get(campaign.get_absolute_url())) == 17
     assert cost(lambda: client.get("/campaigns/new/")) == 5
 
