@@ -34,7 +34,7 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     page.keyboard.press("Enter")
     keyboard.tab_to("Which object is shown first", "select")
     page.locator("#voting-preview").get_by_text("Which is calmer?").wait_for()
-    keyboard.press("^Create$", then="After the start, the setup cannot be changed")
+    keyboard.press("^Create$", then="After the start, only the name")
     assert Campaign.objects.get().recipe["space"]["kind"] == "images"
 
     keyboard.press("Vote as a participant would", then="A sandbox.")

@@ -106,7 +106,7 @@ def test_any_text_can_be_described(text):
 def test_a_suffix_move_shares_what_it_kept():
     texts = TextsRecipe().build()
     state = texts.start(stream(1, 0, 0, Purpose.START), 0)
-    (moved,) = texts.write([stream(1, 0, 1, Purpose.PROPOSAL)], [state.prompt], [state.tokens[:9]])
+    (moved,) = texts.write([stream(1, 0, 1, Purpose.PROPOSAL)], [state.beginning(9)])
     left, right = compare_texts(state.text, moved.text)
     assert left[0] == right[0]
     assert left[0].kind == "common"
