@@ -9,7 +9,10 @@ from django.urls import reverse
 
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import fixed
 from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity, Translation
+from prefmh_web.console.forms.campaign import CampaignForm
+from prefmh_web.console.forms.questions import QuestionForm
 from prefmh_web.participants import budget, consent, recruiting, wording
 from prefmh_web.participants.models import ConsentText, Participation, Recruitment
 from prefmh_web.participants.protocol import Protocol
@@ -233,21 +236,32 @@ def test_the_rest_of_the_protocol_is_refused_by_name(owner, study, changes, labe
     assert not study.events.exists()
 
 
+def test_a_sentence_names_a_field_as_the_form_does():
+    labels = {
+        name: field.label or name.capitalize()
+        for form in (CampaignForm, QuestionForm)
+        for name, field in form.base_fields.items()
+    }
+    named = {name: each.label for name, each in fixed.SETUP.items() if name in labels}
+    assert len(named) > 12
+    assert named == {name: labels[name] for name in named}
+
+
 @pytest.mark.parametrize(
     ("changes", "label"),
     [
         ({"questions-0-question": "Which is brighter?"}, "Question"),
-        ({"questions-0-budget": "4"}, "Votes (N)"),
+        ({"questions-0-budget": "4"}, "Votes on a pair, at most"),
         ({"questions-0-order": "both"}, "Which object is shown first?"),
         ({"instructions": "Look well."}, "Instructions for voters"),
         ({"lease_seconds": "90"}, "Time to answer, in seconds"),
         ({"language": "de"}, "Language of the voters&#x27; pages"),
-        ({"more_languages": ["ar"]}, "Voters may choose among that one and these"),
+        ({"more_languages": ["ar"]}, "Further languages that voters may choose"),
         ({"chains": "3"}, "Chains at the start"),
         ({"steps": "12"}, "Steps per chain"),
-        ({"burn_in": "3"}, "Burn-in, in steps"),
-        ({"seed": "7"}, "Seed"),
-        ({"park_after_skips": "3"}, "Park a step after so many skips"),
+        ({"burn_in": "3"}, "First steps that are left out"),
+        ({"seed": "7"}, "Seed of all random numbers"),
+        ({"park_after_skips": "3"}, "Set a step aside after so many skips"),
         ({"catalog-fresh_share": "0.5"}, "How the next object is proposed"),
         ({"catalog-neighbours": "3"}, "What is compared?"),
     ],
