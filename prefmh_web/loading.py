@@ -1,11 +1,18 @@
 """What loads on first use: the sampler's names, and the tasks. Processes that serve load all of it at their start."""
 
+import importlib
+
 import sampler
 from prefmh_web import celery_app
 
+# What the sampler imports only once it is used.
+_LATE = ("arviz_stats.base",)
+
 
 def load_everything() -> None:
-    """Load every public name of the sampler and every task, so that no request waits for SciPy and RDKit."""
+    """Load every public name of the sampler and every task, so that no request waits for SciPy, RDKit and ArviZ."""
     for name in sampler.__all__:
         getattr(sampler, name)
+    for module in _LATE:
+        importlib.import_module(module)
     celery_app.loader.import_default_modules()

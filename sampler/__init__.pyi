@@ -71,7 +71,15 @@ from .judges.presentations import draws_of, presentations_of, shows_proposal_fir
 from .judges.recipe import JudgeRecipe
 from .judges.rounds import Rounds
 from .judges.simulate import simulate
-from .judges.sources import MODEL_SOURCES, LocalSource, ModelSource, PeopleSource, SeatSource
+from .judges.sources import (
+    AUTOMATIC_SOURCES,
+    MODEL_SOURCES,
+    LocalSource,
+    ModelSource,
+    PeopleSource,
+    ProgramSource,
+    SeatSource,
+)
 from .judges.trial_ratios import trial_ratios
 from .judges.vision import Vision
 from .kernels import (
@@ -97,14 +105,18 @@ from .objects import (
     Refusal,
     extra_columns_of,
 )
+from .objects.audio.measures import AudioDescription, describe_audio
 from .objects.images.encoding import png, preview
 from .objects.images.measures import ImageDescription, describe_image
+from .objects.markdown.measures import MarkdownDescription, describe_markdown
+from .objects.markdown.rendering import object_html, page_html
 from .objects.molecules.drawing import draw_molecule, draw_pair, molecule_png
 from .objects.molecules.measures import MoleculeDescription, describe_molecule
 from .objects.properties import MAIN_PROPERTIES, properties_of_kind
+from .objects.prose import TextDescription, describe_text
 from .objects.shown import shown_as, size_of
+from .objects.stopping import Look, StoppingRecipe, look_at
 from .objects.texts.differences import compare_texts
-from .objects.texts.measures import TextDescription, describe_text
 from .planning import (
     CrowdForecast,
     FewestVotes,
@@ -129,12 +141,16 @@ from .planning import (
 )
 from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
 from .record import schema
-from .record.codebook import codebook
+from .record.archives import BROKEN_ARCHIVE, ArchiveError, TooLargeError, archive_in
+from .record.codebook import codebook, entry_of
+from .record.commitment import SALT_BYTES, hash_of_seed, opened_recipe, sealed_recipe
 from .record.first_version import parse_first_version
+from .record.manifest import ALGORITHM, KeyFileError, Manifest, fingerprint_of, signature_of
 from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
 from .record.state_index import state_number
 from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, learned, read_chosen, tilts_of, tuned
+from .record.verify import Finding, Verification, keys_of, verify
 from .rules import (
     JUDGE_RULES,
     SCORE_RULES,
@@ -179,6 +195,9 @@ from .vectorised import (
 )
 
 __all__ = [
+    "ALGORITHM",
+    "AUTOMATIC_SOURCES",
+    "BROKEN_ARCHIVE",
     "COMPARE",
     "DEFAULT_GRID",
     "DEFAULT_SETTLING",
@@ -194,9 +213,12 @@ __all__ = [
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",
+    "SALT_BYTES",
     "SCORE_RULES",
     "STORY_SCENARIOS",
+    "ArchiveError",
     "Asked",
+    "AudioDescription",
     "BalancedOrder",
     "BaseRecipe",
     "BradleyTerry",
@@ -217,6 +239,7 @@ __all__ = [
     "ExperimentMethod",
     "ExperimentOptions",
     "FewestVotes",
+    "Finding",
     "ForecastInterval",
     "FragmentMoves",
     "GeneratedImages",
@@ -232,10 +255,14 @@ __all__ = [
     "KeptState",
     "Kernel",
     "KernelRecipe",
+    "KeyFileError",
     "LanguageModel",
     "LeanBeliefs",
     "LocalSource",
     "LogProbabilities",
+    "Look",
+    "Manifest",
+    "MarkdownDescription",
     "Mars",
     "MatrixTable",
     "MetPicture",
@@ -268,6 +295,7 @@ __all__ = [
     "PointwiseSeparate",
     "Policy",
     "Position",
+    "ProgramSource",
     "Proposal",
     "ProposalTable",
     "Purpose",
@@ -295,15 +323,18 @@ __all__ = [
     "SlotTally",
     "Space",
     "SpaceRecipe",
+    "StoppingRecipe",
     "StudyForecast",
     "Suffix",
     "Tally",
     "TextDescription",
     "Tokens",
+    "TooLargeError",
     "TournamentMatch",
     "TournamentSlot",
     "TwoJudgeOrder",
     "Verdict",
+    "Verification",
     "Vision",
     "Vocabulary",
     "VotePlan",
@@ -316,6 +347,7 @@ __all__ = [
     "WarmUpStep",
     "acceptance_probability",
     "advance",
+    "archive_in",
     "ask",
     "ask_many",
     "askable",
@@ -330,7 +362,9 @@ __all__ = [
     "compare_texts",
     "comparison_document",
     "default_vocabulary",
+    "describe_audio",
     "describe_image",
+    "describe_markdown",
     "describe_molecule",
     "describe_text",
     "diagnostics",
@@ -338,25 +372,33 @@ __all__ = [
     "draw_pair",
     "draws_of",
     "ended_early",
+    "entry_of",
     "expected_votes",
     "extra_columns_of",
+    "fingerprint_of",
     "forecast_crowd",
     "forecast_study",
     "given",
+    "hash_of_seed",
     "kept_steps",
+    "keys_of",
     "learned",
     "load_vocabulary",
     "log_base_ratio",
+    "look_at",
     "marginal_acceptance",
     "mean_ratings",
     "mean_votes",
     "met_pictures",
     "molecule_png",
     "numbers_of",
+    "object_html",
     "objects_of",
+    "opened_recipe",
     "options_of",
     "outputs",
     "own_sentences",
+    "page_html",
     "parse_arms",
     "parse_first_version",
     "parse_recipe",
@@ -381,12 +423,14 @@ __all__ = [
     "replay_file",
     "schema",
     "scorer_passes",
+    "sealed_recipe",
     "settings_document",
     "settings_hash",
     "settings_text",
     "shown_as",
     "shown_steps",
     "shows_proposal_first",
+    "signature_of",
     "simulate",
     "size_of",
     "spectral_gap",
@@ -405,6 +449,7 @@ __all__ = [
     "trial_ratios",
     "tuned",
     "verdict",
+    "verify",
     "votes_per_effective_sample",
     "votes_per_step",
     "warm_up_steps",

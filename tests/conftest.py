@@ -30,6 +30,7 @@ WITH_SERVERS = (
     "tests/embedded/test_serve.py",
     "tests/experiments/",
     "tests/flows/test_accessibility.py",
+    "tests/flows/test_arabic.py",
     "tests/flows/test_budget_in_chromium.py",
     "tests/flows/test_excluded.py",
     "tests/flows/test_faults.py",
@@ -39,16 +40,21 @@ WITH_SERVERS = (
     "tests/flows/test_keyboard.py",
     "tests/flows/test_many_voters.py",
     "tests/flows/test_not_shown.py",
+    "tests/flows/test_object_kinds.py",
     "tests/flows/test_paid_study.py",
     "tests/flows/test_panel.py",
     "tests/flows/test_processes.py",
+    "tests/flows/test_programs_in_chromium.py",
     "tests/flows/test_restart.py",
     "tests/flows/test_stalls.py",
+    "tests/flows/test_tabs.py",
+    "tests/flows/test_viewing.py",
     "tests/operations/test_backup.py",
     "tests/operations/test_disk.py",
     "tests/operations/test_probes.py",
     "tests/released/",
     "tests/security/test_log_secrets.py",
+    "tests/transport/test_postgresql.py",
 )
 # Whole studies with thousands of votes: minutes of computing, left to `--laws` in the same way.
 WITH_STUDIES = (
@@ -168,8 +174,9 @@ def nothing_known_of_servers() -> None:
 
 @pytest.fixture(autouse=True)
 def data_folder(settings, tmp_path: Path, processes) -> Path:
-    """Uploads and pictures of each test in a folder of its own, unless other processes look for them."""
-    settings.MEDIA_ROOT = (processes.data if processes else tmp_path) / "media"
+    """Uploads, pictures and keys of each test in a folder of its own, unless other processes look for them."""
+    data = processes.data if processes else tmp_path
+    settings.MEDIA_ROOT, settings.SIGNING_KEYS = data / "media", data / "signing-keys.json"
     return tmp_path
 
 
@@ -187,6 +194,13 @@ def researcher(idle_tasks, django_user_model):
     user = django_user_model.objects.create_user("ada", password="correct horse battery staple")
     make_researcher(user)
     return user
+
+
+@pytest.fixture
+def signed_in(client, researcher):
+    """A browser in which the researcher is signed in."""
+    client.force_login(researcher)
+    return client
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -29,13 +30,13 @@ def make(owner: User, name: str, scope: ApiToken.Scope) -> tuple[ApiToken, str]:
     Raises:
         TokenLimitError: the owner has 50 already.
     """
-    plain = PREFIX + secrets.token_urlsafe(_BYTES)
+    plain = new_secret(PREFIX)
     with transaction.atomic():
         # The owner's row is held, so that two at once are counted one after the other.
         User.objects.select_for_update().get(pk=owner.pk)
         if live_tokens(owner).count() >= MOST:
             raise TokenLimitError(f"You have {MOST} tokens. Withdraw one that is not used any more.")
-        return ApiToken.objects.create(owner=owner, name=name, scope=scope, digest=_digest(plain)), plain
+        return ApiToken.objects.create(owner=owner, name=name, scope=scope, digest=digest(plain)), plain
 
 
 def live_tokens(owner: User) -> QuerySet[ApiToken]:
@@ -52,15 +53,30 @@ def token_shown(plain: str) -> ApiToken | None:
     """Return the token that a program has shown; None if it lets nobody in. Notes that it was used."""
     if not plain.startswith(PREFIX):
         return None
-    found = ApiToken.objects.select_related("owner").filter(digest=_digest(plain), withdrawn_at__isnull=True).first()
+    found = ApiToken.objects.select_related("owner").filter(digest=digest(plain), withdrawn_at__isnull=True).first()
     if found is None or not found.owner.is_active:
         return None
-    now = timezone.now()
-    stale = Q(used_at__isnull=True) | Q(used_at__lt=now - _NOTED_EVERY)
-    if found.used_at is None or found.used_at < now - _NOTED_EVERY:
-        ApiToken.objects.filter(stale, pk=found.pk).update(used_at=now)
+    note_used(ApiToken.objects.filter(pk=found.pk), found.used_at)
     return found
 
 
-def _digest(plain: str) -> str:
+def note_used(token: QuerySet[Any], used_at: datetime | None) -> None:
+    """Note that a token was used, to the minute.
+
+    Args:
+        token: the row of one token, of whichever kind.
+        used_at: as it was read.
+    """
+    now = timezone.now()
+    if used_at is None or used_at < now - _NOTED_EVERY:
+        token.filter(Q(used_at__isnull=True) | Q(used_at__lt=now - _NOTED_EVERY)).update(used_at=now)
+
+
+def new_secret(prefix: str) -> str:
+    """Return what a program shows: random, and longer than anybody could guess."""
+    return prefix + secrets.token_urlsafe(_BYTES)
+
+
+def digest(plain: str) -> str:
+    """Return what is stored of a token, in hexadecimal digits."""
     return hashlib.sha256(plain.encode(errors="backslashreplace")).hexdigest()

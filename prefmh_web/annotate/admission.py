@@ -120,10 +120,10 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
             _("The address has no %(name)s. Open the study again with the link that you were given.")
             % {"name": recruiter.person}
         )
-    if recruiter.is_open and invitation.campaign.status == Campaign.Status.FINISHED:
+    if invitation.campaign.status == Campaign.Status.FINISHED:
+        if recruiter.person:
+            raise NotAdmitted(_("This study is finished: there is nothing left to do. Please return your place."))
         raise NotAdmitted(_("This study is finished: there is nothing left to do."))
-    if recruiter.knows_people and invitation.campaign.status == Campaign.Status.FINISHED:
-        raise NotAdmitted(_("This study is finished: there is nothing left to do. Please return your place."))
 
 
 def join(

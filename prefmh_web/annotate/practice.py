@@ -46,4 +46,4 @@ def picture(request: HttpRequest, token: str, number: str, side: str) -> HttpRes
     pair = pairs[int(number)]
     left, right = StoredObject(pair.left), StoredObject(pair.right)
     shown, beside = (left, right) if side == Side.LEFT else (right, left)
-    return media.response(annotator.campaign.object_kind, shown, media.look_of(request), beside)
+    return media.response(request, annotator.campaign.object_kind, shown, beside)

@@ -226,4 +226,4 @@ def _picture_of(
     request: HttpRequest, campaign: Campaign, left: StoredObject, right: StoredObject, side: Side
 ) -> HttpResponse:
     shown, beside = (left, right) if side == Side.LEFT else (right, left)
-    return media.response(campaign.object_kind, shown, media.look_of(request), beside)
+    return media.response(request, campaign.object_kind, shown, beside)

@@ -1,4 +1,6 @@
-"""Who a program acts for: the owner of the token in its header `Authorization: Bearer prefmh_…`."""
+"""Who a program acts for: the owner of the token in its header `Authorization: Bearer prefmh_…`, or the one judge of
+the token `prefmh-judge_…`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ from ninja.security import HttpBearer
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.api.problems import Refused
+from prefmh_web.campaigns.lifecycle import programs
+from prefmh_web.campaigns.models import Judge
 from prefmh_web.transport import rate_limits
 
 _SCHEME = "Bearer "
@@ -43,6 +47,25 @@ class Bearer(HttpBearer):
             raise Refused(403, "This token may only read. Create one with the scope “run” for changes.")
         request.user = found.owner
         return found
+
+
+class JudgeBearer(HttpBearer):
+    """Lets a program in by the token of one judge, and counts its requests. It acts for nobody but that judge."""
+
+    openapi_scheme_description = "The token of one judge that is a program"
+
+    def authenticate(self, request: HttpRequest, token: str) -> Judge | None:
+        """Return the judge; None if the token lets nobody in.
+
+        Raises:
+            TooMany: it was used too often.
+        """
+        judge = programs.judge_shown(token)
+        if judge is None:
+            rate_limits.spend("api-refused", rate_limits.by_address(request))
+            return None
+        rate_limits.spend("api-judge", judge.pk)
+        return judge
 
 
 async def may_upload(headers: dict[bytes, bytes]) -> bool:

@@ -11,10 +11,15 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
 
+import sampler
+from prefmh_web.campaigns.engine.programs import HoldsTooMany, QuestionOver
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.transport import rate_limits
 
+# Seconds after which a program that holds too many questions may have answered some.
+_UNTIL_ANSWERED = 5
+_UNREADABLE = "This version of prefmh cannot read the campaign’s setup. Its page says why."
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
 
 
@@ -59,6 +64,20 @@ def tell_on(api: NinjaAPI) -> None:
     @api.exception_handler(NotPossible)
     def not_possible(request: HttpRequest, reason: NotPossible) -> HttpResponse:
         return answer(request, [ProblemOut(message=str(reason))], 409)
+
+    @api.exception_handler(sampler.RecipeError)
+    def unreadable(request: HttpRequest, _error: sampler.RecipeError) -> HttpResponse:
+        return answer(request, [ProblemOut(message=_UNREADABLE)], 409)
+
+    @api.exception_handler(QuestionOver)
+    def question_over(request: HttpRequest, reason: QuestionOver) -> HttpResponse:
+        return answer(request, [ProblemOut(message=str(reason))], 409)
+
+    @api.exception_handler(HoldsTooMany)
+    def holds_too_many(request: HttpRequest, reason: HoldsTooMany) -> HttpResponse:
+        response = answer(request, [ProblemOut(message=str(reason))], 429)
+        response["Retry-After"] = str(_UNTIL_ANSWERED)
+        return response
 
     @api.exception_handler(SetupError)
     def no_setup(request: HttpRequest, error: SetupError) -> HttpResponse:

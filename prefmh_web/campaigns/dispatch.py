@@ -1,23 +1,34 @@
-"""What follows a commit: hints to workers, nudges to open pages, lines in the log.
+"""What follows a commit: hints to workers, nudges to open pages, lines in the log, and what webhooks are told.
 
 A hint is a Celery task called by name, since the tasks import the modules that give hints. The database is the to-do
 list: a hint that is lost, doubled or late changes nothing, because `tasks.sweep` finds the work. So nobody waits for
 one to be sent (`transport/publishing.py`). Nothing here happens when the transaction is rolled back.
+
+What webhooks are told is a row of the outbox (`Delivery`), written in the transaction that makes the event true. So no
+event is lost in a crash after the commit, and none is told that was rolled back. `api/delivery.py` sends it.
 """
 
 import logging
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Tryout, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Delivery, Parking, Tryout, Vote, Webhook
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import nudges, publishing
 
 logger = logging.getLogger(__name__)
 
-GPU, ENDPOINTS, SCORES = "gpu", "endpoints", "scores"
+GPU, ENDPOINTS, SCORES, WEBHOOKS = "gpu", "endpoints", "scores", "webhooks"
 # Which queue's worker makes the proposals of each backend; the kernel's are made by any worker.
+# An endpoint that rests is told of once within so many seconds.
+_RESTS_WITHIN_S = 600
 _QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
 
 
@@ -59,9 +70,49 @@ def step_decided(comparison: Comparison) -> None:
         _log("step decided", comparison, verdict=str(comparison.verdict), seconds=round(seconds, 3))
 
 
+def campaign_started(campaign: Campaign) -> None:
+    """A campaign was started."""
+    _tell(campaign.pk, Webhook.Event.STARTED)
+
+
 def campaign_finished(campaign: Campaign) -> None:
-    """The last step of the last chain was decided."""
+    """The last step of the last chain was decided, or a panel's campaign was ended."""
     _look_again(campaign)
+    _tell(campaign.pk, Webhook.Event.FINISHED)
+
+
+def budget_reached(campaign: Campaign, budget: str, *, once: str | None = None, **about: object) -> None:
+    """A campaign has come to the end of a budget: of its `models`, or of the `answers` that pay for further steps.
+
+    Args:
+        once: tells this event from others where it may be noticed twice.
+    """
+    _tell(campaign.pk, Webhook.Event.BUDGET, {"budget": budget, **about}, once=once)
+
+
+def person_flagged(campaign_id: int, annotator_id: int, reason: str, *, once: str, **about: object) -> None:
+    """Somebody did what a researcher should look at. They are named by their number in the record alone."""
+    details = {"person": annotator_id, "reason": reason, **about}
+    _tell(campaign_id, Webhook.Event.FLAGGED, details, once=once)
+
+
+def endpoint_rests(endpoint: Endpoint, until: datetime) -> None:
+    """An endpoint has failed too often in a row, and nobody asks it for a while: tell the campaigns that would.
+
+    One that rests again and again is told of at most once in ten minutes of the clock.
+    """
+    asks = Q(judges__endpoint=endpoint)
+    writes = Q(owner=endpoint.owner_id, recipe__space__kind="model-texts", recipe__space__model=endpoint.name)
+    running = Campaign.objects.filter(asks | writes, status=Campaign.Status.RUNNING, webhooks__isnull=False)
+    details = {"endpoint": endpoint.name, "until": until.isoformat()}
+    for campaign_id in running.order_by("pk").distinct().values_list("pk", flat=True):
+        once = f"{Webhook.Event.RESTING} {endpoint.pk} {int(timezone.now().timestamp()) // _RESTS_WITHIN_S}"
+        _tell(campaign_id, Webhook.Event.RESTING, details, once=once)
+
+
+def webhook_tested(webhook: Webhook) -> None:
+    """A researcher wants to see whether a webhook works."""
+    _write([webhook], Delivery.TEST, {"webhook": webhook.pk})
 
 
 def round_opened(campaign: Campaign) -> None:
@@ -72,6 +123,14 @@ def round_opened(campaign: Campaign) -> None:
 def place_returned(campaign_id: int, *annotator_ids: int) -> None:
     """Somebody's place on a comparison has become free; they themselves are to look again if they are named."""
     nudges.nudge(*map(nudges.voter, annotator_ids), nudges.voters(campaign_id))
+
+
+def step_parked(parking: Parking) -> None:
+    """A step was parked: nobody new is asked about it."""
+    chain = parking.comparison.chain
+    nudges.nudge(nudges.watchers(chain.campaign_id))
+    details = {"chain": chain.place, "step": parking.comparison.step, "cause": parking.cause, "count": parking.count}
+    _tell(chain.campaign_id, Webhook.Event.PARKED, details)
 
 
 def step_unparked(comparison: Comparison) -> None:
@@ -101,6 +160,12 @@ def choose_length(campaign: Campaign) -> None:
     """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
     nudges.nudge(nudges.watchers(campaign.pk))
     _hint("prefmh_web.campaigns.tasks.choose_length", campaign.pk)
+
+
+def look(campaign: Campaign) -> None:
+    """Hint that all chains wait for the stopping rule to look at them."""
+    nudges.nudge(nudges.watchers(campaign.pk))
+    _hint("prefmh_web.campaigns.tasks.look", campaign.pk)
 
 
 def write(campaign: Campaign) -> None:
@@ -168,9 +233,45 @@ def score(campaign: Campaign) -> None:
     _hint("prefmh_web.campaigns.tasks.score", campaign.pk, queue=SCORES)
 
 
+def measure(campaign: Campaign) -> None:
+    """Hint that a campaign has objects that are to be measured, because somebody looks at them."""
+    _hint("prefmh_web.campaigns.tasks.measure", campaign.pk)
+
+
+def deliver(webhook_id: int) -> None:
+    """Hint that there is something to tell a webhook."""
+    _hint("prefmh_web.api.tasks.deliver", webhook_id, queue=WEBHOOKS)
+
+
 def read_catalog(catalog_id: int, revision: int) -> None:
     """Hint that a file waits to be read."""
     _hint("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
+
+
+def _tell(
+    campaign_id: int, event: Webhook.Event, details: Mapping[str, object] | None = None, *, once: str | None = None
+) -> None:
+    """Write an event to the outbox of those webhooks of a campaign that are told of its kind."""
+    wanted = [each for each in Webhook.objects.filter(campaign=campaign_id) if event in each.events]
+    if wanted:
+        _write(wanted, event, details or {}, once)
+
+
+def _write(webhooks: list[Webhook], event: str, details: Mapping[str, object], once: str | None = None) -> None:
+    # As it stands now in this transaction, whatever the caller holds.
+    campaign = Campaign.objects.get(pk=webhooks[0].campaign_id)
+    about = {"id": campaign.pk, "name": campaign.name, "status": campaign.status}
+    row = {
+        "event_id": uuid.uuid4(),
+        "event": event,
+        "told": {"campaign": about, "details": dict(details)},
+        "once": once,
+    }
+    Delivery.objects.bulk_create(
+        [Delivery(webhook=each, **row) for each in webhooks], ignore_conflicts=once is not None
+    )
+    for each in webhooks:
+        deliver(each.pk)
 
 
 def _look_again(campaign: Campaign) -> None:

@@ -2,33 +2,44 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.conf import settings
 from django.template.loader import render_to_string
 
 import sampler
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.model_judges.frozen_judges import prompt_of
 from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, VoteReason
 from prefmh_web.campaigns.monitoring import reasons
+from prefmh_web.campaigns.monitoring.convergence import follow, main_property
 from prefmh_web.campaigns.monitoring.costs import Costs, costs_of
 from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
-from prefmh_web.campaigns.monitoring.progress import Progress, progress_of
+from prefmh_web.campaigns.monitoring.programs import ProgramStanding, programs_of
+from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.seats import PanelPrice, price_of
+from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.record import calls
 from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.forms.rule import RELEASED, rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
+from prefmh_web.console.outlook import Outlook, outlook_of
+from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
 from prefmh_web.console.spending import Spending, spending_of
+from prefmh_web.console.stopping import DEPENDS, rule_in_words
 from prefmh_web.participants.model_agreement import OnRepeats, on_repeats
 from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.settings.languages import SOURCE
 from sampler.judges import prompt_version
 
 _PREVIEW = 6
+MOST_HEADS = 6
+# Enough to see where chains are; the tab Convergence draws more.
+_MOST_POINTS = 1_000
 # Reasons. Of more there is a last line, which says how many more there were.
 _MOST_KEPT = 1_000
 
@@ -101,9 +112,14 @@ class Board:
 
     @property
     def judging(self) -> list[Judging]:
-        """How the models vote; empty before the start, and where ratings decide."""
+        """How models and programs vote; empty before the start, and where ratings decide."""
         progress, evidence = self.progress, self.campaign.readable_recipe.rule.evidence
         return judging_of(progress.judges) if progress and evidence == "votes" else []
+
+    @property
+    def programs(self) -> list[ProgramStanding]:
+        """The programs that judge; empty before the start, and where there are none."""
+        return programs_of(self.progress.judges) if self.progress else []
 
     @property
     def on_repeats(self) -> Sequence[OnRepeats]:
@@ -164,6 +180,11 @@ class Board:
         return len(refusals) - 1 + more[0] if more else None
 
     @property
+    def may_be_extended(self) -> bool:
+        """True where a researcher can add steps after the start."""
+        return self.campaign.readable_recipe.has_fixed_length
+
+    @property
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
         recipe = self.campaign.readable_recipe
@@ -173,7 +194,8 @@ class Board:
             ("Rule", rule_line(recipe)),
             *([("Questions", "\n".join(judges))] if judges else []),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
-            ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
+            ("Chains", f"{_chains(recipe)}, {'at most ' if recipe.stopping else ''}{recipe.steps} steps each"),
+            *([("Stopping rule", f"{rule_in_words(recipe)}. {DEPENDS}")] if recipe.stopping else []),
             *([("Further steps", _further(recipe.rounds))] if recipe.rounds else []),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             *([("Language of the voters' pages", self._languages)] if self.campaign.languages != (SOURCE,) else []),
@@ -181,9 +203,17 @@ class Board:
             ("A step is parked", self._parking),
             *([("Cap on models", self._caps)] if self._caps else []),
             *([("Scorers", self.campaign.scorer_names.replace(" ", ", "))] if self.campaign.scorer_names else []),
-            ("Seed", str(recipe.seed)),
+            ("Seed", self._seed),
             ("Instructions", self.campaign.instructions or "none"),
         ]
+
+    @property
+    def _seed(self) -> str:
+        if self.campaign.hides_seed:
+            return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
+        if self.campaign.is_draft and self.campaign.is_certified:
+            return "drawn at the start, told at the end"
+        return str(self.campaign.readable_recipe.seed)
 
     @property
     def _parking(self) -> str:
@@ -204,9 +234,42 @@ class Board:
         names = dict(settings.LANGUAGES)
         return "\n".join(names.get(code, code) for code in self.campaign.languages)
 
+    @cached_property
+    def outlook(self) -> Outlook:
+        """Whether a started campaign is running well, and when it is done.
+
+        Raises:
+            ValueError: it has not started.
+        """
+        if self.progress is None:
+            raise ValueError("a draft has no outlook")
+        return outlook_of(self.campaign, self.progress)
+
+    @property
+    def heads(self) -> list[ChainProgress]:
+        """The chains that the first screen shows; the others have a page of their own."""
+        return self.progress.chains[:MOST_HEADS] if self.progress else []
+
+    @property
+    def trace(self) -> Plot | None:
+        """The main property along the chains; None as long as nothing is measured."""
+        trajectories = trajectories_of(self.campaign)
+        if trajectories.unmeasured:
+            dispatch.measure(self.campaign)
+        followed = follow(trajectories, main_property(self.campaign), 1)
+        chains = [(place, numbers) for place, numbers in followed.chains if len(numbers)]
+        if not chains:
+            return None
+        lines = [Line(f"chain {place}", 0, numbers, place) for place, numbers in chains]
+        return traces(f"Trace of {followed.label}", lines, followed.label, most_points=_MOST_POINTS)
+
     def html(self) -> str:
-        """Return the fragment that the page swaps in by its id."""
+        """Return the whole fragment, which the page swaps in by its id."""
         return render_to_string("console/_board.html", {"board": self})
+
+    def part(self, name: str) -> str:
+        """Return one part of a started campaign's fragment, by the name of its template."""
+        return render_to_string(f"console/board/{name}.html", {"board": self})
 
 
 def _chains(recipe: sampler.Recipe) -> str:
@@ -227,6 +290,8 @@ def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
         words = [f"a panel of {recipe.seats}, one answer of each seat"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
+    if isinstance(source, sampler.ProgramSource):
+        words.append(f"answers by your program {source.name}{', independent draws' if source.independent else ''}")
     if isinstance(source, sampler.LocalSource):
         words.append(f"probabilities by {source.model}, which runs on this site, at temperature {source.temperature:g}")
         words += ["asked before people"] if source.first else []

@@ -1,25 +1,34 @@
-"""The socket behind a campaign's page: it sends the board again when something has changed, once a second at most."""
+"""The sockets behind a campaign's pages: they send a part of the page again when something has changed."""
 
 import asyncio
 import contextlib
+import time
 
 from channels.db import database_sync_to_async
+from django.http import QueryDict
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.console.board import board_for
+from prefmh_web.console.convergence import convergence_for
+from prefmh_web.console.following import Allowance, Group
 from prefmh_web.transport import nudges, sessions
 from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer
 
 _AT_MOST_EVERY_S = 1
 # Rates and presence fade without any event.
 _AT_LEAST_EVERY_S = 10
+# Plots are drawn no more often than this, and less often the larger they are: a page with many chains that is left
+# open all day must not fill somebody's line. On average; the first message comes on top.
+_PLOTS_AT_MOST_EVERY_S = 5
+_BYTES_A_MINUTE = 45_000
 
 
-class BoardConsumer(LiveConsumer):
-    """One open campaign page."""
+class _Watching(LiveConsumer):
+    """One open page of a campaign, for those who may see the campaign."""
 
     campaign_id: int
     _changed: asyncio.Event
+    _at_least_every_s: float | None = None
 
     async def connect(self):
         await self.accept()
@@ -32,29 +41,74 @@ class BoardConsumer(LiveConsumer):
         self._changed = asyncio.Event()
         self._changed.set()
         await self.join(nudges.watchers(self.campaign_id), nudges.session(self._session_key))
-        self.in_background(self._send_boards())
+        self.in_background(self._follow())
 
     async def disconnect(self, code):
         await self.leave()
 
     async def look_again(self, event):
-        """Answer a nudge; many at once lead to one board."""
+        """Answer a nudge; many at once lead to one answer."""
         self._changed.set()
 
-    async def _send_boards(self) -> None:
+    async def _follow(self) -> None:
+        sent = ""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), _AT_LEAST_EVERY_S)
+                await asyncio.wait_for(self._changed.wait(), self._at_least_every_s)
             self._changed.clear()
             # Asked every time: they may have signed out, or be a member no more.
-            board = await self._board(await sessions.user_now(self._session_key))
-            if board is None:
+            part = await self._part(await sessions.user_now(self._session_key))
+            if part is None:
                 await self.close(NOT_ALLOWED)
                 return
-            await self.send(board)
-            await asyncio.sleep(_AT_MOST_EVERY_S)
+            if part and part != sent:
+                await self.send(part)
+                sent = part
+            await asyncio.sleep(self._pause_after(part))
 
     @database_sync_to_async
-    def _board(self, user) -> str | None:
+    def _part(self, user) -> str | None:
         campaign = access.campaigns_for(user).select_related("catalog").filter(pk=self.campaign_id).first()
-        return board_for(campaign).html() if campaign else None
+        return self.part_of(campaign) if campaign else None
+
+    def part_of(self, campaign) -> str | None:
+        """Return the part of the page that is sent; None where there is no such page."""
+        raise NotImplementedError
+
+    def _pause_after(self, part: str) -> float:
+        """Return how many seconds pass at least before the next one."""
+        return _AT_MOST_EVERY_S
+
+
+class BoardConsumer(_Watching):
+    """The first page of a campaign. Of one that has started, only the parts that have changed are sent."""
+
+    _at_least_every_s = _AT_LEAST_EVERY_S
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # What is read first has an allowance of its own, so that plots and pictures never hold it up.
+        self._groups = [
+            Group(Allowance(capacity=12_000, a_minute=24_000), ("now",)),
+            Group(Allowance(capacity=10_000, a_minute=20_000), ("heads", "trace", "details")),
+        ]
+
+    def part_of(self, campaign) -> str:
+        """Return a draft's board, or what has changed; nothing where nothing has, or it has to wait."""
+        board, now = board_for(campaign), time.monotonic()
+        if campaign.is_draft:
+            return board.html()
+        return "\n".join(part for group in self._groups for part in group.due(board.part, now))
+
+
+class ConvergenceConsumer(_Watching):
+    """The tab Convergence; what is chosen there stands in the address of the socket, as in that of the page."""
+
+    def part_of(self, campaign) -> str | None:
+        """Return the plots and tables; None of a draft, which has none."""
+        if campaign.is_draft or campaign.unreadable:
+            return None
+        return convergence_for(campaign, QueryDict(self.scope["query_string"])).html()
+
+    def _pause_after(self, part: str) -> float:
+        return max(_PLOTS_AT_MOST_EVERY_S, len(part.encode()) * 60 / _BYTES_A_MINUTE)

@@ -173,9 +173,9 @@ def _seconds(endpoint: Endpoint) -> float | None:
 
 def _picture(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> PictureTokens | None:
     """Return what one of the pictures that a model is shown is about."""
-    sees = Endpoint(can_images=endpoint.can_images or campaign.object_kind.is_picture)
+    sees = Endpoint(can_images=endpoint.can_images or campaign.object_kind.medium == "picture")
     row = campaign.states.first()
-    if row is None or campaign.object_kind.name == "texts":
+    if row is None or campaign.object_kind.name in ("texts", "markdown", "audio"):
         # Objects that are still to be made have no size yet.
         return None
     try:

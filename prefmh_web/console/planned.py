@@ -35,7 +35,9 @@ class Plan:
 def planned(campaign: Campaign, form: PlanForm, pilot: sampler.Pilot | None, recruitment: Recruitment) -> Plan:
     """Return what to show of a valid form."""
     recipe = campaign.readable_recipe
-    if recipe.rule.evidence != "votes" or all(isinstance(each.source, sampler.MODEL_SOURCES) for each in recipe.judges):
+    if recipe.rule.evidence != "votes" or all(
+        isinstance(each.source, sampler.AUTOMATIC_SOURCES) for each in recipe.judges
+    ):
         return Plan([], [], "No person votes in this campaign, so there is nobody to plan for.")
     told = form.told(recipe.seats)
     study, foreseen = planning.plan_for(campaign, told, pilot)

@@ -70,7 +70,7 @@ def study_of(campaign: Campaign, told: Told) -> sampler.PlannedStudy:
         most_answers=recruitment.budget,
         trials=float(shares.total),
         is_panel=bool(recipe.seats),
-        instant=tuple(isinstance(judge.source, sampler.MODEL_SOURCES) for judge in recipe.judges),
+        instant=tuple(isinstance(judge.source, sampler.AUTOMATIC_SOURCES) for judge in recipe.judges),
         pay_hour=told.pay_hour,
         pay_place=None if recruitment.place_pay is None else float(recruitment.place_pay),
     )

@@ -31,6 +31,7 @@ from sampler import judges as model_judges
 SAMPLE_SEED = 1
 _SAMPLES = {
     "texts": ("The sea was grey, and nobody spoke.", "“Come in,” she said, “it is only rain.”"),
+    "markdown": ("## Sea\n\n- grey\n- quiet", "**Rain**, and *nobody* there."),
     "molecules": ("CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"),
 }
 _PICTURE = re.compile(r"(base64,|\"data\":\s?\")([A-Za-z0-9+/]{80})[A-Za-z0-9+/=]+")
@@ -94,6 +95,8 @@ def preview_of(forms: SetupForms, index: int, campaign: Campaign | None) -> Prev
     problems = [
         (str(form.fields[name].label or name), str(error)) for name, found in form.errors.items() for error in found
     ]
+    if kind.medium == "sound":
+        problems.append(("Objects", "A model hears no recordings. Let people judge them, or a program of your own."))
     problems += [("Rule", str(error)) for found in forms.rule.errors.values() for error in found]
     template = None if problems else form.template()
     if template:
@@ -207,8 +210,8 @@ def _columns_in(forms: SetupForms) -> list[tuple[str, str]]:
 
 
 def _measures_of(forms: SetupForms, kind: ObjectKind) -> tuple[str, ...]:
-    # Of uploaded pictures, and of those that a model makes, the record does not hold what is measured.
-    is_held = kind.name != "images" or forms.space.kind == "images"
+    # The record holds nothing to measure of uploaded pictures and recordings, and of pictures that a model makes.
+    is_held = kind.medium == "words" or forms.space.kind == "images"
     return tuple(sampler.properties_of_kind(kind.name)) if is_held else ()
 
 
@@ -226,7 +229,7 @@ def _samples(
     context = tuple(model_judges.ContextLine(label, f"(what stands in “{column}”)") for column, label in columns)
     named = set(model_judges.named_in(prompt)) - {label for _, label in columns}
     measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
-    if kind.is_picture:
+    if kind.medium == "picture":
         return [model_judges.Exhibit(picture=_square(shade), context=context, measures=measures) for shade in (60, 200)]
     return [model_judges.Exhibit(text=text, context=context, measures=measures) for text in _SAMPLES[kind.name]]
 

@@ -13,24 +13,13 @@ from django.core import signing
 from django.urls import reverse
 
 import sampler
-from prefmh_web.objects import StoredObject
+from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.objects.kind import Pixels
 
 _SALT = "prefmh_web.console.unstored"
 # In the place of a code: what a diffusion model begins with.
 NOISE, _NOISE_SIDE = "noise", 64
-_WRITTEN = "written"
 _SAMPLE_SEED = 5
-_OF_A_MODEL = "The lighthouse had been dark for a year when the keeper’s daughter came back with a lamp of her own."
-_ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
-_KINDS_OF = {
-    "texts": ("texts",),
-    "model-texts": (_WRITTEN,),
-    "molecules": ("molecules",),
-    "images": ("images",),
-    "model-images": (NOISE,),
-    "catalog": ("texts", "molecules", "images"),
-}
 
 
 @dataclass(frozen=True)
@@ -66,43 +55,54 @@ class Unstored:
         return StoredObject(self.beside) if self.beside else None
 
 
-def read(signed: str) -> Unstored:
+@dataclass(frozen=True)
+class Sample:
+    """One of the two objects by which a kind is shown where a campaign has none yet.
+
+    Args:
+        kind: the name of the kind.
+        number: which of them, 0 or 1.
+    """
+
+    kind: str
+    number: int = 0
+
+    @property
+    def content(self) -> str:
+        """The object's content."""
+        return self.stored.content
+
+    @property
+    def address(self) -> str:
+        """Where its picture is, for the kinds that have one."""
+        return reverse("console:unstored", args=[signing.dumps((self.kind, self.number), salt=_SALT)])
+
+    @property
+    def stored(self) -> StoredObject:
+        """The object as presenters take it."""
+        return OBJECT_KINDS[self.kind].samples[self.number]
+
+    @property
+    def stored_beside(self) -> None:
+        """None: it is seen alone."""
+
+
+OF_NOISE = Unstored("images", NOISE, NOISE)
+
+
+def read(signed: str) -> Unstored | Sample:
     """Return the object of an address.
 
     Raises:
         BadSignature: the address is none of ours.
     """
-    return Unstored(*signing.loads(signed, salt=_SALT))
+    found = signing.loads(signed, salt=_SALT)
+    return Sample(*found) if len(found) == 2 else Unstored(*found)
 
 
-@lru_cache
-def samples_of(space: str) -> tuple[Unstored, ...]:
-    """Return what a card shows of the objects of a space."""
-    return tuple(_sample(kind) for kind in _KINDS_OF.get(space, ()))
-
-
-@lru_cache
-def pair_of(kind: str) -> tuple[Unstored, Unstored]:
+def pair_of(kind: str) -> tuple[Unstored | Sample, Unstored | Sample]:
     """Return two objects of a kind, which hold the place of those of a campaign."""
-    if kind == NOISE:
-        return _sample(kind), _sample(kind)
-    if kind == "molecules":
-        return Unstored(kind, _ASPIRIN), Unstored(kind, "CC(=O)Nc1ccc(O)cc1")
-    return _drawn(kind, 0), _drawn(kind, 1)
-
-
-def _sample(kind: str) -> Unstored:
-    if kind == NOISE:
-        return Unstored("images", NOISE, NOISE)
-    if kind == _WRITTEN:
-        return Unstored("texts", _OF_A_MODEL)
-    return Unstored(kind, _ASPIRIN) if kind == "molecules" else _drawn(kind, 0)
-
-
-def _drawn(kind: str, chain: int) -> Unstored:
-    space, plan = _space_of(kind)
-    state = sampler.begin(plan, chain).state
-    return Unstored(kind, space.content(state), space.encode(state) if kind == "images" else "")
+    return (OF_NOISE, OF_NOISE) if kind == NOISE else (Sample(kind, 0), Sample(kind, 1))
 
 
 @lru_cache

@@ -28,6 +28,7 @@ _SAMPLE_SEED = 1
 _NO_JUDGE = {"question": "Which?", "budget": 1, "source": {"kind": "people"}, "order": "random"}
 _FIRST = "This is the first pair of the first chain. Each person sees its two objects left and right by chance."
 _DRAWN = "A first pair. The seed is drawn when you save, so the campaign will begin with another pair like it."
+_AT_START = "A first pair. The seed is drawn at the start, so the campaign will begin with another pair like it."
 _READ_AGAIN = "Your list is read again when you save. These are two of its objects."
 
 
@@ -135,7 +136,11 @@ def _pair(forms: SetupForms, campaign: Campaign | None, kind: ObjectKind) -> tup
                 raise NotComputable(_READ_AGAIN)
             read = (listed.pk, f"{listed.created_at} {listed.catalog.revision}") if listed else (None, "")
             first, second = _drawn(json.dumps(recipe.model_dump(mode="json")), *read)
-            return first, second, _FIRST if is_fixed else _DRAWN
+            return (
+                first,
+                second,
+                _FIRST if is_fixed else _AT_START if forms.campaign["is_certified"].value() else _DRAWN,
+            )
         note = "Two samples, until the fields above can be read."
     except NotComputable as reason:
         rows = rows_seen(campaign, campaign.readable_recipe) if campaign and _is_list_of(forms, campaign) else None

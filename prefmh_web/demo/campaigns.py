@@ -84,7 +84,7 @@ def ensure_demo_campaigns(owner) -> list[Campaign]:
 def hidden_scores(campaign: Campaign) -> dict[str, Score]:
     """Return, for each question of a demo campaign, what a simulated voter feels about an object, by its content."""
     demo = next(demo for demo in DEMO_CAMPAIGNS if demo.name == campaign.name)
-    seen = _pixels_in(campaign) if campaign.object_kind.is_picture else str
+    seen = _pixels_in(campaign) if campaign.object_kind.medium == "picture" else str
     return {asked.question: _score(asked.taste, seen) for asked in demo.questions}
 
 

@@ -83,12 +83,11 @@ def _port(text: str) -> int:
 
 def serve(address: str, port: int) -> None:
     """Serve until interrupted, and do all work that there is meanwhile."""
-    with at_work():
+    # Uvicorn has shut down when it passes the interrupt on. One that comes while all is still being loaded ends that.
+    with suppress(KeyboardInterrupt), at_work():
         # Uvicorn passes the signal on once it has shut down, and by default nothing of ours would run after that.
         signal.signal(signal.SIGTERM, _end_with_scorers)
-        # Uvicorn has shut down when it passes the interrupt on.
-        with suppress(KeyboardInterrupt):
-            server(address, port).run()
+        server(address, port).run()
 
 
 def _end_with_scorers(number: int, frame: object) -> None:

@@ -51,7 +51,7 @@ class Pair:
     """One judge's question about one comparison.
 
     Args:
-        kind: texts, molecules or images.
+        kind: a name of `sampler.OBJECT_KINDS`.
         criterion: the judge's one question.
         current, proposal: x and x'.
         temperature: of the votes.

@@ -61,7 +61,7 @@ class ScoredStates:
     def stored(self, place: Place) -> StoredObject:
         """Return what stands in a kept state. A picture is the one that its campaign has."""
         content, number = self.places[place]
-        if OBJECT_KINDS[self.run.options.of_experiment.objects].is_picture:
+        if OBJECT_KINDS[self.run.options.of_experiment.objects].medium == "picture":
             found = objects.stored(self._row(place, number))
         else:
             found = StoredObject(content)

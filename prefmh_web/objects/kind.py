@@ -4,15 +4,21 @@ To add a kind: write a folder like the ones here, with a class that has what `Ob
 `OBJECT_KINDS`; put two templates into `templates/objects/<name>/`:
 
     option.html      one of the two objects to choose from: `option`, as `options` returned it, and `address`
-    thumbnail.html   an object in a table: `state`, whose `content` it may show, and `address`
+    thumbnail.html   an object in a table: `state`, whose `content` it may show, and `address`; in a table of pairs
+                     also `excerpt`, as `excerpts` returned it
 
-`address` is where a browser gets what `media` returns.
+`address` is where a browser gets what `media` returns. Whatever `option.html` shows
+scrolls in its card where it is long, together with the other one; a picture whose frame has the class `zoomable` can be
+enlarged, together with the other one.
+
+The setup shows a kind by the first of its `samples`, drawn by `thumbnail.html`. Both stand in the preview until a
+campaign has objects of its own.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +27,8 @@ from sampler.judges import Exhibit
 
 Pixels = npt.NDArray[np.uint8]
 """An image, sRGB, shape (height, width, 3)."""
+Medium: TypeAlias = Literal["words", "picture", "sound"]
+"""What an object is for whoever judges it."""
 Measures = Mapping[str, float | int | str | None]
 """What can be measured of an object, by name; None where it has no value."""
 
@@ -32,8 +40,8 @@ class StoredObject:
     """One object as it is stored.
 
     Args:
-        content: what identifies it: the text, the SMILES, or the name of an image.
-        picture: the name of its file in the storage; empty if it has none.
+        content: what identifies it: the text, the SMILES, or the name of an image or a recording.
+        picture: the name of its file in the storage, a picture or a recording; empty if it has none.
         media_type: of that file.
         is_rendered: the file is a model's whole picture, and is made smaller where little of it is shown.
         pixels: makes the image of an object without a file; equal for equal images, since results are kept by it.
@@ -60,7 +68,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Media:
-    """What a browser or a model can show, with its media type."""
+    """What a browser or a model can show or play, with its media type."""
 
     body: bytes
     media_type: str
@@ -86,25 +94,42 @@ class ObjectKind(Protocol):
         """What gives one object in an uploaded file: a row, or a file."""
 
     @property
+    def samples(self) -> tuple[StoredObject, StoredObject]:
+        """Two short objects that show what the kind is like; without files, and with different contents."""
+
+    @property
     def has_differences(self) -> bool:
         """True when a pair can be shown with what differs marked."""
 
     @property
-    def is_picture(self) -> bool:
-        """True when the object is a picture, so that a model must see pictures to judge it."""
+    def medium(self) -> Medium:
+        """How the object is judged: as words; as a picture, which a model must see; or as sound, which no model hears.
+
+        A molecule is words, its SMILES, though people are shown a drawing.
+        """
+
+    @property
+    def is_a_button(self) -> bool:
+        """True when a press anywhere on an object chooses it. False for what is read in parts, with lists and tables,
+        or has buttons of its own: then the button to choose it stands below.
+        """
 
     def options(self, left: str, right: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return what `option.html` shows of either object of a pair, by their contents."""
+
+    def excerpts(self, left: str, right: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return what `thumbnail.html` shows of either object of a pair: the part that differs, where both are long."""
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
         """Return the object as a model gets it.
 
         Raises:
             OSError: the file of its picture cannot be read.
+            ValueError: the object is sound.
         """
 
     def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media | None:
-        """Return the object's picture; None for a kind without.
+        """Return the object's picture or recording; None for a kind without.
 
         Args:
             beside: the object that it is seen beside.

@@ -1,4 +1,6 @@
-"""The files of a campaign: where pictures lie, removing what no row names any more, and sending them to browsers."""
+"""Pictures and recordings of a campaign: where they lie, removing what no row names any more, and sending them to
+browsers.
+"""
 
 from collections.abc import Container, Iterable
 from hashlib import sha256
@@ -9,6 +11,7 @@ from django.core.files.storage import default_storage
 from django.http import Http404, HttpRequest, HttpResponse
 
 from prefmh_web.objects.kind import Look, ObjectKind, Pixels, StoredObject
+from prefmh_web.objects.ranges import in_part
 
 # An object never changes once its campaign has started, so a browser may keep its picture.
 _KEEP = "private, max-age=86400, immutable"
@@ -16,6 +19,8 @@ _PICTURES = "pictures"
 # Beside the folders of a catalog's readings, which are numbers.
 _RENDERED = "painted"
 _GIVEN = "given"
+# Where the ending of a file's name is not the second half of its media type.
+_ENDINGS = {"audio/mpeg": "mp3"}
 
 
 def look_of(request: HttpRequest) -> Look:
@@ -23,20 +28,35 @@ def look_of(request: HttpRequest) -> Look:
     return Look(**{name: name in request.GET for name in ("dark", "marked", "small")})
 
 
-def response(kind: ObjectKind, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> HttpResponse:
-    """Return an object's picture as a response. Who may see it is the caller's to check.
+def response(
+    request: HttpRequest,
+    kind: ObjectKind,
+    shown: StoredObject,
+    beside: StoredObject | None = None,
+    look: Look | None = None,
+) -> HttpResponse:
+    """Return an object's picture or recording, or the part of it that is asked for. Who may have it is the caller's to
+    check.
+
+    Args:
+        look: how a picture is wanted; as the address says if None.
 
     Raises:
-        Http404: the kind has no pictures, or the file is lost.
+        Http404: the kind has none, or the file is lost.
     """
     try:
-        picture = kind.media(shown, look, beside)
+        found = kind.media(shown, look_of(request) if look is None else look, beside)
     except FileNotFoundError as error:
-        raise Http404("The file of this picture is lost.") from error
-    if picture is None:
-        raise Http404("This object has no picture.")
+        raise Http404("The file of this object is lost.") from error
+    if found is None:
+        raise Http404("This object has no picture and no recording.")
     headers = {"Cache-Control": _KEEP, "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(picture.body, content_type=picture.media_type, headers=headers)
+    return in_part(request, HttpResponse(found.body, content_type=found.media_type, headers=headers))
+
+
+def ending_of(media_type: str) -> str:
+    """Return the ending of the names of files of a media type, without the dot."""
+    return _ENDINGS.get(media_type, media_type.rpartition("/")[2])
 
 
 def picture_name(campaign_id: int, revision: int, place: int, ending: str) -> str:

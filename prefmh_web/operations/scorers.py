@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from prefmh_web.campaigns.models import CampaignScorer
-from prefmh_web.objects import OBJECT_KINDS, StoredObject
-from prefmh_web.scorers import NoScore, Scorer, ScorerError, clashing_names, offered
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.scorers import NoScore, ScorerError, clashing_names, offered
 from prefmh_web.scorers.kinds import commands
 
-_SAMPLES = {
-    "texts": StoredObject("A short text, to try a scorer on."),
-    "molecules": StoredObject("CCO"),
-    "images": StoredObject("grey", pixels=lambda: np.full((64, 64, 3), 128, dtype=np.uint8)),
-}
+# Markdown is a text to a program.
+_TRIED = ("texts", "molecules", "images", "audio")
 
 
 def failing() -> Iterator[tuple[str, str]]:
-    """Try each program on a text, then a molecule, then an image, until it gives a number; yield the name and the
-    reasons of those that give none. Each is started for this, and ended again.
+    """Try each program on a text, then a molecule, an image and a recording, until it gives a number; yield the name
+    and the reasons of those that give none. Each is started for this, and ended again.
     """
     try:
         for name in commands.names():
-            if reasons := _reasons(offered("texts")[name]):
+            if reasons := _reasons(name):
                 yield name, "; ".join(reasons)
     finally:
         commands.close_all()
@@ -35,16 +30,19 @@ def stopped() -> Iterator[CampaignScorer]:
     yield from CampaignScorer.objects.exclude(stopped_because="").select_related("campaign")
 
 
-def _reasons(scorer: Scorer) -> list[str]:
+def _reasons(program: str) -> list[str]:
     reasons: list[str] = []
-    for kind, sample in _SAMPLES.items():
+    for kind in map(OBJECT_KINDS.__getitem__, _TRIED):
         try:
-            [answer] = scorer.scores(OBJECT_KINDS[kind], [sample])
+            [answer] = offered(kind.name)[program].scores(kind, kind.samples[:1])
         except ScorerError as error:
             return [*reasons, str(error)]
         if not isinstance(answer, NoScore):
             return []
-        reasons.append(f"{OBJECT_KINDS[kind].noun}: {answer.reason}")
+        reasons.append(f"{kind.noun}: {answer.reason}")
+        # A program that reads one kind only may end on each of the others, and must not be given up for that.
+        commands.close_all()
+        commands.forget()
     return reasons
 
 

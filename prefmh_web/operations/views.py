@@ -9,6 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from prefmh_web.campaigns.record.keys import public_keys
 from prefmh_web.operations import metrics, readiness
 
 
@@ -25,6 +26,14 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """This process can serve people: 200, or 503 with the reasons. Whoever sends people asks here."""
     reasons = readiness.reasons()
     return JsonResponse(reasons, status=200 if set(reasons.values()) == {"ok"} else 503)
+
+
+@require_safe
+@never_cache
+def keys(request: HttpRequest) -> HttpResponse:
+    """The keys that sign this site's records, for everybody: the one that signs now first, then those of before."""
+    published = {"keys": [key.published() for key in public_keys()]}
+    return JsonResponse(published, json_dumps_params={"indent": 2})
 
 
 @require_safe

@@ -26,6 +26,7 @@ from functools import partial
 from django.db.models import Sum
 
 import sampler
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.rounds import Payment, Upcoming
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
@@ -172,7 +173,11 @@ def weigh(campaign: Campaign, upcoming: Upcoming) -> Payment | None:
     needed = votes + _trials(votes, recruitment.parsed_protocol)
     counted = _counted(campaign)
     left = recruitment.budget - counted - _late(campaign) - _trials_out(campaign)
-    return Payment(counted, left, needed) if needed <= left else None
+    if needed <= left:
+        return Payment(counted, left, needed)
+    limit = recruitment.budget
+    dispatch.budget_reached(campaign, "answers", once=f"answers {limit}", limit=limit, left=left, needed=needed)
+    return None
 
 
 def spent(campaign: Campaign) -> Spent:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from django.template.loader import render_to_string
 from django.utils.translation import gettext_lazy as _
 
 from prefmh_web.campaigns.models import Side
@@ -17,21 +19,32 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
 NO_CONTEXT = SharedContext((), ((), ()))
+NAMES = {Side.LEFT: _("Left"), Side.RIGHT: _("Right")}
+"""What each side is called."""
 
 
 @dataclass(frozen=True)
 class Option:
     """One of the two objects to choose from, and what its kind's template shows of it."""
 
+    kind: str
     side: Side
-    name: StrPromise
-    """What the side is called."""
     content: str
     shown: Mapping[str, Any]
     address: StrPromise | str
     """Where its picture is, for the kinds that have one: worked out only if the template shows it."""
     own: Context | None = None
     """What columns of the list say of this object and not of the other one; None where none does."""
+
+    @property
+    def name(self) -> StrPromise:
+        """What the side is called."""
+        return NAMES[self.side]
+
+    @cached_property
+    def html(self) -> str:
+        """The object, as the template of its kind shows it."""
+        return render_to_string(f"objects/{self.kind}/option.html", {"option": self.shown, "address": self.address})
 
 
 def options_of(
@@ -52,8 +65,8 @@ def options_of(
     of_left, of_right = kind.options(left, right)
     own_of_left, own_of_right = context.own if any(context.own) else (None, None)
     return (
-        Option(Side.LEFT, _("Left"), left, of_left, address(Side.LEFT), own_of_left),
-        Option(Side.RIGHT, _("Right"), right, of_right, address(Side.RIGHT), own_of_right),
+        Option(kind.name, Side.LEFT, left, of_left, address(Side.LEFT), own_of_left),
+        Option(kind.name, Side.RIGHT, right, of_right, address(Side.RIGHT), own_of_right),
     )
 
 

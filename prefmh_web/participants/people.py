@@ -98,6 +98,12 @@ def people_of(campaign: Campaign) -> list[Person]:
     return _people(campaign, campaign.annotators.order_by("pk"))
 
 
+def people_after(campaign: Campaign, annotator: int, most: int) -> list[Person]:
+    """Return so many people of a campaign at most who have joined after somebody of this number."""
+    page = campaign.annotators.filter(pk__gt=annotator).order_by("pk").values_list("pk", flat=True)[:most]
+    return _people(campaign, Annotator.objects.filter(pk__in=list(page)).order_by("pk"))
+
+
 def person_of(annotator: Annotator) -> Person:
     """Return one of them, as they are now."""
     [found] = _people(annotator.campaign, Annotator.objects.filter(pk=annotator.pk))

@@ -30,6 +30,8 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
+# Made when the first record is signed (`campaigns/record/keys.py`).
+SIGNING_KEYS = _process.signing_keys or DATA_DIR / "signing-keys.json"
 _engines = environment.read(environment.Engines)
 # One process with everything in it; otherwise several, with PostgreSQL and Redis between them.
 EMBEDDED = _engines.is_embedded
@@ -151,6 +153,7 @@ CELERY_TASK_ROUTES = {
     "prefmh_web.campaigns.tasks.judge_whatever_waits": {"queue": "endpoints"},
     "prefmh_web.campaigns.tasks.score": {"queue": "scores"},
     "prefmh_web.endpoints.tasks.run_test": {"queue": "endpoints"},
+    "prefmh_web.api.tasks.deliver": {"queue": "webhooks"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
@@ -188,6 +191,7 @@ if _engines.broker_url is not None:
         "sweep": {"task": "prefmh_web.campaigns.tasks.sweep", **_EVERY_5_S},
         "sweep-leases": {"task": "prefmh_web.annotate.tasks.sweep_leases", **_EVERY_5_S},
         "settle-parts": {"task": "prefmh_web.annotate.tasks.settle_parts", **_EVERY_5_S},
+        "sweep-webhooks": {"task": "prefmh_web.api.tasks.sweep_webhooks", **_EVERY_5_S},
     }
 
 AUTHENTICATION_BACKENDS = [
@@ -258,6 +262,10 @@ LOCAL_IMAGE_MODELS = _models.local_image_models
 LOCAL_DEVICE = _models.local_device
 MODEL_BUDGET_COST = _models.model_budget_cost
 MODEL_BUDGET_REQUESTS = _models.model_budget_requests
+_webhooks = environment.read(environment.Webhooks)
+WEBHOOK_ALLOWED_HOSTS = _webhooks.webhook_allowed_hosts
+WEBHOOK_ALLOW_PRIVATE = _webhooks.webhook_allow_private
+WEBHOOK_TIMEOUT_SECONDS = _webhooks.webhook_timeout_seconds
 _scoring = environment.read(environment.Scoring)
 SCORERS = _scoring.scorers
 SCORER_TIMEOUT_SECONDS = _scoring.scorer_timeout_seconds

@@ -6,6 +6,7 @@ Two modes, told apart by `DATABASE_URL`:
     server      PostgreSQL as the record, Redis between the processes, Celery workers
 
     PREFMH_DATA     folder of uploads and pictures, and of the embedded database; default `var` in the checkout
+    SIGNING_KEYS    file of the keys that sign records; default `signing-keys.json` in PREFMH_DATA
     SECRET_KEY      server: required. Embedded: generated once and kept in PREFMH_DATA, readable by its owner only
     DEBUG           "1" shows tracebacks in the browser
     ALLOWED_HOSTS   comma-separated names this site may be called by, beside localhost and SITE_URL's
@@ -30,6 +31,9 @@ Two modes, told apart by `DATABASE_URL`:
                     "gpu1:8000" (that port only) or ".example.com" (and all below); default: none
     ENDPOINT_ALLOW_PRIVATE   comma-separated private networks among which such hosts may be, such as 127.0.0.1/32
     ENDPOINT_KEYS   which variable's key may go where: OPENAI_API_KEY=api.openai.com, OTHER_KEY=a.example b.example
+    WEBHOOK_ALLOWED_HOSTS    comma-separated hosts that webhooks may be sent to, in the same forms; default: none
+    WEBHOOK_ALLOW_PRIVATE    comma-separated private networks among which such hosts may be
+    WEBHOOK_TIMEOUT_SECONDS  how long one may take to answer; default 10
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
     LOCAL_IMAGE_MODELS   SDXL-Turbo and models built like it, run in the same worker: name=folder,name2=folder2
     LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
@@ -69,6 +73,7 @@ from prefmh_web.settings.values import (
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _SHORTEST_KEY = 50
+_POSTGRESQL = "prefmh_web.transport.postgresql"
 _MONTH_S = 30 * 24 * 60 * 60
 _REDIS, _BROKERS = ("redis", "rediss"), ("redis", "rediss", "amqp", "amqps")
 
@@ -183,6 +188,7 @@ class Process(_Group):
 
     database_url: str | None = None
     prefmh_data: Path | None = None
+    signing_keys: Path | None = None
     debug: str | None = None
     static_root: str | None = None
     log_format: Literal["json", "line"] | None = None
@@ -215,6 +221,14 @@ class Models(_Group):
     local_device: str | None = None
     model_budget_cost: Amount | None = None
     model_budget_requests: Count | None = None
+
+
+class Webhooks(_Group):
+    """Where researchers may have events sent."""
+
+    webhook_allowed_hosts: Annotated[Names, NoDecode] = ()
+    webhook_allow_private: Annotated[Networks, NoDecode] = ()
+    webhook_timeout_seconds: Seconds = 10
 
 
 class Scoring(_Group):
@@ -260,7 +274,9 @@ def keepalive() -> dict[int, int]:
 
 def _postgres(url: str, pool_size: int) -> dict[str, Any]:
     try:
-        database: dict[str, Any] = dict(dj_database_url.parse(url, conn_health_checks=True))
+        # In a pool, the backend looks after that itself.
+        parsed = dj_database_url.parse(url, engine=_POSTGRESQL, conn_health_checks=not pool_size)
+        database: dict[str, Any] = dict(parsed)
     except ValueError:
         raise ImproperlyConfigured("DATABASE_URL must look like postgresql://user:password@host:5432/name.") from None
     if not database["NAME"]:

@@ -99,6 +99,7 @@ def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
         "more_languages": " ".join(more),
         "recipe": recipe.model_dump(mode="json"),
         "is_seed_typed": setup.seed is not None,
+        "is_certified": setup.is_certified,
         "scorer_names": " ".join(setup.scorers),
         "lease_seconds": setup.answering.seconds,
         "park_after_skips": setup.answering.park_after_skips,

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 import sampler
 from prefmh_web.setup.people import Language, Money, Part, People
@@ -85,8 +85,10 @@ class Setup(Part):
         most_chains: further ones open for people who would wait, up to so many.
         steps: of each chain.
         further_steps: rounds of so many, as far as the budget covers them.
+        stopping: when all chains may end before their last step.
         burn_in: steps of each chain that the analysis leaves out.
         seed: only one that the researcher has typed; without it, each campaign draws its own.
+        certified: whether the start draws the seed and publishes its hash; without it, unless a seed is typed.
         scorers: models that give each object a number, beside those whose numbers the rule goes by.
         answering: seconds to answer, and when a step is parked.
         caps: on what models may take.
@@ -109,13 +111,26 @@ class Setup(Part):
     most_chains: int | None = _of_recipe("most_chains")
     steps: int = _of_recipe("steps")
     further_steps: int | None = _of_recipe("further_steps")
+    stopping: sampler.StoppingRecipe | None = _of_recipe("stopping")
     burn_in: int = _of_recipe("burn_in")
     seed: int | None = Field(default=None, ge=0, lt=2**53)
+    certified: bool | None = None
     scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
     answering: Answering = Answering()
     caps: Caps = Caps()
     people: People = People()
     translations: Mapping[Language, Mapping[str, str]] = {}
+
+    @model_validator(mode="after")
+    def _draws_its_seed(self) -> Self:
+        if self.certified and self.seed is not None:
+            raise ValueError("a certified campaign draws its seed at the start; remove seed, or certified")
+        return self
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the start draws the seed and publishes its hash; where it is not said, unless a seed was typed."""
+        return self.seed is None if self.certified is None else self.certified
 
     def recipe(self, seed: int) -> dict[str, Any]:
         """Return what the sampler's recipe is made of, under a seed if none was typed."""

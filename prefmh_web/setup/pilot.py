@@ -70,6 +70,7 @@ def _changes(setup: Setup, people: int, votes_each: int) -> dict[str, object]:
         "name": f"Pilot of {setup.name}"[:LONGEST_NAME].rstrip(),
         "most_chains": _most_chains(setup, people, votes_each),
         "further_steps": None,
+        "stopping": None,
         "people": setup.people.model_copy(update=limits | recruiter),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 
 from prefmh_web.campaigns.models import Campaign
 
@@ -17,6 +18,9 @@ def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = N
     if seed is None:
         return ""
     others = Campaign.objects.filter(owner=owner, recipe__seed=seed).exclude(status=Campaign.Status.DELETING)
+    # Of a seed that is hidden not even a guess is confirmed.
+    is_told = Q(seed_hash="") | Q(status=Campaign.Status.FINISHED) | Q(seed_told_at__isnull=False)
+    others = others.filter(is_told)
     found = (others.exclude(pk=campaign.pk) if campaign else others).order_by("pk").first()
     if found is None:
         return ""

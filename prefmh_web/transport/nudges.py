@@ -9,6 +9,7 @@ once, and those of the next moment together: what pages do in answer grows with 
 import asyncio
 import logging
 import threading
+from collections.abc import Collection
 from concurrent.futures import Future
 from functools import cache
 
@@ -21,8 +22,9 @@ logger = logging.getLogger(__name__)
 _TOGETHER_S = 0.05
 # Boards are drawn once a second at most.
 _WATCHERS_TOGETHER_S = 0.5
-# Groups nudged a moment ago, and whether they are to be nudged again at its end. Used on the nudges' loop only.
+# Groups nudged a moment ago, and whether they are to be nudged again at its end.
 _quiet: dict[str, bool] = {}
+_of_quiet = threading.Lock()
 
 
 def voters(campaign_id: int) -> str:
@@ -50,21 +52,29 @@ def nudge(*groups: str) -> None:
 
     # A function of its own: when a robust hook fails, Django logs its __qualname__, which a partial lacks.
     def send() -> None:
-        sending = asyncio.run_coroutine_threadsafe(_send(groups), _loop())
-        sending.add_done_callback(_log_failure)
+        # Most nudges of a busy campaign join one that is on its way, and wake no other thread.
+        if due := [group for group in groups if not _joins_another(group)]:
+            sending = asyncio.run_coroutine_threadsafe(_send(due), _loop())
+            sending.add_done_callback(_log_failure)
 
     # robust: a vote that is stored must not fail because a page could not be told.
     transaction.on_commit(send, robust=True)
 
 
-async def _send(groups: tuple[str, ...]) -> None:
+def _joins_another(group: str) -> bool:
+    """True if a group was nudged a moment ago: it is nudged again at the end of that moment."""
+    with _of_quiet:
+        is_quiet = group in _quiet
+        _quiet[group] = is_quiet
+        return is_quiet
+
+
+async def _send(groups: Collection[str]) -> None:
+    # First of all, so that none stays quiet when one cannot be told.
     for group in groups:
-        if group in _quiet:
-            _quiet[group] = True
-            continue
-        _quiet[group] = False
         together_s = _WATCHERS_TOGETHER_S if group.startswith("watchers.") else _TOGETHER_S
         asyncio.get_running_loop().call_later(together_s, _end_quiet, group)
+    for group in groups:
         await _layer().group_send(group, {"type": "look.again", "group": group})
 
 
@@ -76,7 +86,13 @@ def _layer() -> BaseChannelLayer:
 
 
 def _end_quiet(group: str) -> None:
-    if _quiet.pop(group):
+    with _of_quiet:
+        is_due = _quiet[group]
+        if is_due:
+            _quiet[group] = False
+        else:
+            del _quiet[group]
+    if is_due:
         sending = asyncio.run_coroutine_threadsafe(_send((group,)), _loop())
         sending.add_done_callback(_log_failure)
 

@@ -6,9 +6,9 @@ rates are counted by each process for itself (`settings.rates.PER_PROCESS`).
     limits.check_each(("votes", 1), ("forms", 2))     the same, without counting
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
 
-A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/rates.py` holds them,
-and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES` holds the networks of our own
-proxies; nobody else's X-Forwarded-For is believed.
+A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`; in memory, `own_windows.py`).
+`settings/rates.py` holds them, and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES`
+holds the networks of our own proxies; nobody else's X-Forwarded-For is believed.
 """
 
 import hashlib
@@ -25,11 +25,12 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
-from limits.storage import MemoryStorage, RedisStorage, Storage
+from limits.storage import RedisStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from prefmh_web.settings.rates import PER_PROCESS, RATES
 from prefmh_web.transport import shared_redis
+from prefmh_web.transport.own_windows import OwnWindows
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +150,10 @@ def client_address(request: HttpRequest) -> str:
 
 def forget() -> None:
     """Forget every count of this installation: for whoever locked themselves out, and for tests."""
-    for limiter in (_shared(), _own()):
-        limiter.storage.reset()
+    _own().reset()
+    shared = _shared()
+    if isinstance(shared, MovingWindowRateLimiter):
+        shared.storage.reset()
 
 
 def _is_our_proxy(address: str) -> bool:
@@ -184,7 +187,7 @@ def _use(how: str, name: str, key: tuple[Key, ...]) -> None:
     _allow(_own(), how, rate, name, hashed)
 
 
-def _allow(limiter: MovingWindowRateLimiter, how: str, rate: RateLimitItem, *key: str) -> None:
+def _allow(limiter: MovingWindowRateLimiter | OwnWindows, how: str, rate: RateLimitItem, *key: str) -> None:
     if not getattr(limiter, how)(rate, *key):
         wait = limiter.get_window_stats(rate, *key).reset_time - time.time()
         raise TooMany(max(1, math.ceil(wait)))
@@ -201,18 +204,15 @@ def _hashed(key: tuple[Key, ...]) -> str:
 
 
 @cache
-def _shared() -> MovingWindowRateLimiter:
+def _shared() -> MovingWindowRateLimiter | OwnWindows:
     url = getattr(settings, "REDIS_URL", None)
     if url is None:
         return _own()
     prefix = f"prefmh.{settings.DATABASES['default']['NAME']}.rates"
-    return _limiter(RedisStorage(url, wrap_exceptions=True, key_prefix=prefix, **shared_redis.patience()))
+    storage = RedisStorage(url, wrap_exceptions=True, key_prefix=prefix, **shared_redis.patience())
+    return MovingWindowRateLimiter(storage)
 
 
 @cache
-def _own() -> MovingWindowRateLimiter:
-    return _limiter(MemoryStorage())
-
-
-def _limiter(storage: Storage) -> MovingWindowRateLimiter:
-    return MovingWindowRateLimiter(storage)
+def _own() -> OwnWindows:
+    return OwnWindows()

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sampler.commands import diagnose, mars, pilot, report, synthetic, vocabulary
+from sampler.commands import diagnose, mars, pilot, report, synthetic, verify, vocabulary
 from sampler.commands.arguments import UnusableFileError, UnusableOptionsError
 from sampler.diagnostics.extras import MissingExtra
 from sampler.record.replay import RecordError
@@ -22,15 +22,17 @@ COMMANDS = {
     "pilot": pilot,
     "mars": mars,
     "report": report,
+    "verify": verify,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0, or 2 with a message on stderr when it cannot be done."""
+    """Run one command; return 0, 2 with a message on stderr when it cannot be done, or what the command returns."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        COMMANDS[options.command].run(options)
+        # Most commands return nothing.
+        status: int | None = COMMANDS[options.command].run(options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader, `head` say, has seen enough. Nothing may be flushed into the broken pipe on the way out.
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MissingExtra, OSError, RecordError, UnusableFileError, UnusableOptionsError) as problem:
         print(f"{parser.prog} {options.command}: error: {problem}", file=sys.stderr)
         return 2
-    return 0
+    return status or 0
 
 
 def _parser() -> argparse.ArgumentParser:

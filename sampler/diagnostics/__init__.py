@@ -11,15 +11,16 @@ from sampler.diagnostics.bradley_terry import Difference, NoFit, Scores, bradley
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights
 from sampler.diagnostics.comparisons import Comparisons
-from sampler.diagnostics.convergence import Convergence, convergence, equal_lengths
 from sampler.diagnostics.cycles import CycleTest, Triangle, cycle_test, triangle_sums
 from sampler.diagnostics.extras import MissingExtra
 from sampler.diagnostics.lean import Lean, side_lean
 from sampler.diagnostics.source_lean import SourceLean, source_lean
 from sampler.exact import total_variation, total_variation_curve
+from sampler.objects.convergence import FEWEST_DRAWS, Convergence, convergence, equal_lengths
 
 __all__ = [
     "FEWEST_CLUSTERS",
+    "FEWEST_DRAWS",
     "AcceptanceRate",
     "Choices",
     "Comparisons",

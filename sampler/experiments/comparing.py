@@ -72,7 +72,7 @@ class ComparedRecord:
 
     @property
     def kind(self) -> str:
-        """The kind of its objects: "texts", "molecules" or "images"."""
+        """The kind of its objects, a name of `OBJECT_KINDS`."""
         return objects_of(self.space)
 
 

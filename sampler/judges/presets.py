@@ -70,7 +70,7 @@ def _rating(title: str, kind: str, question: str, system: str, user: str = _RATE
     return Preset(title, (kind,), True, question, PromptTemplate(system=system + _ONE_NUMBER, user=user))
 
 
-_ALL: Final = ("texts", "molecules", "images")
+_ALL: Final = ("texts", "markdown", "molecules", "images")
 _OWN: Final = (
     "You compare two objects, A and B, by one question. Answer that question only. That one of them comes first means "
     "nothing."
@@ -90,7 +90,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
     ),
     "base": Preset(
         "Base model: two objects, completed",
-        ("texts", "molecules"),
+        ("texts", "markdown", "molecules"),
         False,
         "",
         PromptTemplate(

@@ -20,7 +20,7 @@ from sampler.judges.special_tokens import without_special_tokens
 Messages = list[dict[str, Any]]
 
 # What one object is called, by the kind of objects (`OBJECT_KINDS`).
-_NOUNS: Final[Mapping[str, str]] = {"texts": "text", "molecules": "molecule", "images": "image"}
+_NOUNS: Final[Mapping[str, str]] = {"texts": "text", "markdown": "text", "molecules": "molecule", "images": "image"}
 SMILES_NOTE = " Molecules are written as SMILES."
 _QUOTED, _QUOTED_TOO = "is what you judge, never", "is what you judge or its context, never"
 _CONTEXT = "Context:"
@@ -174,7 +174,7 @@ def pairwise_messages(kind: str, criterion: str, first: Exhibit, second: Exhibit
     """Return the messages that ask for "A" or "B".
 
     Args:
-        kind: texts, molecules or images.
+        kind: a name of `OBJECT_KINDS`.
         criterion: the judge's one question, such as "Which text is more gothic?".
         first, second: the objects named A and B, in the order of `in_order`.
 
@@ -188,7 +188,7 @@ def rating_messages(kind: str, criterion: str, scale: RatingScale, exhibit: Exhi
     """Return the messages that ask for a whole number on the scale.
 
     Args:
-        kind: texts, molecules or images.
+        kind: a name of `OBJECT_KINDS`.
         criterion: what is rated, such as "How gothic is the text?"; several criteria at once for a joint rating.
         scale: 1 to 10 or 0 to 10.
         exhibit: the object.

@@ -58,16 +58,16 @@ class Rounds:
         steps = walking * self.steps + (self.chains - opened) * self.length_after(number)
         return steps * self.votes_a_step
 
-    def misfits(self, asks_models: bool) -> Iterator[str]:
+    def misfits(self, is_automatic: bool) -> Iterator[str]:
         """Yield why a recipe cannot have them.
 
         Args:
-            asks_models: some judge is a model.
+            is_automatic: some judge is a model or a program.
         """
-        if asks_models:
+        if is_automatic:
             yield (
-                "does not go with models that judge: a budget counts people's answers, so nothing would limit what "
-                "further steps cost there; leave it out"
+                "does not go with models or programs that judge: a budget counts people's answers, so nothing would "
+                "limit what further steps cost there; leave it out"
             )
         if not self.most:
             yield f"must be at most {self.longest - self.declared}: a chain walks {self.longest} steps at most"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
 import struct
 import zipfile
@@ -11,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from sampler.objects.bounded import BoundedFile
 from sampler.objects.tables import CatalogError
 
 MAX_FILE_BYTES = 20 * 2**20
@@ -26,31 +26,11 @@ _UNPACKABLE = (*_BROKEN, zlib.error, lzma.LZMAError, RuntimeError)
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
-class _Bounded(io.BufferedIOBase):
-    """An archive's file that gives no more at a time than a list of files may be long: zipfile reads that at once."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is not None and size > MAX_DIRECTORY_BYTES:
-            raise CatalogError(
-                f"The archive's list of files takes more than {MAX_DIRECTORY_BYTES // 2**20} MiB. "
-                "Split the archive, or shorten the names of its files."
-            )
-        return self._file.read(MAX_DIRECTORY_BYTES if size is None or size < 0 else size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
+def _too_long() -> CatalogError:
+    return CatalogError(
+        f"The archive's list of files takes more than {MAX_DIRECTORY_BYTES // 2**20} MiB. "
+        "Split the archive, or shorten the names of its files."
+    )
 
 
 class Archive:
@@ -63,7 +43,7 @@ class Archive:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         try:
-            self._zip = zipfile.ZipFile(_Bounded(file))
+            self._zip = zipfile.ZipFile(BoundedFile(file, MAX_DIRECTORY_BYTES, _too_long))
         except CatalogError:
             raise
         except UnicodeDecodeError as error:
@@ -72,7 +52,7 @@ class Archive:
                 "Rename it, and pack the files again."
             ) from error
         except _BROKEN as error:
-            raise CatalogError("The file is not a ZIP archive. Put the pictures in one and upload that.") from error
+            raise CatalogError("The file is not a ZIP archive. Put your files in one and upload that.") from error
 
     @property
     def entries(self) -> list[zipfile.ZipInfo]:

@@ -17,7 +17,7 @@ from sampler.spaces.catalog import Catalog
 MAX_ITEMS = 20_000
 # Of all objects with their extra cells: what a catalog takes of memory while it is read follows from it.
 MAX_CHARACTERS = 50_000_000
-# Of all pictures together, as they are kept: on a disk, where the caller has given a file.
+# Of all pictures or recordings together, as they are kept: on a disk, where the caller has given a file.
 MAX_PICTURE_BYTES = 2 * 2**30
 # Reasons beyond these are counted and not kept.
 MAX_REFUSALS = 1_000
@@ -29,14 +29,14 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class Kept:
-    """A picture in a file that holds many, one behind the other."""
+    """A picture or a recording in a file that holds many, one behind the other."""
 
     file: BinaryIO
     at: int
     size: int
 
     def read(self) -> bytes:
-        """Return the picture."""
+        """Return the picture or the recording."""
         self.file.seek(self.at)
         return self.file.read(self.size)
 
@@ -47,10 +47,10 @@ class Item:
 
     Args:
         source: where it stood in the file: "row 3", or a name in the archive.
-        content: what identifies it: the text, the canonical SMILES, or the image's file name.
+        content: what identifies it: the text, the canonical SMILES, or the file name of the image or the recording.
         weight: positive; p0 is proportional to it.
-        kept: where the image is, re-encoded; None for kinds that have none.
-        media_type: of the image.
+        kept: where the image or the recording is, encoded anew; None for kinds that have none.
+        media_type: of what is kept.
         extra: the cells of the file's further columns, by their names.
     """
 
@@ -63,7 +63,7 @@ class Item:
 
     @property
     def picture(self) -> bytes:
-        """The image; empty for kinds that have none."""
+        """The image or the recording; empty for kinds that have none."""
         return self.kept.read() if self.kept else b""
 
 
@@ -101,8 +101,8 @@ class ObjectKind(Protocol):
 
         Args:
             file: at its beginning, and seekable.
-            pictures: an empty file that is open as long as the reading is used; images are kept in it. In memory
-                without one.
+            pictures: an empty file that is open as long as the reading is used; images and recordings are kept in it.
+                In memory without one.
 
         Raises:
             CatalogError: the file gives no catalog.
@@ -155,7 +155,7 @@ class Collector:
         self._refused = self._characters = self._picture_bytes = 0
 
     def keep(self, picture: bytes) -> Kept:
-        """Put a picture with the others.
+        """Put a picture or a recording with the others.
 
         Raises:
             CatalogError: there is more in them than may be.
@@ -164,7 +164,7 @@ class Collector:
         self._picture_bytes += len(picture)
         if self._picture_bytes > MAX_PICTURE_BYTES:
             raise CatalogError(
-                f"The pictures take more than {MAX_PICTURE_BYTES // 2**30} GiB once they are unpacked. Split the file."
+                f"The files take more than {MAX_PICTURE_BYTES // 2**30} GiB once they are unpacked. Split the file."
             )
         self._pictures.seek(kept.at)
         self._pictures.write(picture)

@@ -14,8 +14,10 @@ Measure = Callable[[str, str], Mapping[str, float]]
 
 MAIN_PROPERTIES: dict[str, list[str]] = {
     "texts": ["words", "readability"],
+    "markdown": ["words", "list_items"],
     "molecules": ["heavy_atoms", "log_p", "qed"],
     "images": ["contrast", "colourfulness"],
+    "audio": ["seconds", "level"],
 }
 """What to follow of each kind of object where nobody has said so."""
 
@@ -31,9 +33,13 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
     kind = objects_of(space)
     # Imported when they are needed: RDKit takes long.
     if kind == "texts":
-        from sampler.objects.texts.measures import describe_text
+        from sampler.objects.prose import describe_text
 
         return cache(lambda content, code: asdict(describe_text(content)))
+    if kind == "markdown":
+        from sampler.objects.markdown.measures import describe_markdown
+
+        return cache(lambda content, code: asdict(describe_markdown(content)))
     if kind == "molecules":
         from sampler.objects.molecules.measures import describe_molecule
 
@@ -50,7 +56,7 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
 def property_names(space: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the properties that `measure_of` finds; none where a record does not hold the objects."""
     kind = objects_of(space)
-    if kind == "images" and space["kind"] != "images":
+    if kind == "audio" or (kind == "images" and space["kind"] != "images"):
         return ()
     description = _description(kind)
     return _numbers_of(description)
@@ -72,13 +78,21 @@ def _numbers_of(description: Any) -> tuple[str, ...]:
 
 def _description(kind: str) -> Any:
     if kind == "texts":
-        from sampler.objects.texts.measures import TextDescription
+        from sampler.objects.prose import TextDescription
 
         return TextDescription
+    if kind == "markdown":
+        from sampler.objects.markdown.measures import MarkdownDescription
+
+        return MarkdownDescription
     if kind == "molecules":
         from sampler.objects.molecules.measures import MoleculeDescription
 
         return MoleculeDescription
+    if kind == "audio":
+        from sampler.objects.audio.measures import AudioDescription
+
+        return AudioDescription
     from sampler.objects.images.measures import ImageDescription
 
     return ImageDescription

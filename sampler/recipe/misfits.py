@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sampler.judges.recipe import vision_misfits
-from sampler.judges.sources import MODEL_SOURCES, ModelSource
+from sampler.judges.recipe import hearing_misfits, repeated_programs, vision_misfits
+from sampler.judges.sources import AUTOMATIC_SOURCES, ModelSource
 from sampler.judges.templates import template_misfits, template_of
 from sampler.kernels import MOVES_IN, WalkRecipe, WarmUp
 from sampler.kernels.surrogates import has_features
+from sampler.objects.convergence import FEWEST_DRAWS
 from sampler.objects.properties import property_names
+from sampler.objects.stopping import StoppingRecipe
 from sampler.recipe.problems import RecipeProblem
 from sampler.recipe.recipe import Recipe
 from sampler.spaces.catalog import CatalogRecipe
@@ -43,15 +45,19 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     if recipe.most_chains is not None:
         yield from (RecipeProblem("most_chains", message) for message in _elastic_misfits(recipe, recipe.most_chains))
     if recipe.rounds is not None:
-        asks_models = any(isinstance(judge.source, MODEL_SOURCES) for judge in recipe.judges)
-        yield from (RecipeProblem("further_steps", message) for message in recipe.rounds.misfits(asks_models))
+        is_automatic = any(isinstance(judge.source, AUTOMATIC_SOURCES) for judge in recipe.judges)
+        yield from (RecipeProblem("further_steps", message) for message in recipe.rounds.misfits(is_automatic))
     if recipe.burn_in >= recipe.steps:
         yield RecipeProblem("burn_in", f"must be less than the {recipe.steps} steps")
+    if recipe.stopping is not None:
+        yield from _stopping_misfits(recipe, recipe.stopping)
     yield from _rule_misfits(recipe)
     asks_models = bool(recipe.judges) and all(isinstance(judge.source, ModelSource) for judge in recipe.judges)
     if recipe.estimate and not asks_models:
         message = "is shown to models behind endpoints only, which can wait for it; leave it out"
         yield RecipeProblem("space.estimate", message)
+    yield from (RecipeProblem(*problem) for problem in repeated_programs(recipe.judges))
+    yield from (RecipeProblem(*problem) for problem in hearing_misfits(recipe.judges, recipe.space.objects))
     yield from (RecipeProblem(*problem) for problem in vision_misfits(recipe.judges, recipe.space.objects))
     sources = [judge.source for judge in recipe.judges]
     if any(map(template_of, sources)):
@@ -69,6 +75,27 @@ def _rule_misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem("further_steps", "counts people's answers, and this rule asks nobody; leave it out")
 
 
+def _stopping_misfits(recipe: Recipe, stopping: StoppingRecipe) -> Iterator[RecipeProblem]:
+    names = property_names(recipe.space.model_dump(mode="json"))
+    if stopping.property not in names:
+        known = ", ".join(names) or "none, because the record does not hold the files; leave the rule out"
+        message = f"there is no property '{stopping.property}' of these objects; there are {known}"
+        yield RecipeProblem("stopping.property", message)
+    if stopping.first >= recipe.steps:
+        message = f"must be less than the {recipe.steps} steps, which are the most; leave the rule out for all of them"
+        yield RecipeProblem("stopping.first", message)
+    fewest = recipe.left_out + FEWEST_DRAWS
+    if stopping.first < fewest:
+        message = f"must be {fewest} or more: {FEWEST_DRAWS} steps after the {recipe.left_out} that are left out"
+        yield RecipeProblem("stopping.first", message)
+    if recipe.chains < 2:
+        yield RecipeProblem("stopping", "compares chains, so there must be two or more; leave it out for one")
+    if recipe.most_chains is not None:
+        yield RecipeProblem("stopping", "does not go with chains that open later; leave one of the two out")
+    if recipe.further_steps is not None:
+        yield RecipeProblem("stopping", "does not go with further steps; leave one of the two out")
+
+
 def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
     if most <= recipe.chains:
         yield f"must be more than the {recipe.chains} chains of the start; leave it out for a fixed number of chains"
@@ -77,7 +104,7 @@ def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
     elif recipe.seats:
         yield "does not go with a panel: each further chain waits for all seats; leave it out"
     elif any(judge.source.kind != "people" for judge in recipe.judges):
-        yield "does not go with models that judge: chains open when a person would wait; leave it out"
+        yield "does not go with models or programs that judge: chains open when a person would wait; leave it out"
 
 
 def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]:
@@ -88,7 +115,7 @@ def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]
         yield RecipeProblem("kernel.warm_up.settling", message)
     names = property_names(recipe.space.model_dump(mode="json"))
     if unknown := [name for name in warm_up.properties if name not in names]:
-        known = ", ".join(names) or "none, because the record does not hold the pictures; write the length yourself"
+        known = ", ".join(names) or "none, because the record does not hold the files; write the length yourself"
         message = f"there is no property '{unknown[0]}' of these objects; there are {known}"
         yield RecipeProblem("kernel.warm_up.properties", message)
     if recipe.seats:

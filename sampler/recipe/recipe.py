@@ -12,7 +12,7 @@ from sampler.chain import Plan
 from sampler.judges.panels import seats_of
 from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.rounds import LONGEST_CHAIN, Rounds
-from sampler.judges.sources import MODEL_SOURCES
+from sampler.judges.sources import AUTOMATIC_SOURCES, ProgramSource
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
     Chosen,
@@ -26,6 +26,7 @@ from sampler.kernels import (
 from sampler.kernels.released_suffix import ReleasedSuffix
 from sampler.kernels.surrogates import Surrogate, features_of
 from sampler.objects.properties import property_names
+from sampler.objects.stopping import StoppingRecipe
 from sampler.recipe.problems import RecipeError, RecipeProblem
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.scored import QuestRecipe
@@ -46,6 +47,7 @@ class Recipe(BaseModel):
     With `most_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
     With `further_steps` rounds of so many steps for every chain follow the declared `steps`, each only if a budget has
     all answers that it can take (`sampler/judges/rounds.py`).
+    With `stopping` the chains may end before `steps`, all at one declared step (`sampler/objects/stopping.py`).
     `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
     law the chains sample (`sampler.rules.targets`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
@@ -62,6 +64,7 @@ class Recipe(BaseModel):
     most_chains: int | None = Field(default=None, ge=1, le=1000)
     steps: int = Field(ge=1, le=LONGEST_CHAIN)
     further_steps: int | None = Field(default=None, ge=1, le=LONGEST_CHAIN)
+    stopping: StoppingRecipe | None = None
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
     burn_in: int = Field(default=0, ge=0)
@@ -70,7 +73,8 @@ class Recipe(BaseModel):
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        absent = {name for name in ("most_chains", "further_steps", "burn_in", "target") if not fields[name]}
+        optional = ("most_chains", "further_steps", "stopping", "burn_in", "target")
+        absent = {name for name in optional if not fields[name]}
         return {name: value for name, value in fields.items() if name not in absent}
 
     @property
@@ -164,9 +168,14 @@ class Recipe(BaseModel):
         return self.chains if self.most_chains is None else self.most_chains
 
     @property
+    def has_programs(self) -> bool:
+        """True when a program of the researcher's is a judge."""
+        return any(isinstance(judge.source, ProgramSource) for judge in self.judges)
+
+    @property
     def votes_a_step(self) -> int:
         """How many votes of people a step takes if nothing is decided early."""
-        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, MODEL_SOURCES))
+        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, AUTOMATIC_SOURCES))
 
     @property
     def rounds(self) -> Rounds | None:
@@ -174,6 +183,22 @@ class Recipe(BaseModel):
         if self.further_steps is None:
             return None
         return Rounds(self.steps, self.further_steps, self.chains_at_most, self.votes_a_step)
+
+    @property
+    def has_fixed_length(self) -> bool:
+        """True when nothing but a researcher's decision makes the chains longer or shorter than declared."""
+        return self.further_steps is None and self.stopping is None
+
+    @property
+    def length_at_start(self) -> int:
+        """How many steps each chain walks before anything is decided about its length."""
+        return self.steps if self.stopping is None else min(self.stopping.first, self.steps)
+
+    @property
+    def left_out(self) -> int:
+        """How many of the first steps of each chain say more about its start than about the law."""
+        warm_up = 0 if self.warm_up is None else self.warm_up.steps + self.warm_up.settling
+        return max(self.burn_in, warm_up)
 
     @property
     def seats(self) -> int:

@@ -122,6 +122,17 @@ def value_of(write: Callable[..., Cell], cell: Cell | None) -> Any:
     return str(cell) if write in (moment, word) else _number(cell)
 
 
+def whole_numbers(cell: str) -> tuple[int, ...]:
+    """Return what `wholes` has written.
+
+    Raises:
+        ValueError: the cell holds something else.
+    """
+    if not all(number.isdecimal() for number in cell.split()):
+        raise ValueError(f"“{cell}” must be whole numbers separated by spaces")
+    return tuple(int(number) for number in cell.split())
+
+
 def _number(cell: str | float) -> float | int | str:
     """Return a number; as its word where it is none that JSON has."""
     if isinstance(cell, str):

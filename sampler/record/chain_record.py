@@ -12,6 +12,8 @@ from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
+_FILE = schema.CHAINS.file
+
 
 def chains_in(recipe: Recipe, rows: list[Row] | None) -> int:
     """Return how many chains a record has.
@@ -37,7 +39,7 @@ def compare_openings(recipe: Recipe, rows: list[Row], steps: Iterable[Row]) -> I
         opened_at[row["chain"]] = moment = row["opened_at"]
         # Moments of one zone, written in one way: their order is that of their letters.
         if moment < latest or (int(row["chain"]) < recipe.chains and latest not in ("", moment)):
-            yield Difference(int(row["chain"]), 0, "when the chain opened", moment, f"{latest} or later")
+            yield Difference(int(row["chain"]), 0, "when the chain opened", moment, f"{latest} or later", *_at(row))
         latest = max(latest, moment)
         yield from _compare_reason(recipe, row)
     for step in steps:
@@ -50,12 +52,14 @@ def compare_openings(recipe: Recipe, rows: list[Row], steps: Iterable[Row]) -> I
 
 def _compare_numbers(recipe: Recipe, numbers: list[int]) -> Iterator[Difference]:
     for chain in sorted(set(range(chains_in(recipe, [{"chain": str(each)} for each in numbers]))) - set(numbers)):
-        yield Difference(chain, 0, "the chain in chains.csv", "none", "one: chains are numbered without a gap")
+        yield Difference(chain, 0, "the chain in chains.csv", "none", "one: chains are numbered without a gap", _FILE)
     for chain in sorted({each for each in numbers if numbers.count(each) > 1}):
-        yield Difference(chain, 0, "the chain in chains.csv", f"{numbers.count(chain)} rows", "one")
+        yield Difference(chain, 0, "the chain in chains.csv", f"{numbers.count(chain)} rows", "one", _FILE)
     for chain in numbers:
         if not 0 <= chain < recipe.chains_at_most:
-            yield Difference(chain, 0, "the chain", "one", f"none: there are {recipe.chains_at_most} chains at most")
+            yield Difference(
+                chain, 0, "the chain", "one", f"none: there are {recipe.chains_at_most} chains at most", _FILE
+            )
 
 
 def _compare_reason(recipe: Recipe, row: Row) -> Iterator[Difference]:
@@ -63,7 +67,11 @@ def _compare_reason(recipe: Recipe, row: Row) -> Iterator[Difference]:
     expected = (schema.FOR_A_PERSON, schema.AHEAD) if is_late else (schema.AT_START,)
     if row["reason"] not in expected:
         reasons = " or ".join(f"“{each}”" for each in expected)
-        yield Difference(int(row["chain"]), 0, "why the chain opened", f"“{row['reason']}”", reasons)
+        yield Difference(int(row["chain"]), 0, "why the chain opened", f"“{row['reason']}”", reasons, *_at(row))
     if row["annotator"].isdigit() != is_late:
         who = "the number of who would have waited" if is_late else "nobody"
-        yield Difference(int(row["chain"]), 0, "for whom the chain opened", f"“{row['annotator']}”", who)
+        yield Difference(int(row["chain"]), 0, "for whom the chain opened", f"“{row['annotator']}”", who, *_at(row))
+
+
+def _at(row: Row) -> tuple[str, Row]:
+    return _FILE, row

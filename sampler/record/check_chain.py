@@ -8,6 +8,7 @@ votes in their order, or from ratings or scores where the rule goes by these (`r
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance
 from sampler.kernels import Chosen
 from sampler.recipe import Recipe
+from sampler.record import schema
+from sampler.record.cells import whole_numbers
 from sampler.record.draw_source import DrawSource
 from sampler.record.state_index import StateIndex
 
@@ -31,6 +34,29 @@ def step_key(row: Row) -> StepKey:
     return int(row["chain"]), int(row["step"])
 
 
+class RowError(ValueError):
+    """A row with a cell that is not what its column holds, or that says what cannot be.
+
+    Args:
+        file, row: which one; None where it is about more than one row.
+    """
+
+    def __init__(self, message: str, file: str, row: Row | None) -> None:
+        super().__init__(message)
+        self.file, self.row = file, row
+
+
+@contextmanager
+def reading(file: str, row: Row | None = None) -> Iterator[None]:
+    """Let errors of what is done with a file, or with one of its rows, say which one it is."""
+    try:
+        yield
+    except RowError:
+        raise
+    except ValueError as error:
+        raise RowError(str(error), file, row) from error
+
+
 @dataclass(frozen=True)
 class Tables:
     """The rows of a record's CSV files; states and steps in order."""
@@ -41,6 +67,8 @@ class Tables:
     samples: list[Row]
     ratings: list[Row]
     scores: list[Row] = field(default_factory=list)
+    waits_for_seed: bool = False
+    """Whether the seed is not told yet: nothing that was drawn from it can be drawn again."""
 
     @cached_property
     def counted_votes(self) -> dict[StepKey, list[Row]]:
@@ -64,6 +92,10 @@ class Difference:
     what: str
     recorded: str
     recomputed: str
+    file: str = field(default=schema.STEPS.file, compare=False)
+    row: Row | None = field(default=None, compare=False, repr=False)
+    """Which row of the file, if the difference is about one that is there; in steps.csv and samples.csv, without it,
+    that of the step."""
 
     def __str__(self) -> str:
         return (
@@ -126,25 +158,27 @@ def check_chain(
     for row in rows:
         if int(row["step"]) != position.step + 1 or verdict is Verdict.UNDECIDED:
             expected = "no step after an open one" if verdict is Verdict.UNDECIDED else str(position.step + 1)
-            yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected)
+            yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected, row=row)
             return
         if position.step == last:
             until = "" if last >= recipe.steps else " until tuning.json says how far the others walk"
             yield Difference(chain, last + 1, "the step", "one", f"none: the last step is {last}{until}")
             return
-        comparison = draws.ask(position, row)
-        new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
-        drawn_differently = [
-            *_compare_part(recipe, comparison, row, chosen),
-            *_compare_draw(comparison, number, new, row),
-            *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
-            *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
-        ]
+        with reading(schema.STEPS.file, row):
+            comparison = draws.ask(position, row)
+            new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
+            drawn_differently = [
+                *(() if draws.waits_for_seed else _compare_part(recipe, comparison, row, chosen)),
+                *_compare_draw(comparison, number, new, row),
+                *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
+                *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
+            ]
         yield from drawn_differently
         if drawn_differently:
             # Whatever follows in this chain rests on the draw that differs.
             return
-        verdict = yield from evidence.settle(comparison, (number, new), row)
+        with reading(schema.STEPS.file, row):
+            verdict = yield from evidence.settle(comparison, (number, new), row)
         if verdict is not Verdict.UNDECIDED:
             position = advance(position, comparison, verdict)
             number = new if verdict is Verdict.ACCEPT else number
@@ -153,7 +187,7 @@ def check_chain(
 
 def _compare_state(index: StateIndex, key: StepKey, number: int, state: Any) -> Iterator[Difference]:
     for recorded, recomputed in index.compare(number, state):
-        yield Difference(*key, f"state {number}", recorded, recomputed)
+        yield Difference(*key, f"state {number}", recorded, recomputed, schema.STATES.file, index.row(number))
 
 
 def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row, chosen: Chosen | None) -> Iterator[Difference]:
@@ -170,7 +204,7 @@ def _compare_draw(comparison: Comparison[Any], current: int, proposal: int, row:
         "current": (int(row["current"]), current),
         "proposal": (int(row["proposal"]), proposal),
         "log_r0": (float(row["log_r0"]), comparison.log_r0),
-        "budgets": (_counts(row["budgets"]), comparison.budgets),
+        "budgets": (whole_numbers(row["budgets"]), comparison.budgets),
     }
     # The uniform of a step that is still open is kept from everybody, also from who reads the export.
     if row["uniform"] or row["verdict"]:
@@ -181,17 +215,11 @@ def _compare_draw(comparison: Comparison[Any], current: int, proposal: int, row:
             yield Difference(comparison.chain, comparison.step, what, str(recorded), str(value))
 
 
-def _counts(cell: str) -> tuple[int, ...]:
-    if not all(number.isdecimal() for number in cell.split()):
-        raise ValueError(f"“{cell}” must be whole numbers separated by spaces")
-    return tuple(int(number) for number in cell.split())
-
-
 def compare_outcome(comparison: Comparison[Any], row: Row, tally: Tally, verdict: Verdict) -> Iterator[Difference]:
     """Yield where a step's row has another tally or another verdict."""
     differs = partial(Difference, comparison.chain, comparison.step)
     for column, counts in {"votes_cast": tally.votes_cast, "votes_for": tally.votes_for}.items():
-        if _counts(row[column]) != counts:
+        if whole_numbers(row[column]) != counts:
             yield differs(column, f"“{row[column]}”", f"“{' '.join(map(str, counts))}”")
     recorded = row["verdict"] or Verdict.UNDECIDED.value
     if recorded != verdict.value:
@@ -202,4 +230,4 @@ def _compare_sample(key: StepKey, number: int, visits: dict[StepKey, int]) -> It
     recorded = visits.pop(key, None)
     if recorded != number:
         shown = "missing" if recorded is None else str(recorded)
-        yield Difference(*key, "the sample", shown, str(number))
+        yield Difference(*key, "the sample", shown, str(number), schema.SAMPLES.file)

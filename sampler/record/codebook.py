@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sampler.record.schema import CODEBOOK, META, Cell
+from sampler.record.schema import CODEBOOK, MANIFEST, META, SIGNATURE, Cell
 
 _TIME = "ISO 8601, UTC offset included"
 _MS = "milliseconds"
@@ -28,12 +28,12 @@ _ANYWHERE: dict[str, Entry] = {
     "step": (_FROM_1, "the step of the chain"),
     "state": (_NUMBER, "the object, as in states.csv"),
     "judge": (_NUMBER, "the judge: its place in recipe.json"),
-    "annotator": (_FROM_1, "number of the voter in this record; empty for a model"),
-    "proposal_side": (_SIDE, "where the proposal stood; for a model, left is first"),
+    "annotator": (_FROM_1, "number of the voter in this record; empty for a model or program"),
+    "proposal_side": (_SIDE, "where the proposal stood; for a model or program, left is first"),
     "chosen_side": (_SIDE, "where the chosen object stood"),
-    "slot": (_NUMBER, "which of the model's N answers this is; empty for a person"),
+    "slot": (_NUMBER, "which of the N answers of a model or program this is; empty for a person"),
     "asks": (_COUNT, "replies that the answer needed; empty for a person, or if unknown"),
-    "endpoint": (_TEXT, "name of the model's endpoint, or of the model that the site runs; empty for a person"),
+    "endpoint": (_TEXT, "name of the endpoint, the site's own model or the program; empty for a person"),
     "identity": (_FROM_1, "which identity in judges.json the model's reply had"),
     "content": (_TEXT, "the text, the SMILES, or the name of the image"),
     "elapsed_ms": (_MS, "time to answer; for people, from the moment both objects were visible"),
@@ -62,6 +62,7 @@ _FILES: dict[str, Entry] = {
     "chains.csv": ("CSV", "when and why each chain opened"),
     "seats.csv": ("CSV", "a row for each seat of the panel"),
     "rounds.csv": ("CSV", "a row for each round of further steps"),
+    "looks.csv": ("CSV", "what was seen each time that the stopping rule looked"),
     "extensions.csv": ("CSV", "steps that a researcher added after the start"),
     "columns.csv": ("CSV", "the further columns of the uploaded list: a row for each object and column"),
     "scores.csv": ("CSV", "a row for each object and scorer"),
@@ -79,8 +80,11 @@ _FILES: dict[str, Entry] = {
     "consents.csv": ("CSV", "answers to the consent text"),
     "consent_texts.csv": ("CSV", "the texts that people were asked to agree to"),
     "pictures/": ("PNG or WebP", "pictures that were shown, by their objects' numbers or contents in states.csv"),
+    "recordings/": ("FLAC or MP3", "recordings that were compared, by their objects' numbers in states.csv"),
     "preferences.jsonl": ("JSON lines", "every vote as prompt, chosen and rejected, in the order of votes.csv"),
     CODEBOOK.file: ("CSV", "this table"),
+    MANIFEST: ("JSON", "each file of the archive by its SHA-256"),
+    SIGNATURE: ("JSON", "the site's signature of manifest.json: Ed25519, with the public key"),
 }  # fmt: skip
 
 _COLUMNS: dict[str, dict[str, Entry]] = {
@@ -93,6 +97,7 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "left_state": (_NUMBER, "the object that stood left"),
         "right_state": (_NUMBER, "the object that stood right"),
         "chosen_state": (_NUMBER, "the object that was chosen"),
+        "source": ("people, seat, model, local or program", "who answered, where a program of the researcher's judges"),
     },
     "steps.csv": {
         "current": (_NUMBER, "the object at which the chain stood"),
@@ -110,6 +115,7 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "tilt_current": ("2^-20 nats", "fitted score of the current object, where one pulled the walk"),
         "tilt_proposal": ("2^-20 nats", "fitted score of the proposal, where one pulled the walk"),
         "current_scores": (_REALS, "scores of the current object, for each scorer of the rule"),
+        "seed_hash": ("SHA-256, hexadecimal", "of the campaign's seed, as in recipe.json"),
         "proposal_scores": (_REALS, "scores of the proposal, for each scorer of the rule"),
     },
     "states.csv": {
@@ -145,6 +151,14 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "votes": (_COUNT, "people's votes that had counted by then"),
         "answers_left": (_COUNT, "answers left of the budget"),
         "answers_needed": (_COUNT, "the most that the round can take"),
+    },
+    "looks.csv": {
+        "step": (_FROM_1, "the step that was looked at, when all chains had reached it"),
+        "r_hat": ("real number", "rank-normalised split R-hat of the property; empty if it cannot be computed"),
+        "bulk_ess": ("real number", "effective sample size of the bulk, of all chains together"),
+        "tail_ess": ("real number", "effective sample size of the 5 % and 95 % quantiles, the smaller one"),
+        "stops": (_PAIR, "1 if all chains ended there"),
+        "looked_at": (_TIME, "when"),
     },
     "extensions.csv": {
         "extension": (_FROM_1, "the extension"),

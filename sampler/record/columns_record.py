@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sampler.recipe import Recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 from sampler.record.schema import META, meta_names
 
@@ -18,6 +19,8 @@ _NO_STEP = 0
 @dataclass(frozen=True)
 class ColumnDifference(Difference):
     """A difference that is about an object's cell and no step; `chain` is the number of the state, -1 for all."""
+
+    file: str = schema.COLUMNS.file
 
     def __str__(self) -> str:
         where = "columns.csv" if self.chain < 0 else f"state {self.chain} in columns.csv"
@@ -44,9 +47,9 @@ def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] |
         state, name, _ = int(row["state"]), row["column"], row["value"]
         columns.add(name)
         if state not in cells:
-            yield _difference(state, f"the cell of “{name}”", "one", "none: states.csv has no such state")
+            yield _difference(state, f"the cell of “{name}”", "one", "none: states.csv has no such state", row)
         elif name in cells[state]:
-            yield _difference(state, f"a second cell of “{name}”", "one", "none")
+            yield _difference(state, f"a second cell of “{name}”", "one", "none", row)
         else:
             cells[state].add(name)
     for name in sorted(shown - columns):
@@ -72,8 +75,8 @@ def _compare_metas(states: list[Row], rows: list[Row]) -> Iterator[Difference]:
         recorded = held.get(row["state"], {}).get(metas[row["column"]], row["value"])
         if recorded != row["value"]:
             what = f"“{metas[row['column']]}” in states.csv"
-            yield _difference(int(row["state"]), what, f"“{recorded[:60]}”", f"“{row['value'][:60]}”")
+            yield _difference(int(row["state"]), what, f"“{recorded[:60]}”", f"“{row['value'][:60]}”", row)
 
 
-def _difference(state: int, what: str, recorded: str, expected: str) -> Difference:
-    return ColumnDifference(state, _NO_STEP, what, recorded, expected)
+def _difference(state: int, what: str, recorded: str, expected: str, row: Row | None = None) -> Difference:
+    return ColumnDifference(state, _NO_STEP, what, recorded, expected, row=row)

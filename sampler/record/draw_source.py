@@ -7,7 +7,7 @@ the move kept: that is drawn before anything is written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sampler.chain import Comparison, Plan, Position, ask, begin
 from sampler.kernels.mixture import Mixture
@@ -19,6 +19,9 @@ from sampler.streams import Purpose, stream
 
 class DrawSource(Protocol):
     """The draws of a campaign's chains."""
+
+    waits_for_seed: ClassVar[bool]
+    """Whether the seed is not told yet, so that nothing is drawn again."""
 
     def begin(self, chain: int) -> Position[Any]:
         """Return where a chain starts."""
@@ -40,6 +43,8 @@ class DrawSource(Protocol):
 
 class Redrawn:
     """Draws from the seed alone."""
+
+    waits_for_seed: ClassVar[bool] = False
 
     def __init__(self, plan: Plan[Any]) -> None:
         self._plan = plan
@@ -75,6 +80,8 @@ class Recorded:
         index: the record's states.
         most: how many chains there can be.
     """
+
+    waits_for_seed: ClassVar[bool] = False
 
     def __init__(self, plan: Plan[Any], index: GeneratedIndex, most: int) -> None:
         self._plan, self._index, self._most = plan, index, most

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sampler.recipe import Recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, step_key
 
 
 @dataclass(frozen=True)
 class ExtensionDifference(Difference):
     """A difference that is about an extension: `step` is its number."""
+
+    file: str = schema.EXTENSIONS.file
 
     def __str__(self) -> str:
         place = f"extensions.csv, extension {self.step}"
@@ -43,19 +46,21 @@ def compare_extensions(recipe: Recipe, rows: Sequence[Row], steps: Sequence[Row]
             chain, place = step_key(step)
             if before < place <= length and step["opened_at"] < latest:
                 what = f"when step {place} of chain {chain} opened"
-                yield ExtensionDifference(0, number, what, step["opened_at"], f"no earlier than {latest}")
+                yield ExtensionDifference(0, number, what, step["opened_at"], f"no earlier than {latest}", row=row)
     if rows and length != recipe.steps:
-        yield ExtensionDifference(0, len(rows), "steps_after", f"{length}", f"{recipe.steps}, the recipe's steps")
+        yield ExtensionDifference(
+            0, len(rows), "steps_after", f"{length}", f"{recipe.steps}, the recipe's steps", row=rows[-1]
+        )
 
 
 def _compare_form(number: int, row: Row, length: int, latest: str) -> Iterator[Difference]:
     before, after = int(row["steps_before"]), int(row["steps_after"])
     if int(row["extension"]) != number:
-        yield ExtensionDifference(0, number, "extension", row["extension"], f"{number}")
+        yield ExtensionDifference(0, number, "extension", row["extension"], f"{number}", row=row)
     if length and before != length:
-        yield ExtensionDifference(0, number, "steps_before", f"{before}", f"{length}")
+        yield ExtensionDifference(0, number, "steps_before", f"{before}", f"{length}", row=row)
     if not 0 < before < after:
-        yield ExtensionDifference(0, number, "steps_after", f"{after}", f"more than {max(before, 0)}")
+        yield ExtensionDifference(0, number, "steps_after", f"{after}", f"more than {max(before, 0)}", row=row)
     # Moments of one zone, written in one way: their order is that of their letters.
     if row["extended_at"] < latest:
-        yield ExtensionDifference(0, number, "extended_at", row["extended_at"], f"{latest} or later")
+        yield ExtensionDifference(0, number, "extended_at", row["extended_at"], f"{latest} or later", row=row)

@@ -12,9 +12,10 @@ from typing import Any
 
 from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import LocalSource, ModelSource, SeatSource
+from sampler.judges.sources import LocalSource, ModelSource, ProgramSource, SeatSource
 from sampler.judges.templates import template_of
 from sampler.recipe import Recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
 FROZEN_AT_START = "when the campaign started"
@@ -23,6 +24,8 @@ FROZEN_AT_START = "when the campaign started"
 @dataclass(frozen=True)
 class JudgeDifference(Difference):
     """A difference that is about a judge and no step; `chain` is the judge's number."""
+
+    file: str = schema.JUDGES
 
     def __str__(self) -> str:
         return f"judge {self.chain}: {self.what} is {self.recorded} in judges.json, {self.recomputed} in the record"
@@ -58,6 +61,9 @@ def _fields(
     }
     if isinstance(expected.source, SeatSource):
         compared["the seat"] = judge["seat"], expected.source.seat
+    if isinstance(expected.source, ProgramSource):
+        compared["the program"] = judge["program"], expected.source.name
+        compared["whether its answers are independent"] = judge["independent"], expected.source.independent
     if isinstance(expected.source, LocalSource):
         compared["the local model"] = judge["local_model"], expected.source.model
         compared["the temperature"] = judge["temperature"], expected.source.temperature
@@ -112,10 +118,14 @@ def _compare_votes(recipe: Recipe, judges: Sequence[Mapping[str, Any]], votes: I
             continue
         where, name = (int(row["chain"]), int(row["step"])), f"vote {row['number']}" if row["number"] else "a late vote"
         source = recipe.judges[judge].source
-        if row["preference"] and isinstance(source, ModelSource) and source.votes == "sampled":
-            yield Difference(*where, f"{name}'s preference", row["preference"], "none: this judge's votes are sampled")
+        is_sampled = isinstance(source, ProgramSource) or (
+            isinstance(source, ModelSource) and source.votes == "sampled"
+        )
+        if row["preference"] and is_sampled:
+            what, expected = f"{name}'s preference", "none: this judge's votes are sampled"
+            yield Difference(*where, what, row["preference"], expected, schema.VOTES.file, row)
         if reason := _why_not(judges[judge], row):
-            yield Difference(*where, f"{name}'s reply", f"“{row.get('identity', '')}”", reason)
+            yield Difference(*where, f"{name}'s reply", f"“{row.get('identity', '')}”", reason, schema.VOTES.file, row)
 
 
 def _compare_ratings(judges: Sequence[Mapping[str, Any]], ratings: Iterable[Row]) -> Iterator[Difference]:
@@ -123,7 +133,7 @@ def _compare_ratings(judges: Sequence[Mapping[str, Any]], ratings: Iterable[Row]
         judge = int(row["judge"])
         if reason := _why_not(judges[judge], row):
             what = f"the reply for the rating of state {row['state']} in slot {row['slot']}"
-            yield JudgeDifference(judge, 0, what, f"“{row.get('identity', '')}”", reason)
+            yield JudgeDifference(judge, 0, what, f"“{row.get('identity', '')}”", reason, schema.RATINGS.file, row)
 
 
 def _why_not(judge: Mapping[str, Any], row: Row) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, StepKey, step_key
 
+_FILE = schema.PARKED.file
 _OUTCOMES = ("", schema.TRIED_AGAIN, schema.DECIDED, schema.ENDED)
 
 
@@ -30,7 +31,7 @@ def compare_parked(steps: list[Row], rows: list[Row]) -> Iterator[Difference]:
         if row["outcome"] not in _OUTCOMES:
             raise ValueError(f"outcome must be {', '.join(_OUTCOMES[1:])} or empty, not “{row['outcome']}”")
         if step_key(row) not in by_key:
-            yield Difference(*step_key(row), "the parked step", "one", "none: steps.csv has no such step")
+            yield Difference(*step_key(row), "the parked step", "one", "none: steps.csv has no such step", _FILE, row)
         elif row["outcome"] == schema.ENDED:
             ended.add(step_key(row))
         elif row["outcome"] != schema.TRIED_AGAIN:
@@ -41,7 +42,8 @@ def compare_parked(steps: list[Row], rows: list[Row]) -> Iterator[Difference]:
 def _compare_decision(step: Row, row: Row) -> Iterator[Difference]:
     expected = schema.DECIDED if step["verdict"] else ""
     if row["outcome"] != expected:
-        yield Difference(*step_key(row), "what became of the parked step", f"“{row['outcome']}”", f"“{expected}”")
+        what = "what became of the parked step"
+        yield Difference(*step_key(row), what, f"“{row['outcome']}”", f"“{expected}”", _FILE, row)
 
 
 def _compare_ends(steps: list[Row], ended: set[StepKey]) -> Iterator[Difference]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from sampler.judges.attention import Shares, Trial, check_after, repeat_while_waiting
 from sampler.recipe import Recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
 _OTHER = {"left": "right", "right": "left"}
@@ -25,6 +26,8 @@ _REPEATS = {"own": "repeat", "common": "common"}
 class TrialDifference(Difference):
     """A difference that is about a trial: `chain` is the person's number, `step` how many votes they had given."""
 
+    file: str = schema.CHECKS.file
+
     def __str__(self) -> str:
         return (
             f"checks.csv, annotator {self.chain}, after {self.step} votes: {self.what}: the export has "
@@ -35,6 +38,8 @@ class TrialDifference(Difference):
 @dataclass(frozen=True)
 class ProtocolDifference(Difference):
     """A difference that is about the whole campaign."""
+
+    file: str = schema.PROTOCOL
 
     def __str__(self) -> str:
         return f"protocol.json: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
@@ -53,9 +58,17 @@ class Declared:
 
 
 def compare_protocol(
-    recipe: Recipe, protocol: Mapping[str, Any], checks: Sequence[Row], votes: Sequence[Row]
+    recipe: Recipe,
+    protocol: Mapping[str, Any],
+    checks: Sequence[Row],
+    votes: Sequence[Row],
+    *,
+    waits_for_seed: bool = False,
 ) -> Iterator[Difference]:
     """Yield where checks.csv is not what protocol.json gives, or protocol.json does not fit the rest.
+
+    Args:
+        waits_for_seed: the seed is not told yet, so which trials there should be cannot be drawn again.
 
     Raises:
         KeyError: a row lacks a column.
@@ -67,9 +80,10 @@ def compare_protocol(
     for row in checks:
         key = int(row["annotator"]), int(row["after_votes"]), int(row.get("turn") or 0)
         if key in seen:
-            yield TrialDifference(*key[:2], "the trial", "a second one", "one")
+            yield TrialDifference(*key[:2], "the trial", "a second one", "one", row=row)
         seen.add(key)
-        yield from _compare_trial(recipe.seed, declared, key, row)
+        if not waits_for_seed:
+            yield from _compare_trial(recipe.seed, declared, key, row)
         yield from _compare_answer(key, row, voted)
     yield from _compare_consent(protocol)
     yield from _compare_budget(recipe, protocol, checks, votes)
@@ -79,12 +93,12 @@ def _compare_trial(seed: int, declared: Declared, key: tuple[int, int, int], row
     annotator, after, turn = key
     trial = _drawn(seed, declared, annotator, after, turn)
     if trial is None:
-        yield TrialDifference(annotator, after, "the trial", _kind(row), "none: the declared shares give none")
+        yield TrialDifference(annotator, after, "the trial", _kind(row), "none: the declared shares give none", row=row)
         return
     for column, expected in _cells(trial, declared).items():
         recorded = row.get(column, expected if column != "kind" else "instructed")
         if recorded != expected:
-            yield TrialDifference(annotator, after, column, f"“{recorded}”", f"“{expected}”")
+            yield TrialDifference(annotator, after, column, f"“{recorded}”", f"“{expected}”", row=row)
 
 
 def _drawn(seed: int, declared: Declared, annotator: int, after: int, turn: int) -> Trial | None:
@@ -109,14 +123,14 @@ def _compare_answer(key: tuple[int, int, int], row: Row, voted: Mapping[tuple[st
     chosen, expected = row["chosen_side"], row["expected_side"]
     passed = str(int(chosen == expected)) if chosen and expected else ""
     if row["passed"] != passed:
-        yield TrialDifference(*key[:2], "passed", f"“{row['passed']}”", f"“{passed}”")
+        yield TrialDifference(*key[:2], "passed", f"“{row['passed']}”", f"“{passed}”", row=row)
     # A record that is written while people vote may have the repeat of a vote that came after its moment.
     before = voted.get(_pair_key(row)) if _kind(row) == "repeat" else None
     if before is None:
         return
     agreed = str(int((chosen == before) != (row["swapped"] == "1"))) if chosen else ""
     if row["agreed"] != agreed:
-        yield TrialDifference(*key[:2], "agreed", f"“{row['agreed']}”", f"“{agreed}”")
+        yield TrialDifference(*key[:2], "agreed", f"“{row['agreed']}”", f"“{agreed}”", row=row)
 
 
 def _compare_consent(protocol: Mapping[str, Any]) -> Iterator[ProtocolDifference]:

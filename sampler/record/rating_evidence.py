@@ -11,7 +11,7 @@ from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally
 from sampler.recipe import Recipe
 from sampler.record import schema
-from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, step_key
+from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, reading, step_key
 from sampler.rules.ratings import Ratings, mean_ratings, tell_by_ratings
 from sampler.rules.recipe import PointwiseRecipe
 
@@ -31,15 +31,19 @@ class RatingEvidence:
         self._rule, self._budgets = rule, budgets
         self._given: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
         for row in tables.ratings:
-            state, judge, slot = int(row["state"]), int(row["judge"]), int(row["slot"])
-            name = f"the rating of state {state} by judge {judge} in slot {slot}"
-            if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
-                raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
-            if (judge, slot) in self._given[state]:
-                raise ValueError(f"{name} occurs twice")
-            if row["rating"] not in rule.scale.answers:
-                raise ValueError(f"{name} must be {rule.lowest} to {rule.highest}, not “{row['rating']}”")
-            self._given[state][judge, slot] = int(row["rating"])
+            with reading(schema.RATINGS.file, row):
+                self._note(row, states)
+
+    def _note(self, row: Row, states: set[int]) -> None:
+        state, judge, slot = int(row["state"]), int(row["judge"]), int(row["slot"])
+        name, budgets = f"the rating of state {state} by judge {judge} in slot {slot}", self._budgets
+        if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
+            raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
+        if (judge, slot) in self._given[state]:
+            raise ValueError(f"{name} occurs twice")
+        if row["rating"] not in self._rule.scale.answers:
+            raise ValueError(f"{name} must be {self._rule.lowest} to {self._rule.highest}, not “{row['rating']}”")
+        self._given[state][judge, slot] = int(row["rating"])
 
     def settle(
         self, comparison: Comparison[Any], numbers: tuple[int, int], row: Row
@@ -59,7 +63,7 @@ class RatingEvidence:
 
     def compare_vote(self, row: Row) -> Iterator[Difference]:
         """Yield that there should be no vote."""
-        yield Difference(*step_key(row), "a vote", "one", "none: ratings decide")
+        yield Difference(*step_key(row), "a vote", "one", "none: ratings decide", schema.VOTES.file, row)
 
     def _ratings(self, number: int) -> Ratings:
         given = sorted(self._given[number].items())
@@ -72,7 +76,8 @@ class RatingEvidence:
             counts = tuple(map(len, given))
             if counts != tuple(self._budgets):
                 what = f"the number of ratings of state {number}"
-                yield Difference(comparison.chain, comparison.step, what, _joined(counts), _joined(self._budgets))
+                found, expected = _joined(counts), _joined(self._budgets)
+                yield Difference(comparison.chain, comparison.step, what, found, expected, schema.RATINGS.file)
 
     def _compare_means(self, comparison: Comparison[Any], ratings: list[Ratings], row: Row) -> Iterator[Difference]:
         differs = partial(Difference, comparison.chain, comparison.step)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from sampler.recipe import Recipe, parse_recipe
+from sampler.recipe import Recipe
 from sampler.record import schema
+from sampler.record.archives import Allowance, TooLargeError, pieces_of
+from sampler.record.commitment import read_recipe
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
@@ -25,7 +28,20 @@ _NOT_ALWAYS = (
     schema.SCORES,
     schema.ROUNDS,
     schema.EXTENSIONS,
+    schema.LOOKS,
 )
+# Documents that not every record has: by the name of their field, their file and what this holds.
+_DOCUMENTS: dict[str, tuple[str, type]] = {
+    "judges": (schema.JUDGES, list),
+    "tuning": (schema.TUNING, dict),
+    "surrogates": (schema.SURROGATES, dict),
+    "protocol": (schema.PROTOCOL, dict),
+    "scorers": (schema.SCORERS, list),
+}
+_KINDS: dict[type, str] = {dict: "an object", list: "a list"}
+# What a row, a cell beside its text, and a byte of JSON take in memory at most, in bytes; and the largest document.
+_ROW, _CELL, _VALUE = 300, 100, 24
+_LARGEST_DOCUMENT = 2**28
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,8 @@ class Record:
     """The rounds of further steps that were opened; None where none may follow the declared ones."""
     extensions: list[Row] | None = None
     """What a researcher added to the steps after the start; None where nothing was added."""
+    looks: list[Row] | None = None
+    """What was seen each time that the stopping rule looked; None where there is no rule."""
 
     def checked_recipe(self) -> Recipe:
         """Return the recipe as values.
@@ -72,7 +90,7 @@ class Record:
         Raises:
             RecipeError: it cannot be read.
         """
-        return parse_recipe(self.recipe)
+        return read_recipe(self.recipe)[0]
 
 
 def read_record(path: Path) -> Record:
@@ -83,49 +101,38 @@ def read_record(path: Path) -> Record:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            recipe = json.loads(archive.read(schema.RECIPE))
-            names = archive.namelist()
-            # Exports were once written without ratings, and without judges.json.
-            held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
-            tables = {table.name: _table(archive, table) for table in held}
-            chains, parked, seats, checks, columns, scores, rounds, extensions = (
-                _table(archive, table) if table.file in names else None for table in _NOT_ALWAYS
-            )
-            files = (schema.JUDGES, schema.TUNING, schema.SURROGATES, schema.PROTOCOL, schema.SCORERS)
-            judges, tuning, surrogates, protocol, scorers = (
-                json.loads(archive.read(name)) if name in names else None for name in files
-            )
-    except KeyError as error:
-        raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
-    except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
+            return record_in(archive)
+    except RecordError as error:
+        raise RecordError(f"{path} {error}", error.file) from error
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
-    if not isinstance(recipe, dict):
-        raise RecordError(f"{path} cannot be read: {schema.RECIPE} must hold an object")
-    for name, found in ((schema.JUDGES, judges), (schema.SCORERS, scorers)):
-        if found is not None and not isinstance(found, list):
-            raise RecordError(f"{path} cannot be read: {name} must hold a list")
-    if not all(isinstance(scorer, dict) and isinstance(scorer.get("name"), str) for scorer in scorers or ()):
-        raise RecordError(f"{path} cannot be read: {schema.SCORERS} must hold objects, each with a name")
-    for name, found in ((schema.TUNING, tuning), (schema.SURROGATES, surrogates), (schema.PROTOCOL, protocol)):
-        if found is not None and not isinstance(found, dict):
-            raise RecordError(f"{path} cannot be read: {name} must hold an object")
-    return Record(
-        recipe,
-        **tables,
-        judges=judges,
-        tuning=tuning,
-        surrogates=surrogates,
-        chains=chains,
-        parked=parked,
-        seats=seats,
-        protocol=protocol,
-        checks=checks,
-        columns=columns,
-        scores=scores,
-        scorers=scorers,
-        rounds=rounds,
-        extensions=extensions,
-    )
+
+
+def record_in(archive: zipfile.ZipFile, allowance: Allowance | None = None) -> Record:
+    """Return the record that an archive holds.
+
+    Args:
+        allowance: how much memory its tables and documents may take; None for no bound.
+
+    Raises:
+        RecordError: it lacks a table, or a table is malformed; the message lacks the name of the archive.
+        TooLargeError: the allowance does not cover it.
+        BROKEN_ARCHIVE: it cannot be unpacked.
+    """
+    names = set(archive.namelist())
+    allowance = allowance or Allowance(math.inf)
+    recipe = _document(archive, schema.RECIPE, dict, allowance)
+    # Exports were once written without ratings, and without judges.json.
+    held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
+    held += [table for table in _NOT_ALWAYS if table.file in names]
+    tables: dict[str, Any] = {table.name: _table(archive, table, allowance) for table in held}
+    documents: dict[str, Any] = {
+        name: _document(archive, file, kind, allowance) for name, (file, kind) in _DOCUMENTS.items() if file in names
+    }
+    scorers = documents.get("scorers", ())
+    if not all(isinstance(scorer, dict) and isinstance(scorer.get("name"), str) for scorer in scorers):
+        raise RecordError(f"cannot be read: {schema.SCORERS} must hold objects, each with a name", schema.SCORERS)
+    return Record(recipe, **tables, **documents)
 
 
 def read_samples(path: Path) -> list[Row]:
@@ -136,10 +143,10 @@ def read_samples(path: Path) -> list[Row]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return _table(archive, schema.SAMPLES)
-    except KeyError as error:
-        raise RecordError(f"{path} is not a complete export: {error.args[0]}") from error
-    except (OSError, zipfile.BadZipFile, zlib.error, ValueError, csv.Error) as error:
+            return _table(archive, schema.SAMPLES, Allowance(math.inf))
+    except RecordError as error:
+        raise RecordError(f"{path} {error}", error.file) from error
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
 
 
@@ -151,7 +158,7 @@ def read_properties(path: Path) -> list[Row]:
     """
     try:
         with path.open("rb") as file:
-            rows = _rows(file, schema.PROPERTIES, path.name)
+            rows = _rows(file, schema.PROPERTIES, path.name, Allowance(math.inf))
     except (OSError, ValueError, csv.Error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     if not rows or "state" not in rows[0]:
@@ -161,17 +168,42 @@ def read_properties(path: Path) -> list[Row]:
     return rows
 
 
-def _table(archive: zipfile.ZipFile, table: schema.Table) -> list[Row]:
-    with archive.open(table.file) as entry:
-        return _rows(entry, table, table.file)
+def _table(archive: zipfile.ZipFile, table: schema.Table, allowance: Allowance) -> list[Row]:
+    try:
+        with archive.open(table.file) as entry:
+            return _rows(entry, table, table.file, allowance)
+    except KeyError as error:
+        raise RecordError(f"is not a complete export: {error.args[0]}", table.file) from error
+    except (TooLargeError, RecordError):
+        raise
+    except (ValueError, csv.Error) as error:
+        raise RecordError(f"cannot be read: {error}", table.file) from error
 
 
-def _rows(file: IO[bytes], table: schema.Table, name: str) -> list[Row]:
+def _rows(file: IO[bytes], table: schema.Table, name: str, allowance: Allowance) -> list[Row]:
     # A spreadsheet that saves a CSV again puts a byte order mark in front.
+    rows: list[Row] = []
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-        rows = list(csv.DictReader(text))
-    for number, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
-            raise ValueError(f"row {number} of {name} does not have as many cells as the header")
-        table.unescape(row)
+        for number, row in enumerate(csv.DictReader(text), start=2):
+            if None in row or None in row.values():
+                raise ValueError(f"row {number} of {name} does not have as many cells as the header")
+            allowance.take(_ROW + sum(_CELL + len(cell) for cell in row.values()), name)
+            table.unescape(row)
+            rows.append(row)
     return rows
+
+
+def _document(archive: zipfile.ZipFile, name: str, kind: type, allowance: Allowance) -> Any:
+    try:
+        content = b"".join(pieces_of(archive, name, Allowance(min(allowance.left, _LARGEST_DOCUMENT))))
+        allowance.take(_VALUE * len(content), name)
+        found = json.loads(content)
+    except KeyError as error:
+        raise RecordError(f"is not a complete export: {error.args[0]}", name) from error
+    except TooLargeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"cannot be read: {error}", name) from error
+    if not isinstance(found, kind):
+        raise RecordError(f"cannot be read: {name} must hold {_KINDS[kind]}", name)
+    return found

@@ -14,14 +14,27 @@ import numpy as np
 
 from sampler.chain import Plan
 from sampler.kernels import Chosen
-from sampler.recipe import Recipe, parse_recipe
+from sampler.recipe import Recipe, RecipeError
 from sampler.record import schema
+from sampler.record.awaited import Awaited, ListedStates
 from sampler.record.chain_record import chains_in, compare_openings
-from sampler.record.check_chain import Difference, Evidence, Row, StepKey, Tables, check_chain, step_key
+from sampler.record.check_chain import (
+    Difference,
+    Evidence,
+    Row,
+    RowError,
+    StepKey,
+    Tables,
+    check_chain,
+    reading,
+    step_key,
+)
 from sampler.record.columns_record import compare_columns
+from sampler.record.commitment import Commitment, compare_commitment, read_recipe
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.extension_record import compare_extensions
 from sampler.record.judge_record import compare_judges
+from sampler.record.look_record import compare_looks, length_by_looks
 from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
@@ -49,7 +62,15 @@ _EVIDENCE: dict[str, Callable[[Recipe, Tables], Evidence]] = {
 
 
 class RecordError(ValueError):
-    """A record that cannot be read: a file, a column or a number is missing or malformed."""
+    """A record that cannot be read: a file, a column or a number is missing or malformed.
+
+    Args:
+        file, row: where, if that is known.
+    """
+
+    def __init__(self, message: str, file: str = "", row: Row | None = None) -> None:
+        super().__init__(message)
+        self.file, self.row = file, row
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,15 @@ class Replay:
     ratings: int = 0
     scores: int = 0
     """Numbers of scorers, where they decide."""
+    commitment: Commitment | None = None
+    """What the record says of its seed; None where the campaign is not certified."""
+    recorded_draws: bool = False
+    """Whether proposals are taken as recorded: a model has written them."""
+
+    @property
+    def waits_for_seed(self) -> bool:
+        """True while the seed is not told: starts, proposals, base ratios and uniforms are taken as recorded."""
+        return self.commitment is not None and not self.commitment.is_open
 
 
 def replay(
@@ -85,6 +115,7 @@ def replay(
     scorers: Sequence[Mapping[str, Any]] | None = None,
     rounds: Iterable[Row] | None = None,
     extensions: Iterable[Row] | None = None,
+    looks: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
@@ -93,14 +124,24 @@ def replay(
     parked steps; those of seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were
     shown trials that are no votes; those of columns.csv, where the list of the objects has further columns; the
     rows of scores.csv and scorers.json, where there are scorers; those of rounds.csv, where further steps may follow
-    the declared ones; and those of extensions.csv, where a researcher added steps. Exports were once written without
+    the declared ones; those of extensions.csv, where a researcher added steps; and those of looks.csv, where a rule may
+    stop the chains. Exports were once written without
     ratings; only a rule that rates needs them.
+
+    While the seed of a certified campaign is not told, what was drawn is taken as recorded, and what the votes make of
+    it is recomputed.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
         RecipeError: the recipe does not parse.
     """
-    parsed = parse_recipe(recipe)
+    try:
+        parsed, commitment = read_recipe(recipe)
+    except RecipeError:
+        raise
+    except ValueError as error:
+        raise RecordError(f"The record cannot be read: {error}", schema.RECIPE) from error
+    waits = commitment is not None and not commitment.is_open
     try:
         tables = Tables(
             sorted(_whole("states", states), key=lambda row: int(row["state"])),
@@ -109,38 +150,57 @@ def replay(
             list(_whole("samples", samples)),
             list(_whole("ratings", ratings)),
             list(_whole("scores", scores or ())),
+            waits_for_seed=waits,
         )
         openings = None if chains is None else list(_whole("chains", chains))
         trials = list(_whole("checks", checks or ()))
         opened = chains_in(parsed, openings)
         longer = None if rounds is None else list(_whole("rounds", rounds))
-        length = length_in(parsed, longer)
+        seen = None if looks is None else list(_whole("looks", looks))
+        stopped = length_by_looks(parsed, seen)
+        length = length_in(parsed, longer) if stopped is None else stopped
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
         chosen, differences = chosen_in(parsed, tuning, surrogates, tables.states, tables.steps)
         if scorers is not None and scores is None:
             raise ValueError("there is no scores.csv, although there is a scorers.json")
         differences = [
             *differences,
+            *compare_commitment(parsed, commitment, tables.steps),
             *_compare_chains(parsed, tables, evidence, chosen, opened, length),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
-            *(difference for row in tables.votes for difference in evidence.compare_vote(row)),
+            *_compare_votes(evidence, tables.votes),
             *_compare_contents(tables.states, tables.samples),
             *compare_columns(parsed, tables.states, None if columns is None else list(_whole("columns", columns))),
             *compare_seats(parsed, tables, None if seats is None else list(_whole("seats", seats))),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
             *compare_scores(parsed, tables.states, tables.scores, scorers or ()),
-            *(() if protocol is None else compare_protocol(parsed, protocol, trials, tables.votes)),
+            *(() if protocol is None else _compare_trials(parsed, protocol, trials, tables)),
             *compare_rounds(parsed, longer or [], tables, opened, protocol, trials),
+            *compare_looks(parsed, seen or [], tables),
             *compare_extensions(parsed, list(_whole("extensions", extensions or ())), tables.steps),
         ]
     except (KeyError, ValueError) as error:
         problem = f"there is no column {error}" if isinstance(error, KeyError) else str(error)
-        raise RecordError(f"The record cannot be read: {problem}") from error
+        where = (error.file, error.row) if isinstance(error, RowError) else ()
+        raise RecordError(f"The record cannot be read: {problem}", *where) from error
     decided = sum(row["verdict"] != "" for row in tables.steps)
     cast = sum(len(cast) for cast in tables.counted_votes.values())
     deciding = sum(row["scorer"] in parsed.rule.scorers and row["score"] != "" for row in tables.scores)
-    return Replay(decided, cast, tuple(differences), len(tables.ratings), deciding)
+    is_written = parsed.generates and parsed.space.kind == "model-texts"
+    return Replay(decided, cast, tuple(differences), len(tables.ratings), deciding, commitment, is_written)
+
+
+def _compare_votes(evidence: Evidence, votes: Iterable[Row]) -> Iterator[Difference]:
+    for row in votes:
+        with reading(schema.VOTES.file, row):
+            yield from evidence.compare_vote(row)
+
+
+def _compare_trials(
+    recipe: Recipe, protocol: Mapping[str, Any], trials: list[Row], tables: Tables
+) -> Iterator[Difference]:
+    return compare_protocol(recipe, protocol, trials, tables.votes, waits_for_seed=tables.waits_for_seed)
 
 
 def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
@@ -151,10 +211,22 @@ def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def _opened(recipe: Recipe, states: list[Row], chosen: Chosen | None) -> tuple[DrawSource, StateIndex]:
+def _opened(recipe: Recipe, tables: Tables, chosen: Chosen | None) -> tuple[DrawSource, StateIndex]:
+    draws, index = _drawn_again(recipe, tables.states, chosen)
+    if not tables.waits_for_seed:
+        return draws, index
+    starts = {chain: int(row["state"]) for row in tables.samples for chain, step in [step_key(row)] if step == 0}
+    return Awaited(
+        recipe, index if isinstance(index, GeneratedIndex) else ListedStates(len(tables.states)), starts
+    ), index
+
+
+def _drawn_again(recipe: Recipe, states: list[Row], chosen: Chosen | None) -> tuple[DrawSource, StateIndex]:
     if not recipe.generates:
         contents = [row["content"] for row in states]
-        return Redrawn(recipe.build(_catalog(states), chosen=chosen, contents=contents)), CatalogIndex()
+        with reading(schema.STATES.file):
+            catalog = _catalog(states)
+        return Redrawn(recipe.build(catalog, chosen=chosen, contents=contents)), CatalogIndex()
     if recipe.space.kind == "model-texts":
         texts = RecordedTexts(recipe.space, is_told=recipe.keeps_log_probabilities)
         index = GeneratedIndex(texts, recipe.chains_at_most, list(states))
@@ -173,22 +245,22 @@ def _catalog(states: Sequence[Row]) -> Catalog:
 def _compare_chains(
     recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None, chains: int, length: int
 ) -> Iterator[Difference]:
-    draws, index = _opened(recipe, tables.states, chosen)
+    draws, index = _opened(recipe, tables, chosen)
     last = length if recipe.warm_up is None or chosen is not None else recipe.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in tables.samples:
         state = int(row["state"])
         if step_key(row) in visits:
-            yield Difference(*step_key(row), "a second sample", str(state), "one sample per step")
+            yield Difference(*step_key(row), "a second sample", str(state), "one sample per step", *_in_samples(row))
         visits[step_key(row)] = state
         phase = recipe.phase_of(int(row["step"]))
         # Where there are no phases, a column of that name is none of the record's; `diagnose` would leave samples out.
         if (row["phase"] if recipe.has_phases else row.get("phase", phase)) != phase:
-            yield Difference(*step_key(row), "the sample's phase", row["phase"], phase)
+            yield Difference(*step_key(row), "the sample's phase", row["phase"], phase, *_in_samples(row))
     for chain in range(chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
         yield from check_chain(draws, index, recipe, chain, mine, evidence, visits, last, chosen)
-    if recipe.has_tilts:
+    if recipe.has_tilts and not tables.waits_for_seed:
         yield from _compare_tilts(recipe, tables, chosen)
     yield from _compare_leftovers(chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
 
@@ -213,11 +285,12 @@ def _compare_leftovers(
         if not 0 <= chain < chains:
             yield Difference(chain, step, "the step", "one", f"none: there are {chains} chains")
     for chain, step in sorted(set(votes_of) - steps):
-        yield Difference(chain, step, "a vote", "one", "none: steps.csv has no such step")
+        rows = votes_of[chain, step]
+        row = rows[0] if rows else None
+        yield Difference(chain, step, "a vote", "one", "none: steps.csv has no such step", schema.VOTES.file, row)
     for chain, step in sorted(visits):
-        yield Difference(
-            chain, step, "the sample", str(visits[chain, step]), "none: the chain does not reach this step"
-        )
+        expected = "none: the chain does not reach this step"
+        yield Difference(chain, step, "the sample", str(visits[chain, step]), expected, schema.SAMPLES.file)
 
 
 def _compare_contents(states: Iterable[Row], samples: Iterable[Row]) -> Iterator[Difference]:
@@ -226,4 +299,9 @@ def _compare_contents(states: Iterable[Row], samples: Iterable[Row]) -> Iterator
         content = contents.get(int(row["state"]))
         if row["content"] != content:
             expected = "none: states.csv has no such state" if content is None else f"“{content[:60]}”"
-            yield Difference(*step_key(row), "the sample's content", f"“{row['content'][:60]}”", expected)
+            recorded = f"“{row['content'][:60]}”"
+            yield Difference(*step_key(row), "the sample's content", recorded, expected, *_in_samples(row))
+
+
+def _in_samples(row: Row) -> tuple[str, Row]:
+    return schema.SAMPLES.file, row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sampler.record.reader import read_record
+from sampler.record.reader import Record, read_record
 from sampler.record.replay import Replay, replay
 
 
@@ -15,7 +15,16 @@ def replay_file(path: Path) -> Replay:
         RecordError: the file is not there, is no export, or a table is malformed.
         RecipeError: its recipe cannot be read.
     """
-    record = read_record(path)
+    return replay_record(read_record(path))
+
+
+def replay_record(record: Record) -> Replay:
+    """Recompute every verdict of a record.
+
+    Raises:
+        RecordError: a table is malformed.
+        RecipeError: its recipe cannot be read.
+    """
     tables = record.states, record.steps, record.votes, record.samples, record.ratings
     others = record.judges, record.tuning, record.surrogates, record.chains
     return replay(
@@ -31,4 +40,5 @@ def replay_file(path: Path) -> Replay:
         scorers=record.scorers,
         rounds=record.rounds,
         extensions=record.extensions,
+        looks=record.looks,
     )

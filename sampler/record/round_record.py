@@ -15,6 +15,7 @@ from typing import Any
 from sampler.judges.attention import trials_beside
 from sampler.judges.rounds import Rounds
 from sampler.recipe import Recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, Tables, step_key
 from sampler.record.protocol_record import Declared, declared_in
 
@@ -22,6 +23,8 @@ from sampler.record.protocol_record import Declared, declared_in
 @dataclass(frozen=True)
 class RoundDifference(Difference):
     """A difference that is about a round of further steps: `step` is its number."""
+
+    file: str = schema.ROUNDS.file
 
     def __str__(self) -> str:
         return f"rounds.csv, round {self.step}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
@@ -133,28 +136,30 @@ def _compare_form(recipe: Recipe, number: int, row: Row, latest: str, chains: in
     expected = {"round": number, "steps": recipe.further_steps}
     for column, value in expected.items():
         if int(row[column]) != value:
-            yield RoundDifference(0, number, column, row[column], f"{value}")
+            yield RoundDifference(0, number, column, row[column], f"{value}", row=row)
     if recipe.rounds is not None and number > recipe.rounds.most:
-        yield RoundDifference(0, number, "the round", "one", f"none: there are {recipe.rounds.most} at most")
+        yield RoundDifference(0, number, "the round", "one", f"none: there are {recipe.rounds.most} at most", row=row)
     if not recipe.chains <= int(row["chains"]) <= chains:
-        yield RoundDifference(0, number, "chains", row["chains"], f"{recipe.chains} to {chains}")
+        yield RoundDifference(0, number, "chains", row["chains"], f"{recipe.chains} to {chains}", row=row)
     # Moments of one zone, written in one way: their order is that of their letters.
     if row["opened_at"] < latest:
-        yield RoundDifference(0, number, "opened_at", row["opened_at"], f"{latest} or later")
+        yield RoundDifference(0, number, "opened_at", row["opened_at"], f"{latest} or later", row=row)
 
 
 def _compare_moment(walks: _Walks, number: int, row: Row) -> Iterator[Difference]:
     opened, length = int(row["chains"]), walks.before(number)
     for chain in walks.behind(number, opened):
-        yield RoundDifference(0, number, f"chain {chain}", "a shorter one", f"{length} decided steps, or its end")
+        yield RoundDifference(
+            0, number, f"chain {chain}", "a shorter one", f"{length} decided steps, or its end", row=row
+        )
     if (walking := len(walks.walking(number, opened))) != int(row["walking"]):
-        yield RoundDifference(0, number, "walking", row["walking"], f"{walking}")
+        yield RoundDifference(0, number, "walking", row["walking"], f"{walking}", row=row)
     for step in walks.steps:
         chain, place = step_key(step)
         if chain < opened and length < place <= length + walks.rounds.steps and step["opened_at"] < row["opened_at"]:
             yield RoundDifference(
                 0, number, f"when step {place} of chain {chain} opened", step["opened_at"],
-                f"no earlier than the round, {row['opened_at']}",
+                f"no earlier than the round, {row['opened_at']}", row=row,
             )  # fmt: skip
 
 
@@ -164,10 +169,10 @@ def _compare_payment(walks: _Walks, paid: _Paid, number: int, row: Row) -> Itera
     needed = paid.needed(walks.rounds.votes_at_most(number, opened, walking))
     for column, expected in {"votes": votes, "answers_needed": needed}.items():
         if int(row[column]) != expected:
-            yield RoundDifference(0, number, column, row[column], f"{expected}")
+            yield RoundDifference(0, number, column, row[column], f"{expected}", row=row)
     if not needed <= int(row["answers_left"]) <= paid.budget - votes:
         between = f"{needed}, which the round can take, to {paid.budget - votes} of the budget"
-        yield RoundDifference(0, number, "answers_left", row["answers_left"], between)
+        yield RoundDifference(0, number, "answers_left", row["answers_left"], between, row=row)
 
 
 def _compare_last(

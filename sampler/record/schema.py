@@ -51,6 +51,8 @@ VOTES = Table(
     ),
 )
 """Older records lack the last five; those about states follow from the step and the sides."""
+VOTES_WITH_SOURCES = replace(VOTES, columns=(*VOTES.columns, Column("source", word)))
+"""Where a program judges: `Recipe.has_programs`. The kind of who answered, as the recipe has it."""
 STEPS = Table(
     "steps",
     (
@@ -80,17 +82,22 @@ SCORES_OF_STEP = ("current_scores", "proposal_scores")
 """The numbers that a verdict was computed from, in the order of the rule's scorers, where they decide."""
 
 
-def steps_table(has_parts: bool, has_tilts: bool, has_scores: bool) -> Table:
+SEED_HASH = "seed_hash"
+"""The hash of the seed of a certified campaign: in recipe.json, and in every row of its steps."""
+
+
+def steps_table(has_parts: bool, has_tilts: bool, has_scores: bool, is_certified: bool = False) -> Table:
     """Return steps.csv of a recipe.
 
     Args:
         has_parts, has_tilts: as `Recipe` has them.
         has_scores: the rule goes by scores.
+        is_certified: the hash of the seed is published.
     """
     table = STEPS_WITH_TILTS if has_tilts else STEPS_WITH_PARTS if has_parts else STEPS
-    if not has_scores:
-        return table
-    return replace(table, columns=(*table.columns, *(Column(name, numbers) for name in SCORES_OF_STEP)))
+    scores = tuple(Column(name, numbers) for name in SCORES_OF_STEP) if has_scores else ()
+    hashed = (Column(SEED_HASH, word),) if is_certified else ()
+    return replace(table, columns=(*table.columns, *scores, *hashed))
 
 
 STATES = Table(
@@ -136,6 +143,18 @@ ROUNDS = Table(
     ),
 )
 """Rounds of further steps, paid for by what was left of the budget: `Recipe.further_steps`."""
+LOOKS = Table(
+    "looks",
+    (
+        Column("step", whole),
+        Column("r_hat", number),
+        Column("bulk_ess", number),
+        Column("tail_ess", number),
+        Column("stops", whole),
+        Column("looked_at", moment),
+    ),
+)
+"""What was seen each time that the stopping rule looked: `Recipe.stopping`."""
 EXTENSIONS = Table(
     "extensions",
     (
@@ -355,3 +374,5 @@ SCORERS = "scorers.json"
 """What each scorer said of itself at the start."""
 PROTOCOL = "protocol.json"
 """What shaped who voted and on what, where a platform has sent people or there are limits."""
+MANIFEST, SIGNATURE = "manifest.json", "signature.json"
+"""Each file by its hash, and the site's signature of that: the last two of an archive. See `manifest.py`."""

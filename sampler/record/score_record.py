@@ -27,6 +27,8 @@ TOLERANCE = 1e-6
 class ScoreDifference(Difference):
     """A difference that is about a score and no step."""
 
+    file: str = schema.SCORES.file
+
     def __str__(self) -> str:
         return f"{schema.SCORES.file}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
 
@@ -51,15 +53,15 @@ def compare_scores(
         state, name, cell = row["state"], row["scorer"], row["score"]
         about = f"the score of state {state} by {name}"
         if state not in rows:
-            yield _difference(about, cell, "none: states.csv has no such state")
+            yield _difference(row, about, cell, "none: states.csv has no such state")
         elif name not in declared:
-            yield _difference(about, cell, f"none: {schema.SCORERS} has no such scorer")
+            yield _difference(row, about, cell, f"none: {schema.SCORERS} has no such scorer")
         elif (state, name) in seen:
-            yield _difference(about, f"{cell} as well", "one score")
+            yield _difference(row, about, f"{cell} as well", "one score")
         elif declared[name] == MEASURED and measure is not None:
             yield from _compare_measured(measure, rows[state], row, about)
         elif cell and not math.isfinite(float(cell)):
-            yield _difference(about, cell, "a finite number")
+            yield _difference(row, about, cell, "a finite number")
         seen.add((state, name))
 
 
@@ -68,10 +70,10 @@ def _compare_measured(measure: Measure, state: Row, row: Row, about: str) -> Ite
     recorded = float(row["score"]) if row["score"] else None
     if value is None or recorded is None:
         if value is not recorded:
-            yield _difference(about, row["score"], "none" if value is None else repr(value))
+            yield _difference(row, about, row["score"], "none" if value is None else repr(value))
     elif not math.isclose(value, recorded, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
-        yield _difference(about, row["score"], repr(value))
+        yield _difference(row, about, row["score"], repr(value))
 
 
-def _difference(what: str, recorded: str, expected: str) -> Difference:
-    return ScoreDifference(0, 0, what, recorded or "none", expected)
+def _difference(row: Row, what: str, recorded: str, expected: str) -> Difference:
+    return ScoreDifference(0, 0, what, recorded or "none", expected, row=row)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sampler.judges.panels import PairsMet
 from sampler.judges.sources import SeatSource
 from sampler.recipe import Recipe
+from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, Tables, step_key
 
 _COMPARED = ("votes", "met_again", "agreed")
@@ -34,6 +35,8 @@ class _Seat:
 @dataclass(frozen=True)
 class SeatDifference(Difference):
     """A difference that is about a seat and no step; `chain` is the seat's number."""
+
+    file: str = schema.SEATS.file
 
     def __str__(self) -> str:
         return f"seat {self.chain}: {self.what} is {self.recorded} in seats.csv, {self.recomputed} in the record"
@@ -73,7 +76,8 @@ def _read_votes(recipe: Recipe, tables: Tables, seats: Mapping[int, _Seat]) -> I
         if row["annotator"] != seat.annotator or seat_of.setdefault(row["annotator"], source.seat) != source.seat:
             name = f"vote {row['number']}" if row["number"] else "a late vote"
             expected = f"that of seat {source.seat}, whom no other seat has"
-            yield Difference(*step_key(row), f"{name}'s annotator", row["annotator"] or "none", expected)
+            who = f"{name}'s annotator"
+            yield Difference(*step_key(row), who, row["annotator"] or "none", expected, schema.VOTES.file, row)
         seat.votes += 1
         current, proposal = pairs.get(step_key(row), (None, None))
         is_for = row["chosen_side"] == row["proposal_side"]
@@ -90,4 +94,4 @@ def _compare_rows(rows: Mapping[int, Row], seats: Mapping[int, _Seat]) -> Iterat
         expected = seat.cells() | ({"annotator": seat.annotator} if seat.votes else {})
         for what, cell in expected.items():
             if row[what] != cell:
-                yield SeatDifference(number, 0, what, f"“{row[what]}”", f"“{cell}”")
+                yield SeatDifference(number, 0, what, f"“{row[what]}”", f"“{cell}”", row=row)

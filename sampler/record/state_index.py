@@ -45,6 +45,10 @@ class StateIndex(Protocol):
         """Return the number under which the record should hold the state that this step proposed."""
         ...
 
+    def row(self, number: int) -> Row | None:
+        """Return the row of the state of this number; None if there is none."""
+        ...
+
     def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
         """Yield what the record says and what it should say, where the state of this number is another one.
 
@@ -60,6 +64,9 @@ class CatalogIndex:
     def number(self, chain: int, step: int, state: int) -> int:
         """Return the item's place in the catalog."""
         return state
+
+    def row(self, number: int) -> None:
+        """Return nothing: nothing is said of these rows."""
 
     def compare(self, number: int, state: int) -> Iterator[tuple[str, str]]:
         """Yield nothing."""
@@ -99,6 +106,10 @@ class GeneratedIndex:
     def number(self, chain: int, step: int, state: Any) -> int:
         """Return the number that the step gives."""
         return state_number(chain, step, self._most)
+
+    def row(self, number: int) -> Row | None:
+        """Return the row of the state of this number; None if there is none."""
+        return self._rows.get(number)
 
     def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
         """Yield where code or content differ. What another machine may round otherwise is no difference."""

@@ -10,7 +10,8 @@ from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, tell
 from sampler.judges.presentations import draws_of, presentations_of
 from sampler.recipe import Recipe
-from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, step_key
+from sampler.record import schema
+from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, reading, step_key
 
 
 class VoteEvidence:
@@ -25,6 +26,7 @@ class VoteEvidence:
         if tables.ratings:
             raise ValueError("ratings.csv must be empty where votes decide")
         self._recipe, self._votes_of = recipe, tables.counted_votes
+        self._waits_for_seed = tables.waits_for_seed
         self._objects = {step_key(row): (row["current"], row["proposal"]) for row in tables.steps}
 
     def settle(
@@ -47,12 +49,15 @@ class VoteEvidence:
             raise ValueError(f"judge must be 0 to {len(judges) - 1}, not {judge}")
         question, for_proposal = judges[judge].question, str(int(_is_for_proposal(row)))
         if row["question"] != question:
-            yield Difference(*step_key(row), f"{name}'s question", f"“{row['question']}”", f"“{question}”")
+            yield Difference(*step_key(row), f"{name}'s question", f"“{row['question']}”", f"“{question}”", *_at(row))
         if row["for_proposal"] != for_proposal:
-            yield Difference(*step_key(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal)
+            yield Difference(*step_key(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal, *_at(row))
+        source = judges[judge].source.kind
+        if row.get("source", source) != source:
+            yield Difference(*step_key(row), f"{name}'s source", row["source"], source, *_at(row))
         yield from self._compare_states(row, name)
         if not row["annotator"]:
-            yield from _compare_slot(self._recipe, row, judge, name)
+            yield from _compare_slot(self._recipe, row, judge, name, drawn_again=not self._waits_for_seed)
 
     def _compare_states(self, row: Row, name: str) -> Iterator[Difference]:
         """Compare which objects stood where, and which one was chosen; older records do not say it."""
@@ -65,7 +70,7 @@ class VoteEvidence:
         chosen = left if row["chosen_side"] == "left" else right
         for column, expected in (("left_state", left), ("right_state", right), ("chosen_state", chosen)):
             if row[column] != expected:
-                yield Difference(*step_key(row), f"{name}'s {column}", f"“{row[column]}”", f"“{expected}”")
+                yield Difference(*step_key(row), f"{name}'s {column}", f"“{row[column]}”", f"“{expected}”", *_at(row))
 
 
 def _is_for_proposal(vote: Row) -> bool:
@@ -86,11 +91,11 @@ def _compare_voters(comparison: Comparison[Any], cast: list[Row]) -> Iterator[Di
     for expected, vote in enumerate(cast, start=1):
         name = f"vote {vote['number']}"
         if int(vote["number"]) != expected:
-            yield differs(name, vote["number"], str(expected))
+            yield differs(name, vote["number"], str(expected), *_at(vote))
         answer = int(vote["judge"]), vote["annotator"] or f"slot {vote['slot']}"
         if answer in answered:
             whose = f"annotator {vote['annotator']}" if vote["annotator"] else f"the model for slot {vote['slot']}"
-            yield differs(name, "counted", f"not counted: a second vote of {whose}")
+            yield differs(name, "counted", f"not counted: a second vote of {whose}", *_at(vote))
         answered.add(answer)
 
 
@@ -100,7 +105,8 @@ def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference
     verdict = tell(comparison, tally)
     for vote in cast:
         judge = int(vote["judge"])
-        counted = tally.add(judge, _is_for_proposal(vote))
+        with reading(schema.VOTES.file, vote):
+            counted = tally.add(judge, _is_for_proposal(vote))
         if verdict is not Verdict.UNDECIDED:
             problem = f"not counted: {verdict.value} was settled before it"
         elif counted.votes_cast[judge] > comparison.budgets[judge]:
@@ -108,21 +114,26 @@ def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference
         else:
             tally, verdict = counted, tell(comparison, counted)
             continue
-        yield Difference(comparison.chain, comparison.step, f"vote {vote['number']}", "counted", problem)
+        yield Difference(comparison.chain, comparison.step, f"vote {vote['number']}", "counted", problem, *_at(vote))
     return tally, verdict
 
 
-def _compare_slot(recipe: Recipe, row: Row, judge: int, name: str) -> Iterator[Difference]:
+def _compare_slot(recipe: Recipe, row: Row, judge: int, name: str, *, drawn_again: bool) -> Iterator[Difference]:
     """Compare a model's vote with what its slot says: which object it showed first and, drawn from p, what it is."""
     slot, asked = int(row["slot"]), (recipe.seed, *step_key(row), recipe.budgets, judge)
     if not 0 <= slot < recipe.judges[judge].budget:
         raise ValueError(f"slot must be 0 to {recipe.judges[judge].budget - 1}, not {slot}")
+    if not drawn_again:
+        return
     side = "left" if presentations_of(*asked, recipe.judges[judge].order)[slot] else "right"
     if row["proposal_side"] != side:
-        yield Difference(*step_key(row), f"{name}'s proposal_side", row["proposal_side"], side)
+        yield Difference(*step_key(row), f"{name}'s proposal_side", row["proposal_side"], side, *_at(row))
     if row["preference"]:
         drawn = int(draws_of(*asked)[slot] < float(row["preference"]))
         if int(_is_for_proposal(row)) != drawn:
-            yield Difference(
-                *step_key(row), f"{name}'s answer", str(int(_is_for_proposal(row))), f"{drawn}, drawn from p"
-            )
+            recorded = str(int(_is_for_proposal(row)))
+            yield Difference(*step_key(row), f"{name}'s answer", recorded, f"{drawn}, drawn from p", *_at(row))
+
+
+def _at(row: Row) -> tuple[str, Row]:
+    return schema.VOTES.file, row

@@ -49,7 +49,7 @@ __all__ = [
 
 
 def objects_of(space: Mapping[str, Any]) -> str:
-    """Return "texts", "molecules" or "images": the kind of object of a recipe's space.
+    """Return the name of the kind of object of a recipe's space, as `OBJECT_KINDS` has it.
 
     Raises:
         KeyError: `space` is no space of a recipe.

@@ -46,7 +46,7 @@ class CatalogRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["catalog"] = "catalog"
-    objects: Literal["texts", "molecules", "images"]
+    objects: Literal["texts", "markdown", "molecules", "images", "audio"]
     neighbours: int = Field(default=0, ge=0, le=50)
     context: tuple[ContextColumn, ...] = Field(default=(), max_length=MAX_SHOWN_COLUMNS)
 

@@ -26,7 +26,7 @@ class PairsRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["pairs"] = "pairs"
-    objects: Literal["texts", "molecules", "images"]
+    objects: Literal["texts", "markdown", "molecules", "images"]
     """Which kind of object they are. A picture is named by the SHA-256 of its file, as in 9f86d081….png."""
     pairs: tuple[tuple[_Content, _Content], ...] = Field(min_length=1, max_length=MAX_PAIRS)
 

@@ -3,12 +3,14 @@
 
 const start = document.getElementById("start");
 const connection = document.getElementById("connection");
-const status = document.getElementById("board").dataset.status;
+// Of a campaign that has started, this part is swapped in; of a draft, the whole board is.
+const now = () => (document.getElementById("board-now") || document.getElementById("board")).dataset;
+const status = now().status;
 
-document.addEventListener("htmx:wsAfterMessage", () => {
-  const board = document.getElementById("board").dataset;
-  if (board.status !== status) window.location.reload();
-  if (start) start.disabled = !board.ready;
+document.addEventListener("htmx:wsAfterMessage", (event) => {
+  const hasStarted = !document.getElementById("board-now") && event.detail.message.includes('id="board-now"');
+  if (hasStarted || now().status !== status) window.location.reload();
+  if (start) start.disabled = !now().ready;
 });
 
 document.addEventListener("htmx:wsOpen", () => { connection.hidden = true; });

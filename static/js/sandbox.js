@@ -4,7 +4,7 @@
 const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip" };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.target.matches("input, textarea, select")) return;
+  if (!isSingleKey(event) || (event.shiftKey && event.key.startsWith("Arrow"))) return;
   const pressed = document.querySelector(`button[name=choice][value="${KEYS[event.key]}"]`);
   if (!pressed) return;
   event.preventDefault();

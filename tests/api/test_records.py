@@ -101,9 +101,23 @@ def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
 
 
 def test_people_have_numbers_and_no_names(site, finished):
-    people = site.people(finished.pk)
+    people = list(site.people(finished.pk))
     assert sum(person["votes"] for person in people) == len(list(site.rows(finished.pk, "votes")))
     assert "external_id" not in people[0]
+
+
+def test_people_come_a_page_at_a_time(site, finished):
+    numbers = [person["annotator"] for person in site.people(finished.pk)]
+    assert numbers == sorted(finished.annotators.values_list("pk", flat=True))
+    path, found, cursor = f"/campaigns/{finished.pk}/people", [], 0
+    while cursor is not None:
+        page = site._json("GET", path, params={"after": cursor, "limit": 2})
+        found += [person["annotator"] for person in page["people"]]
+        cursor = page["cursor"]
+    assert found == numbers
+    with pytest.raises(RequestRefused) as refused:
+        site._json("GET", path, params={"limit": 501})
+    assert refused.value.status == 422
 
 
 def test_a_draft_has_no_record(site, researcher):

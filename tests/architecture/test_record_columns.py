@@ -10,7 +10,11 @@ from sampler import schema
 
 ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
-WIDE = {schema.STEPS.name: schema.steps_table(True, True, True), schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES}
+WIDE = {
+    schema.VOTES.name: schema.VOTES_WITH_SOURCES,
+    schema.STEPS.name: schema.steps_table(True, True, True),
+    schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES,
+}
 NOT_ALWAYS = (
     schema.COLUMNS,
     schema.CHAINS,
@@ -18,6 +22,7 @@ NOT_ALWAYS = (
     schema.SEATS,
     schema.CALLS,
     schema.SCORES,
+    schema.LOOKS,
     schema.ROUNDS,
     schema.EXTENSIONS,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import theilslopes
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KIB_PER_MIB = 1024
@@ -65,7 +66,10 @@ def _own_memory_mib(pid: int) -> float:
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory of some processes over a run, in MiB; the slope, of a least-squares line, in MiB a minute."""
+    """The memory of some processes over a run, in MiB; the slope, the median of those between samples, in MiB a minute.
+
+    A median (Theil and Sen): PostgreSQL's workers of autovacuum come and go, and would turn a line of least squares.
+    """
 
     start: float
     end: float
@@ -77,5 +81,5 @@ class Memory:
     def over(cls, samples: list[tuple[float, float]]) -> Memory:
         """Summarise samples of (seconds, MiB), at least two."""
         seconds, mib = np.array(samples).T
-        per_s = float(np.polyfit(seconds - seconds[0], mib, 1)[0])
+        per_s = float(theilslopes(mib, seconds).slope)
         return cls(float(mib[0]), float(mib[-1]), 60 * per_s, per_s * float(seconds[-1] - seconds[0]))

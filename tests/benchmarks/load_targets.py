@@ -11,7 +11,7 @@ from tests.benchmarks.load_run import Load
 RELEASED = "a832601"
 PINNED_SOCKETS, PINNED_S, THINK_S = 500, 600, 4.0
 LEAST_VOTES_PER_S, MOST_P95_MS, MOST_PROCESSOR_MS = 115, 60, 6.5
-# A line through the samples of memory rises by chance, and caches fill: whichever is larger of a share and some MiB.
+# The line through the samples of memory rises by chance, and caches fill: whichever is larger of a share and some MiB.
 FLAT_SHARE, FLAT_MIB = 0.05, 2.0
 
 

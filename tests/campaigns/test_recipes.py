@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle, migrations, tasks
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Turn
@@ -144,7 +145,7 @@ def test_ratings_on_the_old_scale_are_finished_by_the_rule_they_began_with(
     assert "version 1 is read by prefmh 0.1.0" in message
     assert message.count(". ") == 0
     client.force_login(researcher)
-    page = client.get(campaign.get_absolute_url()).content.decode()
+    page = client.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     assert f"r1(x)/{10 - lowest}" in page
 
 

@@ -132,7 +132,7 @@ def test_the_page_shows_what_is_fixed(owner, study):
         for each in formset.forms
         for field in each.fields.values()
     )
-    page = owner.get(study.get_absolute_url()).content.decode()
+    page = owner.get(path_of("edit", study)).content.decode()
     assert "Fixed since the start" in page
 
 

@@ -9,7 +9,6 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
-from tests.console.test_pages import signed_in as signed_in
 from tests.support.stack import make_campaign, make_recipe
 
 SETUP = {"chains": "4", "most_chains": "20", "steps": "100", "burn_in": "10", "questions-0-budget": "2"}
@@ -69,7 +68,7 @@ def test_the_number_that_nobody_has_typed_does_not_stand_in_the_way(signed_in, r
         signed_in.post(reverse("console:create"), form(most_chains="100", **changes))
         assert "most_chains" not in Campaign.objects.latest("pk").recipe
     page = signed_in.post(reverse("console:create"), form(most_chains="99", **by_model)).content.decode()
-    assert "does not go with models that judge" in page
+    assert "does not go with models or programs that judge" in page
 
 
 def test_a_wrong_number_is_refused_beside_its_field(signed_in):

@@ -276,7 +276,7 @@ def test_two_orders_make_two_judges_of_half_the_votes_and_one_question_again(sig
     ("changes", "message"),
     [
         ({"order": "both", "budget": "3"}, "must be even"),
-        ({"order": "balanced", "source": ""}, "for models only"),
+        ({"order": "balanced", "source": ""}, "for models and programs"),
         ({"temperature": "0"}, "greater than or equal to 0.01"),
         ({"source": "Another"}, "not one of the available choices"),
     ],

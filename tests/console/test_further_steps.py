@@ -9,7 +9,6 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
 from tests.campaigns.engine.test_rounds import campaign_with, finish, vote_up_to_the_first_round
 from tests.console.test_pages import form
-from tests.console.test_pages import signed_in as signed_in
 
 
 def page_of(client, name: str, campaign: Campaign) -> str:
@@ -48,7 +47,7 @@ def test_without_a_budget_the_pages_say_that_it_cannot_start(signed_in, idle_tas
         ({"further_steps": "0"}, "greater than or equal to 1"),
         (
             {"further_steps": "4", "questions-0-source": "tiny", "questions-0-temperature": "1"},
-            "does not go with models that judge: a budget counts people&#x27;s answers",
+            "does not go with models or programs that judge: a budget counts people&#x27;s answers",
         ),
     ],
 )

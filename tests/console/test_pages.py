@@ -11,12 +11,6 @@ from prefmh_web.campaigns.models import Campaign, Chain
 from tests.support.stack import TEXTS, make_campaign, make_draft
 
 
-@pytest.fixture
-def signed_in(client, researcher):
-    client.force_login(researcher)
-    return client
-
-
 def form(**changes) -> dict:
     """Return what a browser sends for a good setup, with changes."""
     return {

@@ -34,7 +34,8 @@ def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
     assert "It was skipped 2 times." in page
     assert step.current.content in page
     assert step.proposal.content in page
-    assert "after 2 skips, or when 2 people report that an object is not shown" in page
+    setup = desk.get(reverse("console:edit", args=[study.pk])).content.decode()
+    assert "after 2 skips, or when 2 people report that an object is not shown" in setup
     asked = desk.post(address(study, "ask-again"), follow=True).content.decode()
     assert "Step 1 of chain 0 is asked again." in asked
     assert "No step is parked." in asked

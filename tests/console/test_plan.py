@@ -10,7 +10,6 @@ from prefmh_web.console import planning
 from prefmh_web.console.estimates import Estimate
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import recruiting
-from tests.console.test_pages import signed_in  # noqa: F401 - a fixture
 from tests.support.setups import SETUPS
 from tests.support.stack import make_draft, make_recipe, wait_until_idle
 
@@ -40,7 +39,7 @@ def pilot_with_votes(client, campaign, people, votes_each) -> Campaign:
     return pilot
 
 
-def test_a_drafts_page_leads_to_its_plan(signed_in, researcher):  # noqa: F811
+def test_a_drafts_page_leads_to_its_plan(signed_in, researcher):
     draft = make_draft(researcher, recipe=make_recipe(chains=1))
     assert reverse("console:plan", args=[draft.pk]) in signed_in.get(draft.get_absolute_url()).content.decode()
     page = page_of(signed_in, draft, pay_hour=12, most_money=1)
@@ -52,14 +51,14 @@ def test_a_drafts_page_leads_to_its_plan(signed_in, researcher):  # noqa: F811
     assert "<html" not in part
 
 
-def test_a_number_that_cannot_be_used_is_named(signed_in, researcher):  # noqa: F811
+def test_a_number_that_cannot_be_used_is_named(signed_in, researcher):
     page = page_of(signed_in, make_draft(researcher), htmx=True, people=0, seconds_a_vote="much")
     assert "People: Ensure this value is greater than or equal to 1." in page
     assert "Seconds a vote: Enter a number." in page
     assert "Effective samples" not in page
 
 
-def test_the_setups_own_limits_are_the_usual_ones(signed_in, researcher):  # noqa: F811
+def test_the_setups_own_limits_are_the_usual_ones(signed_in, researcher):
     draft = make_draft(researcher, recipe=make_recipe(judges=[{"question": "Which?", "budget": 1}], steps=900))
     recruiting.set_up(draft, {"recruiter": "open", "votes_each": 7, "places": 6, "place_pay": 2, "currency": "£"}, ())
     page = page_of(signed_in, draft)
@@ -74,11 +73,11 @@ def test_the_setups_own_limits_are_the_usual_ones(signed_in, researcher):  # noq
 
 
 @pytest.mark.parametrize("name", ["written", "base", "ratings"])
-def test_where_no_person_votes_there_is_nobody_to_plan_for(signed_in, researcher, name):  # noqa: F811
+def test_where_no_person_votes_there_is_nobody_to_plan_for(signed_in, researcher, name):
     assert "nobody to plan for" in page_of(signed_in, SETUPS[name](researcher))
 
 
-def test_a_pilot_feeds_the_plan_and_nothing_else(signed_in, researcher):  # noqa: F811
+def test_a_pilot_feeds_the_plan_and_nothing_else(signed_in, researcher):
     campaign = make_draft(researcher)
     pilot = pilot_with_votes(signed_in, campaign, people=2, votes_each=4)
     assert "From the pilot: 8 votes of 2 people" in page_of(signed_in, campaign)
@@ -93,7 +92,7 @@ def test_a_pilot_feeds_the_plan_and_nothing_else(signed_in, researcher):  # noqa
     assert [len(each.seconds) for each in seen.people] == [4, 4]
 
 
-def test_a_pilot_of_a_wrong_size_is_not_made(signed_in, researcher):  # noqa: F811
+def test_a_pilot_of_a_wrong_size_is_not_made(signed_in, researcher):
     campaign = make_draft(researcher)
     answer = signed_in.post(
         reverse("console:run-pilot", args=[campaign.pk]), {"pilot-people": 0, "pilot-votes_each": 5}, follow=True
@@ -102,7 +101,7 @@ def test_a_pilot_of_a_wrong_size_is_not_made(signed_in, researcher):  # noqa: F8
     assert not campaign.pilots.exists()
 
 
-def test_no_pilot_of_what_has_started(signed_in, researcher):  # noqa: F811
+def test_no_pilot_of_what_has_started(signed_in, researcher):
     campaign = SETUPS["started"](researcher)
     signed_in.post(reverse("console:run-pilot", args=[campaign.pk]), {"pilot-people": 5, "pilot-votes_each": 5})
     assert not campaign.pilots.exists()

@@ -13,7 +13,6 @@ import sampler
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, State, Vote
 from prefmh_web.participants import recruiting
-from tests.console.test_pages import signed_in as signed_in
 from tests.participants.test_practice import PAIRS as PRACTICE
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
 from tests.support.stack import make_campaign, make_draft, make_recipe

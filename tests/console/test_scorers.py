@@ -61,6 +61,7 @@ def test_the_live_page_shows_how_many_are_scored_and_the_files(desk, researcher,
     campaign = scored(researcher, idle_tasks, "length words")
     page = page_of(desk, campaign)
     assert "Mean where the chains are now" in page
+    page = desk.get(reverse("console:record", args=[campaign.pk])).content.decode()
     for name in ("scores.csv", "scorers.json"):
         address = reverse("console:download", args=[campaign.pk, name])
         assert address in page

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.setup import files
-from tests.console.test_pages import signed_in  # noqa: F401 - a fixture
 from tests.security.world import browser_of
 from tests.setup.documents import LEAST, WHOLE, as_text
 from tests.support.files import archive
@@ -47,7 +46,7 @@ def told(answer) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["written", "listed", "finished", "prolific"])
-def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, researcher, name):  # noqa: F811
+def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, researcher, name):
     before = SETUPS[name](researcher)
     answer = signed_in.get(reverse("console:setup-file", args=[before.pk]))
     content = received(answer)
@@ -66,13 +65,13 @@ def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, research
     assert "is imported as a draft" in signed_in.get(page.url).content.decode()
 
 
-def test_a_head_request_gets_no_file(signed_in, researcher):  # noqa: F811
+def test_a_head_request_gets_no_file(signed_in, researcher):
     campaign = SETUPS["base"](researcher)
     answer = signed_in.head(reverse("console:setup-file", args=[campaign.pk]))
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_saved(signed_in):  # noqa: F811
+def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_saved(signed_in):
     wrong = LEAST.replace("chains: 2", "chains: 0").replace("budget: 1", "budget: <b>")
     problems = told(send(signed_in, wrong))
     assert len(problems) == 2
@@ -83,14 +82,14 @@ def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_sav
     assert Campaign.objects.count() == 1
 
 
-def test_what_an_import_cannot_find_is_told_on_the_drafts_page(signed_in, researcher):  # noqa: F811
+def test_what_an_import_cannot_find_is_told_on_the_drafts_page(signed_in, researcher):
     answer = send(signed_in, written_file(SETUPS["quest"](researcher)))
     page = signed_in.get(answer.url).content.decode()
     assert "ada has no endpoint “A writer”, which writes the texts. Register it before the start." in page
     assert "This site offers no scorer “comet”" in page
 
 
-def test_a_list_that_is_not_there_is_asked_for(signed_in):  # noqa: F811
+def test_a_list_that_is_not_there_is_asked_for(signed_in):
     (problem,) = told(send(signed_in, as_text(WHOLE)))
     assert "file: is not here: send a ZIP with campaign.yaml and “texts.csv”" in problem
 
@@ -126,25 +125,25 @@ def _twice(packed):
         (lambda packed: [packed.writestr(f"{n}{'n' * 60_000}", "") for n in range(20)], "more than 1000 files"),
     ],
 )
-def test_a_hostile_zip_is_refused(signed_in, change, reason):  # noqa: F811
+def test_a_hostile_zip_is_refused(signed_in, change, reason):
     (problem,) = told(send(signed_in, zipped(change), "setup.zip"))
     assert reason in problem
     assert not Campaign.objects.exists()
 
 
-def test_a_zip_that_unpacks_to_more_than_it_may_is_refused(signed_in):  # noqa: F811
+def test_a_zip_that_unpacks_to_more_than_it_may_is_refused(signed_in):
     bomb = archive({files.NAME: b"#" * (files.MAX_YAML_BYTES + 1)})
     assert len(bomb) < 2**20
     (problem,) = told(send(signed_in, bomb, "setup.zip"))
     assert "campaign.yaml is larger than 32 MiB" in problem
 
 
-def test_a_zip_with_a_harmless_neighbour_is_imported(signed_in):  # noqa: F811
+def test_a_zip_with_a_harmless_neighbour_is_imported(signed_in):
     """The control."""
     assert send(signed_in, zipped(lambda packed: packed.writestr("folder/notes.txt", "x")), "s.zip").status_code == 302
 
 
-def test_a_duplicate_is_a_draft_of_the_same_setup(signed_in, researcher):  # noqa: F811
+def test_a_duplicate_is_a_draft_of_the_same_setup(signed_in, researcher):
     before = SETUPS["started"](researcher)
     answer = signed_in.post(reverse("console:duplicate", args=[before.pk]))
     after = Campaign.objects.order_by("-pk").first()
@@ -154,9 +153,11 @@ def test_a_duplicate_is_a_draft_of_the_same_setup(signed_in, researcher):  # noq
     assert "This is a copy of “An earlier one”" in signed_in.get(answer.url).content.decode()
 
 
-def test_every_campaign_of_ones_own_offers_its_setup_and_a_duplicate(signed_in, researcher):  # noqa: F811
+def test_every_campaign_of_ones_own_offers_its_setup_and_a_duplicate(signed_in, researcher):
     for name in ("base", "started", "finished"):
-        page = signed_in.get(SETUPS[name](researcher).get_absolute_url()).content.decode()
+        campaign = SETUPS[name](researcher)
+        path = campaign.get_absolute_url() if campaign.is_draft else reverse("console:edit", args=[campaign.pk])
+        page = signed_in.get(path).content.decode()
         assert page.count("Download the setup") == 1
         assert page.count(">Duplicate</button>") == 1
 
@@ -174,7 +175,7 @@ def test_members_get_neither_the_setup_nor_a_duplicate(researcher, django_user_m
     assert Campaign.objects.count() == 1
 
 
-def test_two_campaigns_under_one_typed_seed_are_told_of_before_the_start(signed_in, researcher):  # noqa: F811
+def test_two_campaigns_under_one_typed_seed_are_told_of_before_the_start(signed_in, researcher):
     first = Campaign.objects.get(pk=send_to_draft(signed_in, LEAST + "seed: 7\n"))
     page = signed_in.get(first.get_absolute_url()).content.decode()
     assert "has the seed 7, too" not in page
@@ -196,7 +197,7 @@ def send_to_draft(client, content: str) -> int:
     st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=12) | st.just("(left out)"),
     st.booleans(),
 )
-def test_whatever_is_uploaded_becomes_a_draft_or_is_told_in_sentences(signed_in, at, removed, put_in, is_zip):  # noqa: F811
+def test_whatever_is_uploaded_becomes_a_draft_or_is_told_in_sentences(signed_in, at, removed, put_in, is_zip):
     text = as_text(WHOLE | {"space": {"kind": "texts"}, "file": None, "kernel": {"kind": "suffix"}})
     at %= len(text)
     changed = (text[:at] + put_in + text[at + removed :]).encode()
@@ -206,7 +207,7 @@ def test_whatever_is_uploaded_becomes_a_draft_or_is_told_in_sentences(signed_in,
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
-def test_a_damaged_zip_becomes_a_draft_or_is_told_in_sentences(signed_in, data):  # noqa: F811
+def test_a_damaged_zip_becomes_a_draft_or_is_told_in_sentences(signed_in, data):
     content = bytearray(archive({files.NAME: LEAST.encode(), "notes.txt": b"x" * 300}))
     for _ in range(data.draw(st.integers(1, 6))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

@@ -8,9 +8,10 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.unstored import samples_of
+from prefmh_web.console.forms.spaces import SPACE_FORMS
+from prefmh_web.console.unstored import Sample
+from prefmh_web.objects import OBJECT_KINDS
 from tests.console.test_pages import form
-from tests.console.test_pages import signed_in as signed_in
 from tests.support.stack import make_draft, make_recipe
 
 _FOLD = re.compile(r'<details class="fold[^"]*"( open)?><summary>([^<]+)</summary>')
@@ -62,25 +63,31 @@ def test_a_fold_with_an_error_is_open(signed_in, changes, title):
 
 
 def test_a_draft_opens_what_is_not_as_usual_and_not_the_seed_that_was_drawn(signed_in, researcher):
-    usual = make_draft(researcher, recipe=make_recipe(most_chains=100, steps=100, chains=4))
+    recipe = make_recipe(most_chains=100, steps=100, chains=4)
+    usual = make_draft(researcher, recipe=recipe, is_certified=True)
     page = signed_in.get(reverse("console:edit", args=[usual.pk])).content.decode()
     assert not folds_of(page)["More chains while people come, what is left out, and the seed"]
-    left_out = make_draft(researcher, recipe=make_recipe(most_chains=100, steps=100, chains=4, burn_in=7))
+    left_out = make_draft(researcher, recipe=recipe | {"burn_in": 7}, is_certified=True)
     page = signed_in.get(reverse("console:edit", args=[left_out.pk])).content.decode()
     assert folds_of(page)["More chains while people come, what is left out, and the seed"]
 
 
 def test_each_kind_is_a_card_with_a_picture_of_itself(signed_in, researcher):
     page = signed_in.get(reverse("console:create")).content.decode()
-    assert page.count('class="kind"') == page.count('type="radio" name="space"') >= 4
-    for each in (*samples_of("molecules"), *samples_of("images"), *samples_of("model-images")):
+    cards = re.findall(r'<label class="kind[^"]*" for="id_space_\d+">(.*?)</label>', page, flags=re.DOTALL)
+    assert len(cards) == page.count('type="radio" name="space"') >= 4
+    assert all("<img" in card or 'class="object texts"' in card for card in cards)
+    # So are the kinds of object that a list can hold.
+    assert page.count('type="radio" name="catalog-objects"') == len(OBJECT_KINDS)
+    pictures = [each for kind in ("molecules", "images", "model-images") for each in SPACE_FORMS[kind].samples]
+    for each in pictures:
         answer = signed_in.get(each.address, {"small": ""})
         assert answer["Content-Type"] in ("image/svg+xml", "image/webp")
         assert answer.content
 
 
 def test_nobody_makes_the_site_draw_what_they_choose(client, signed_in):
-    address = samples_of("molecules")[0].address
+    address = Sample("molecules").address
     assert signed_in.get(address[:-3] + "x/").status_code == 404
     signed_in.logout()
     assert client.get(address).url.startswith("/accounts/sign-in/")

@@ -127,7 +127,7 @@ def as_sent(forms) -> dict:
             MOLECULES | {"molecules-distance": "warm-up", "molecules-convention": "paper"},
             "Choose a fixed number of moves, and make it 1",
         ),
-        ({"catalog-distance": "warm-up", "catalog-objects": "images", "steps": "400"}, "does not hold the pictures"),
+        ({"catalog-distance": "warm-up", "catalog-objects": "images", "steps": "400"}, "does not hold the files"),
         ({"burn_in": "50"}, "must be less than the"),
         (IMAGES | {"images-wide_share": "0.5"}, "add up to more than 1"),
         (IMAGES | {"images-small_step": "2"}, "less than or equal to 1"),

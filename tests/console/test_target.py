@@ -42,14 +42,14 @@ def test_the_form_says_beside_the_control_what_two_judges_sample(signed_in):
         ([KIND, *both(DARK)], "p0(x) * exp(s1(x) + 2*s2(x))"),
     ],
 )
-def test_start_writes_the_law_and_every_page_shows_it(signed_in, researcher, idle_tasks, tmp_path, judges, formula):
+def test_start_writes_the_law_and_the_setup_shows_it(signed_in, researcher, idle_tasks, tmp_path, judges, formula):
     campaign = make_campaign(researcher, recipe=make_recipe(judges=judges))
     with zipfile.ZipFile(path := export_to(campaign, tmp_path)) as archive:
         recipe = json.loads(archive.read("recipe.json"))
     assert recipe.get("target", "nothing").split("; ")[0] == formula
     assert "Which is darker?" in recipe["target"]
     assert_replay_passes(path)
-    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     assert formula in page
 
 

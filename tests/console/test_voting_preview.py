@@ -13,7 +13,6 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import form
-from tests.console.test_pages import signed_in as signed_in
 from tests.console.test_spaces import IMAGES, MOLECULES, TEXTS
 from tests.support.stack import make_campaign, make_draft, make_recipe
 

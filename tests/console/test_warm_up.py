@@ -13,7 +13,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain
 from prefmh_web.console.board import board_for
 from tests.campaigns.lifecycle.test_warm_up import decide, late
 from tests.console.test_spaces import as_sent
-from tests.console.test_spaces import signed_in as signed_in
 from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished
 from tests.support.warm_ups import TEXTS, warming_campaign, warming_recipe
 
@@ -128,7 +127,8 @@ def test_a_page_says_when_a_warm_up_brought_too_little(signed_in, researcher, id
 )
 def test_the_page_says_how_learned_scores_are_used(signed_in, researcher, idle_tasks, chains, said):
     campaign = warming_campaign(researcher, {"steps": 30, "learned": {}}, chains=chains, steps=40)
-    assert "A learned score pulls 30% of the proposals" in page_of(signed_in, campaign)
+    setup = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert "A learned score pulls 30% of the proposals" in setup
     people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
     vote_until_finished(campaign, people, {0: lambda place: place / 2}, np.random.default_rng(4))
     assert said in page_of(signed_in, campaign)

@@ -78,6 +78,7 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     for page in (watcher, *people):
         assert page.evaluate("window.sameDocument") is True
 
+    watcher.get_by_role("link", name="Record").click()
     with watcher.expect_download() as download:
         watcher.get_by_role("link", name="Download all (ZIP)").click()
     path = tmp_path / "export.zip"

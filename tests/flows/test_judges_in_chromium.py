@@ -8,7 +8,6 @@ end, and its export replays.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,8 +86,9 @@ def test_a_study_from_the_endpoint_to_the_export(desk, llama_url, tmp_path, stud
     desk.get_by_role("button", name="Change the caps").click()
     desk.get_by_text("The caps are changed. Press Resume to go on.").wait_for()
     desk.get_by_role("button", name="Resume").click()
-    expect(desk.locator(".figures").first).to_contain_text(re.compile(r"Status\s*finished"), timeout=_PATIENCE_MS)
+    expect(desk.locator("h1 .status")).to_have_text("finished", timeout=_PATIENCE_MS)
     picture_of(desk, f"finished-{study.objects}")
+    desk.get_by_role("link", name="Record").click()
     with desk.expect_download() as download:
         desk.get_by_role("link", name="Download all (ZIP)").click()
     path = tmp_path / "export.zip"

@@ -244,5 +244,6 @@ def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoi
 
 def test_nobody_is_asked_to_vote_where_models_rate(researcher, endpoint, idle_tasks, client):
     campaign = make(researcher, idle_tasks)
-    assert client.get(reverse("annotate:welcome", args=[campaign.invitations.get().token])).status_code == 200
+    # It is finished, so nobody can join it.
+    assert client.get(reverse("annotate:welcome", args=[campaign.invitations.get().token])).status_code == 403
     assert not Vote.objects.exists()

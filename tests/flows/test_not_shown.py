@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from prefmh_web.campaigns.models import Parking, Problem, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
-from tests.support.chromium import lease_on
+from tests.support.chromium import lease_on, press_and_wait
 from tests.support.stack import make_campaign, make_recipe
 
 pytestmark = pytest.mark.browser
@@ -62,8 +62,7 @@ def test_a_picture_that_loads_later_is_voted_on(open_page, drawn):
     page.get_by_role("button", name="Try again").press("Enter")
     expect(page.get_by_role("alert")).to_be_hidden()
     expect(page.locator("#question")).to_be_focused()
-    page.wait_for_timeout(400)
-    page.keyboard.press("ArrowLeft")
+    press_and_wait(page, "ArrowLeft")
     page.get_by_text("You: 1 vote").wait_for()
     assert Vote.objects.get().hidden_ms == 0
 

@@ -119,7 +119,7 @@ class Desk:
         return list(csv.DictReader(io.StringIO(text, newline="")))
 
     def export(self, campaign: int) -> zipfile.ZipFile:
-        page = self._client.get(f"/campaigns/{campaign}/").raise_for_status().text
+        page = self._client.get(f"/campaigns/{campaign}/record/").raise_for_status().text
         [path] = set(re.findall(rf'href="(/campaigns/{campaign}/files/[^"]+\.zip)"', page))
         return zipfile.ZipFile(io.BytesIO(self._client.get(path).raise_for_status().content))
 

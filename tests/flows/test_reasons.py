@@ -49,7 +49,8 @@ def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client
         ([row[name] for name in which] for row in table(path, "votes.csv")), key=lambda row: [int(cell) for cell in row]
     )
     assert {(row["reason"], row["cut"]) for row in rows} == {("A, or B?", "0")}
-    assert reverse("console:download", args=[done.pk, "reasons.csv"]) in page
+    record = client.get(reverse("console:record", args=[done.pk])).content.decode()
+    assert reverse("console:download", args=[done.pk, "reasons.csv"]) in record
 
 
 def test_without_the_setting_nothing_is_kept_and_the_record_has_no_such_file(campaign, client, tmp_path) -> None:

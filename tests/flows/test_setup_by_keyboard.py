@@ -42,6 +42,8 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     page.keyboard.press("Enter")
     for number in range(_PAIRS):
         page.get_by_text(f"You: {number} vote").wait_for()
+        # Until its scripts are there, the page hears no key.
+        page.wait_for_load_state()
         page.keyboard.press(("ArrowLeft", "2")[number % 2])
     page.get_by_text("Your part is complete").wait_for()
     keyboard.press("Begin again", then="Which of the two?")

@@ -79,9 +79,8 @@ def test_a_base_campaign_runs_to_its_end_without_a_vote(made, tmp_path, client):
     # Nobody is asked, so there is no link to send.
     assert not made.invitations.exists()
     client.force_login(made.owner)
-    page = client.get(made.get_absolute_url()).content.decode()
-    assert "each state is an independent draw" in page
-    assert "People online" not in page
+    assert "each state is an independent draw" in client.get(reverse("console:edit", args=[made.pk])).content.decode()
+    assert "People online" not in client.get(made.get_absolute_url()).content.decode()
 
 
 def test_draws_of_a_base_campaign_from_a_file_are_p0s(researcher, live_site, tmp_path):

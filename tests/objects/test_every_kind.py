@@ -27,8 +27,10 @@ class Noise:
 # Two objects of each kind.
 EXAMPLES = {
     "texts": (StoredObject("It was a dark night."), StoredObject("It was a cold <b>night</b>.")),
+    "markdown": (StoredObject("It was a *dark* night."), StoredObject("# Night\n\nIt was <b>cold</b>.")),
     "molecules": (StoredObject("CCO"), StoredObject("c1ccccc1")),
     "images": (StoredObject("one", pixels=Noise(1)), StoredObject("two", pixels=Noise(2))),
+    "audio": OBJECT_KINDS["audio"].samples,
 }
 every_kind = pytest.mark.parametrize("kind", OBJECT_KINDS.values(), ids=OBJECT_KINDS)
 
@@ -59,11 +61,15 @@ def test_both_templates_show_each_object_escaped(kind):
 @pytest.mark.parametrize("sees_pictures", [True, False])
 def test_a_model_gets_words_or_a_picture_that_it_can_see(kind, sees_pictures):
     for shown in EXAMPLES[kind.name]:
+        if kind.medium == "sound":
+            with pytest.raises(ValueError, match="hears no recordings"):
+                kind.exhibit(shown, sees_pictures)
+            continue
         exhibit = kind.exhibit(shown, sees_pictures)
         assert exhibit.text or exhibit.picture
-        assert kind.is_picture == (not exhibit.text)
+        assert (kind.medium == "picture") == (not exhibit.text)
         if exhibit.picture:
-            assert sees_pictures or kind.is_picture
+            assert sees_pictures or kind.medium == "picture"
             assert exhibit.picture.media_type == "image/png"
 
 
@@ -78,15 +84,15 @@ def test_what_is_measured_is_named_alike_and_stands_in_one_line(kind):
 
 @every_kind
 @pytest.mark.parametrize("query", ["", "?small", "?dark", "?marked&dark"])
-def test_a_browser_gets_the_picture_or_that_there_is_none(kind, query):
+def test_a_browser_gets_the_file_or_that_there_is_none(kind, query):
     shown, beside = EXAMPLES[kind.name]
-    look = media.look_of(RequestFactory().get(f"/{query}"))
+    request = RequestFactory().get(f"/{query}")
     if kind.media(shown, Look()) is None:
         with pytest.raises(Http404):
-            media.response(kind, shown, look, beside)
+            media.response(request, kind, shown, beside)
         return
-    answer = media.response(kind, shown, look, beside)
-    assert answer["Content-Type"].startswith("image/")
+    answer = media.response(request, kind, shown, beside)
+    assert answer["Content-Type"].startswith("audio/" if kind.medium == "sound" else "image/")
     assert answer.content
 
 
@@ -103,7 +109,52 @@ def test_an_uploaded_image_is_sent_as_it_is_and_a_models_is_made_smaller():
 
 
 def test_a_lost_file_is_no_page_and_says_so_in_the_line():
-    kind, lost = OBJECT_KINDS["images"], StoredObject("an image", picture="pictures/lost.png", media_type="image/png")
-    assert kind.line(lost) == "its picture cannot be read"
-    with pytest.raises(Http404):
-        media.response(kind, lost, Look())
+    for name, told in {"images": "its picture cannot be read", "audio": "its recording cannot be read"}.items():
+        kind, lost = OBJECT_KINDS[name], StoredObject("an object", picture="pictures/lost.png", media_type="image/png")
+        assert kind.line(lost) == told
+        with pytest.raises(Http404):
+            media.response(RequestFactory().get("/"), kind, lost)
+
+
+RECORDING = OBJECT_KINDS["audio"].samples[0]
+
+
+def part_of(asked: str | None):
+    headers = {} if asked is None else {"Range": asked}
+    return media.response(RequestFactory().get("/", headers=headers), OBJECT_KINDS["audio"], RECORDING)
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("bytes=0-", slice(0, None)),
+        ("bytes=0-1", slice(0, 2)),
+        ("bytes=100-199", slice(100, 200)),
+        ("bytes=100-999999999", slice(100, None)),
+        ("bytes=-50", slice(-50, None)),
+        ("bytes=-999999999", slice(0, None)),
+    ],
+)
+def test_a_player_gets_the_part_that_it_asks_for(asked, part):
+    """Without this, Safari plays nothing, and no browser winds on."""
+    whole, answer = part_of(None).content, part_of(asked)
+    assert answer.status_code == 206
+    assert answer.content == whole[part]
+    first = range(len(whole))[part].start
+    assert answer["Content-Range"] == f"bytes {first}-{first + len(answer.content) - 1}/{len(whole)}"
+    assert answer["Content-Type"] == "audio/wav"
+    assert answer["Accept-Ranges"] == "bytes"
+
+
+@pytest.mark.parametrize("asked", [None, "", "bytes=-", "bytes=9-2", "bytes=0-1,5-9", "lines=0-4", "bytes=x-y"])
+def test_what_asks_for_no_single_part_gets_all(asked):
+    answer = part_of(asked)
+    assert answer.status_code == 200
+    assert answer.content == part_of("bytes=0-").content
+
+
+@pytest.mark.parametrize("asked", ["bytes=999999999-", "bytes=-0"])
+def test_a_part_beyond_the_end_is_none(asked):
+    answer = part_of(asked)
+    assert (answer.status_code, answer.content) == (416, b"")
+    assert answer["Content-Range"] == f"bytes */{len(part_of(None).content)}"

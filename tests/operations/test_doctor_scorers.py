@@ -16,6 +16,7 @@ def told() -> str:
 def test_programs_that_give_a_number_for_some_object_are_well(db, declare):
     declare("print(len(told['content']), flush=True)", name="length")
     declare("print(told['picture'].count('A'), flush=True)", name="pictures")
+    declare("print(len(told['sound']), flush=True)", name="sounds")
     assert told() == ""
 
 

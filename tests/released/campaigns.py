@@ -111,6 +111,9 @@ def _started(case: Case, owner, name: str) -> Campaign:
 def _run_to_its_end(case: Case, owner) -> Campaign:
     """Return a campaign whose record has all that a record can have: a skip, an expiry, a vote that came too late."""
     campaign = _started(case, owner, FINISHED)
+    if not case.people:
+        # Models have finished it by now, and nobody can join it any more.
+        return campaign
     rng = np.random.default_rng(_SEED)
     hasty, sleepy, *crowd = voting.join(campaign, case.people + 2)
     voting.skip(hasty)

@@ -58,6 +58,10 @@ def _content_of(answer) -> bytes:
 
 def _assert_voter_sees_a_page(campaign: Campaign) -> None:
     voter, link = Client(), campaign.invitations.first().get_absolute_url()
+    if campaign.status == Campaign.Status.FINISHED:
+        # Nobody can join it any more, and a page says so.
+        assert voter.get(link).status_code == voter.post(link).status_code == 403
+        return
     assert voter.get(link).status_code == 200
     assert voter.post(link).status_code == 302
     assert voter.get(f"{link}vote/").status_code == 200

@@ -10,6 +10,7 @@ from PIL import Image
 from pydantic import TypeAdapter
 
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
+from prefmh_web.objects.kind import Look
 from prefmh_web.scorers import NoScore, ScorerError, ScorerInterrupted, offered
 from prefmh_web.scorers.kinds import commands
 from prefmh_web.settings.values import Commands
@@ -50,6 +51,16 @@ def test_a_picture_comes_as_base64(declare, tmp_path):
     shown = StoredObject("an image", pixels=lambda: pixels)
     assert offered("images")["length"].scores(OBJECT_KINDS["images"], [shown]) == [1]
     assert Image.open(io.BytesIO((tmp_path / "told").read_bytes())).size == (9, 8)
+
+
+def test_a_recording_comes_as_base64(declare, tmp_path):
+    declare(
+        f"import base64\nopen({str(tmp_path / 'told')!r}, 'wb').write(base64.b64decode(told['sound']))\n"
+        "print(len(told['media_type']), flush=True)"
+    )
+    kind = OBJECT_KINDS["audio"]
+    assert offered("audio")["length"].scores(kind, kind.samples[:1]) == [len("audio/wav")]
+    assert (tmp_path / "told").read_bytes() == kind.media(kind.samples[0], Look()).body
 
 
 def test_what_is_not_finite_is_no_score_and_the_others_stand(declare):

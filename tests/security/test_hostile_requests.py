@@ -66,9 +66,13 @@ def test_a_stranger_gets_nothing_of_the_victims(world, address):
 
 OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in address.parts]
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
-WATCHING += ("console:people", "console:person", "console:parked", "console:panel")
+WATCHING += ("console:people", "console:person", "console:parked", "console:panel", "console:record")
+WATCHING += ("console:steps", "console:step", "console:step-picture", "console:results", "console:properties")
+WATCHING += ("console:chains",)
+WATCHING += ("console:convergence",)
 # Owners read these, and nobody can post to them.
 READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file", "console:plan")
+READ_BY_OWNERS += ("console:programs",)
 FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
 CHANGING = [
     each for each in OF_A_CAMPAIGN if each.name not in (*WATCHING, *READ_BY_OWNERS) and each not in FOR_PROGRAMS

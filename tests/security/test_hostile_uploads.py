@@ -79,9 +79,10 @@ BOMBS = {
 }
 
 
+@pytest.mark.parametrize("objects", ["images", "audio"])
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_tasks, tmp_path, bomb):
-    recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2})
+def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_tasks, tmp_path, bomb, objects):
+    recipe = make_recipe(space={"kind": "catalog", "objects": objects, "neighbours": 2})
     file = SimpleUploadedFile("a.zip", BOMBS[bomb]())
     draft = drafts.create(owner=researcher, file=file, filename="a.zip", name="A", recipe=recipe)
     idle_tasks()

@@ -42,7 +42,7 @@ def test_who_came_by_which_link_is_counted(campaign, researcher, joined, link):
     other = access.invite(campaign)
     Client().post(other.get_absolute_url())
     Client().post(other.get_absolute_url())
-    page = browser_of(researcher).get(campaign.get_absolute_url())
+    page = browser_of(researcher).get(reverse("console:edit", args=[campaign.pk]))
     assert [(shown.pk, shown.joined) for shown in page.context["links"]] == [(link.pk, 1), (other.pk, 2)]
 
 
@@ -204,7 +204,7 @@ def test_links_are_made_and_withdrawn_from_the_page(campaign, researcher, joined
     owner = browser_of(researcher)
     owner.post(reverse("console:invite", args=[campaign.pk]), {"single_use": "on"})
     single = campaign.invitations.get(is_single_use=True)
-    page = owner.get(campaign.get_absolute_url()).content.decode()
+    page = owner.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     assert single.token in page
     assert "one person" in page
     owner.post(reverse("console:revoke", args=[campaign.pk, link.pk]), {"withdraw": "on"})

@@ -21,8 +21,20 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Lease, Membership, Side, Tryout, TryoutPair
+from prefmh_web.campaigns.engine import programs as engine
+from prefmh_web.campaigns.lifecycle import access, programs
+from prefmh_web.campaigns.models import (
+    Campaign,
+    Delivery,
+    Lease,
+    Measured,
+    Membership,
+    ProgramLease,
+    Side,
+    Tryout,
+    TryoutPair,
+    Webhook,
+)
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import make_campaign, make_draft, make_recipe, wait_until_idle
 
@@ -48,6 +60,8 @@ class World:
     """The pair the voter sees."""
     voted: UUID
     """The pair they answered before."""
+    held: ProgramLease
+    """A question that a program holds, which is a judge of another campaign of the victim's."""
     tried: TryoutPair
     """A sample pair that a model was asked about before the start of `campaign`."""
 
@@ -79,15 +93,22 @@ class World:
             "place": 0,
             "which": 0,
             "side": "left",
+            "chain": self.pair.comparison.chain.place,
+            "step": self.pair.comparison.step,
+            "shown": "proposal",
             "number": "0",
             "table": "votes",
+            "key": self.held.key,
+            "position": "first",
+            "webhook_id": self.campaign.webhooks.get().pk,
+            "delivery_id": Delivery.objects.get(webhook__campaign=self.campaign).pk,
             "token_id": self.victim.api_tokens.get().pk,
         }
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What nobody but the victim and their people may ever read."""
-        return (WORDS, "victim", self.token, str(self.pair.key), "secret-endpoint")
+        return (WORDS, "victim", self.token, str(self.pair.key), str(self.held.key), "secret-endpoint")
 
 
 def build() -> World:
@@ -103,10 +124,15 @@ def build() -> World:
     watched = make_campaign(victim, name=f"{WORDS} texts")
     draft = make_draft(victim, name=f"{WORDS} draft")
     make_campaign(colleague, name="The colleague's")
+    own = {"question": "Which is better?", "budget": 1, "source": {"kind": "program", "name": "secret-endpoint"}}
+    judged = make_campaign(victim, name=f"{WORDS} judged", recipe=make_recipe(judges=[own], steps=2))
+    programs.make_token(judged.judges.get())
     friend = users.create_user("victim-friend")
     access.add_member(campaign, friend.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
+    webhook = Webhook.objects.create(campaign=campaign, url="https://secret-endpoint.example/", events=[])
+    Delivery.objects.create(webhook=webhook, event="secret-endpoint", told={}, status=Delivery.Status.DELIVERED)
     tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
     tryout = Tryout.objects.create(
         campaign=campaign, place=0, judge={}, prompt_version="0" * 8, wanted=1, replies=1, status=Tryout.Status.DONE
@@ -120,7 +146,8 @@ def build() -> World:
     leases.answer(answered.key, annotator, Side.LEFT, 700)
     wait_until_idle()
     pair = leases.take(annotator)
-    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, tried)
+    held = engine.take(judged, judged.judges.get().pk)
+    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, held, tried)
 
 
 @cache
@@ -143,8 +170,12 @@ def browser_of(user: AbstractUser | None, enforce_csrf_checks: bool = False) -> 
 
 
 def digest(without: tuple[type[Model], ...] = ()) -> dict[str, str]:
-    """Return a hash of every row of every table but sessions and `without`, by the table's model."""
-    models = [model for model in apps.get_models(include_auto_created=True) if model not in (Session, *without)]
+    """Return a hash of every row of every table but sessions and `without`, by the table's model.
+
+    What is measured of objects is left out: it follows from them, and looking at a page has it filled in.
+    """
+    left_out = (Session, Measured, *without)
+    models = [model for model in apps.get_models(include_auto_created=True) if model not in left_out]
     return {model._meta.label: hashlib.sha256(repr(_rows(model)).encode()).hexdigest() for model in models}
 
 

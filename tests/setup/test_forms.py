@@ -7,7 +7,6 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants.recruiting import recruitment_of
-from tests.console.test_pages import signed_in  # noqa: F401 - a fixture
 from tests.support.posted import sent_back
 from tests.support.setups import SETUPS, imported, written_file
 from tests.support.stack import wait_until_idle
@@ -41,7 +40,7 @@ def problems_on(answer) -> list:
 
 
 @pytest.mark.parametrize("name", SETUPS)
-def test_the_setup_opened_and_sent_back_is_the_same_file(name, signed_in, researcher, endpoints):  # noqa: F811
+def test_the_setup_opened_and_sent_back_is_the_same_file(name, signed_in, researcher, endpoints):
     file = written_file(SETUPS[name](researcher))
     draft = imported(file, researcher)
     assert written_file(draft) == file
@@ -49,7 +48,7 @@ def test_the_setup_opened_and_sent_back_is_the_same_file(name, signed_in, resear
 
 
 @pytest.mark.parametrize("name", SETUPS)
-def test_the_pages_about_people_opened_and_sent_back_are_the_same_file(name, signed_in, researcher):  # noqa: F811
+def test_the_pages_about_people_opened_and_sent_back_are_the_same_file(name, signed_in, researcher):
     file = written_file(SETUPS[name](researcher))
     draft = imported(file, researcher)
     for page in ("participants", "protocol", "languages"):
@@ -68,7 +67,7 @@ def _parts_of(forms) -> list:
     return [forms.texts, forms.questions, forms.practice, forms.checks, forms.gold]
 
 
-def test_what_is_changed_in_the_form_is_changed_in_the_file(signed_in, researcher, endpoints):  # noqa: F811
+def test_what_is_changed_in_the_form_is_changed_in_the_file(signed_in, researcher, endpoints):
     """The control."""
     draft = imported(written_file(SETUPS["written"](researcher)), researcher)
     before = written_file(draft).decode()
@@ -146,7 +145,7 @@ steps: 10
 
 
 @pytest.mark.parametrize("text", [WRITTEN, LAWS, IMAGES])
-def test_what_the_forms_do_not_show_stays(text, signed_in, researcher, endpoints):  # noqa: F811
+def test_what_the_forms_do_not_show_stays(text, signed_in, researcher, endpoints):
     draft = imported(text.encode(), researcher)
     file = written_file(draft)
     assert written_file(save_setup(signed_in, draft)) == file
@@ -158,7 +157,7 @@ def test_what_the_forms_do_not_show_stays(text, signed_in, researcher, endpoints
     assert written_file(draft) == file
 
 
-def test_beside_a_changed_field_what_the_form_does_not_show_stays(signed_in, researcher, endpoints):  # noqa: F811
+def test_beside_a_changed_field_what_the_form_does_not_show_stays(signed_in, researcher, endpoints):
     draft = imported(WRITTEN.encode(), researcher)
     after = save_setup(signed_in, draft, **{"model-texts-limit": "9", "model-texts-fresh_share": "0.5"})
     assert after.recipe["space"]["sources"] == ["Das Meer.", "Der Wald."]
@@ -169,7 +168,7 @@ def test_beside_a_changed_field_what_the_form_does_not_show_stays(signed_in, res
     assert (after.recipe["chains"], after.recipe["kernel"]) == (5, images.recipe["kernel"])
 
 
-def test_prompts_that_leave_their_sources_alone_are_refused(signed_in, researcher, endpoints):  # noqa: F811
+def test_prompts_that_leave_their_sources_alone_are_refused(signed_in, researcher, endpoints):
     draft = imported(WRITTEN.encode(), researcher)
     fields = setup_as_shown(signed_in, draft) | {"model-texts-prompts": "Only one."}
     page = signed_in.post(reverse("console:edit", args=[draft.pk]), fields).content.decode()

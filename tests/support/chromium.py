@@ -16,7 +16,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 
-# Sooner than people can judge a pair, the page takes no answer (`TOO_SOON_MS` in static/js/vote.js).
+# Sooner than people can judge a pair, the page takes no answer (`TOO_SOON_MS` in static/js/voting/vote.js).
 MS_TO_JUDGE = 300
 _TIMES_TO_PRESS = 10
 _IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"

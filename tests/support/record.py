@@ -19,6 +19,8 @@ IN_EVERY_ARCHIVE = {
     "preferences.jsonl",
     "events.csv",
     "codebook.csv",
+    "manifest.json",
+    "signature.json",
 }
 """Of a campaign whose votes decide."""
 

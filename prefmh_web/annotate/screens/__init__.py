@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.db import IntegrityError
-from django.template.loader import render_to_string
 
 from prefmh_web.annotate.language import spoken_to
+from prefmh_web.annotate.screens import frames
 from prefmh_web.annotate.screens.check import Check
 from prefmh_web.annotate.screens.done import Done
 from prefmh_web.annotate.screens.idle import Idle
@@ -43,7 +43,22 @@ class ShownScreen:
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
         with spoken_to(self.visit.annotator):
-            return render_to_string("annotate/_screen.html", {"screen": self})
+            return frames.html_of(self.name, self.standing, self.context, self._progress)
+
+    @property
+    def progress(self) -> str:
+        """What stands below the screen: how far the person is, and all."""
+        return frames.progress_html(self._progress)
+
+    @property
+    def name(self) -> str:
+        """Which screen it is."""
+        return self.screen.name
+
+    @property
+    def _progress(self) -> frames.Progress:
+        visit = self.visit
+        return frames.Progress(visit.votes, visit.percent, visit.votes_each, visit.minutes, visit.minutes_each)
 
 
 def screen_for(annotator_id: int) -> ShownScreen:

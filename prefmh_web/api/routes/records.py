@@ -13,10 +13,10 @@ from prefmh_web.api.found import campaign_for
 from prefmh_web.api.problems import ProblemsOut, Refused
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record import export, steps
+from prefmh_web.campaigns.record.rows import Row, votes_table
 from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
-from prefmh_web.participants.people import Person, people_of
+from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.downloads import stream
 from sampler import schema
 
@@ -56,6 +56,20 @@ class PersonOut(Schema):
     checks_failed: int
 
 
+class PeopleIn(Schema):
+    """Which people are wanted."""
+
+    after: int = Field(0, ge=0, lt=2**63, description="The cursor of the page before")
+    limit: int = Field(100, ge=1, le=_MOST, description="People of a page")
+
+
+class PeopleOut(Schema):
+    """A page of people."""
+
+    people: list[PersonOut]
+    cursor: int | None = Field(description="Send it as `after` for the next page; null on the last one")
+
+
 @router.get("/{int:campaign_id}/record.zip", response={200: None, **_REFUSALS}, summary="Download the record")
 def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the whole record, as *Download all* on the campaign's page does."""
@@ -66,12 +80,12 @@ def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     return response
 
 
-@router.get(
-    "/{int:campaign_id}/people", response={200: list[PersonOut], **_REFUSALS}, summary="List the people who vote"
-)
-def people(request: HttpRequest, campaign_id: int) -> list[dict[str, Any]]:
-    """List the people who vote."""
-    return [_told(each) for each in people_of(campaign_for(request, campaign_id, Right.RUN))]
+@router.get("/{int:campaign_id}/people", response={200: PeopleOut, **_REFUSALS}, summary="List the people who vote")
+def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> dict[str, Any]:
+    """List the people who vote, in the order in which they joined."""
+    found = people_after(campaign_for(request, campaign_id, Right.RUN), wanted.after, wanted.limit + 1)
+    shown = found[: wanted.limit]
+    return {"people": [_told(each) for each in shown], "cursor": shown[-1].number if len(found) > len(shown) else None}
 
 
 @router.get("/{int:campaign_id}/{table}", response={200: PageOut, **_REFUSALS}, summary="Steps, votes or samples")
@@ -127,8 +141,8 @@ def _position(wanted: PageIn) -> tuple[int, int]:
 def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
     recipe = snapshot.recipe
     tables = {
-        "steps": schema.steps_table(recipe.has_parts, recipe.has_tilts, bool(recipe.rule.scorers)),
-        "votes": schema.VOTES,
+        "steps": steps.table_of(snapshot),
+        "votes": votes_table(recipe),
         "samples": schema.SAMPLES_WITH_PHASES if recipe.has_phases else schema.SAMPLES,
     }
     rows_of: Callable[[Snapshot], Iterator[Row]] = export.TABLES[f"{name}.csv"]

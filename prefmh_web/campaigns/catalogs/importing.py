@@ -159,7 +159,7 @@ def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[i
         columns=dict(item.extra),
     )
     if item.kept:
-        ending = item.media_type.removeprefix("image/")
+        ending = media.ending_of(item.media_type)
         name = media.picture_name(catalog.campaign_id, catalog.revision, place, ending)
         state.picture.save(name, ContentFile(item.picture), save=False)
     return state

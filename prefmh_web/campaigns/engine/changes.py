@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection, models
+from django.db import models
 
-from prefmh_web.campaigns.engine.rows import adapted, insertion, note_stored
+from prefmh_web.campaigns.engine.rows import adapted, current, insertion, note_stored
 from prefmh_web.campaigns.engine.statements import Condition, Statement
 
 
@@ -58,7 +58,7 @@ class Changes:
     def insert_after(self, instance: models.Model, *statements: Statement, found: str) -> None:
         """Add the storing of a new instance if these statements change their rows, and the last returns `found`."""
         places = tuple(self._place(statement) for statement in statements)
-        if connection.vendor == "postgresql":
+        if current().vendor == "postgresql":
             names = ", ".join(f"change_{place}" for place in places)
             words, values = insertion(instance, f" FROM {names} WHERE change_{places[-1]}.found = %s")
             self._changes.append(_Change(words, [*values, found], instance=instance))
@@ -67,10 +67,11 @@ class Changes:
 
     def change(self, statement: Statement, *values: object, only_if: Condition | None = None) -> None:
         """Add a statement that returns one value of the row that it changes."""
-        all_values = [adapted(value) for value in values]
+        connection = current()
+        all_values = [adapted(value, connection) for value in values]
         if only_if is not None:
             all_values += only_if.values
-        self._changes.append(_Change(statement.words(only_if), all_values, statement))
+        self._changes.append(_Change(statement.words(connection, only_if), all_values, statement))
 
     def make(self) -> None:
         """Make them.
@@ -80,7 +81,7 @@ class Changes:
         """
         if not self._changes:
             return
-        self._found = self._at_once() if connection.vendor == "postgresql" else self._one_by_one()
+        self._found = self._at_once() if current().vendor == "postgresql" else self._one_by_one()
         for change, found in zip(self._changes, self._found, strict=True):
             if change.instance is not None and found is not None:
                 note_stored(change.instance, found)
@@ -94,13 +95,13 @@ class Changes:
 
     def _at_once(self) -> list[Any]:
         words = _as_one(tuple(change.words for change in self._changes))
-        with connection.cursor() as cursor:
+        with current().cursor() as cursor:
             cursor.execute(words, [value for change in self._changes for value in change.values])
             return list(cursor.fetchone())
 
     def _one_by_one(self) -> list[Any]:
         found: list[Any] = []
-        with connection.cursor() as cursor:
+        with current().cursor() as cursor:
             for change in self._changes:
                 row = None
                 if _is_due(change, found):

@@ -15,10 +15,10 @@ from datetime import datetime
 from django.db.models import F, Q
 from django.utils import timezone
 
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.models import Comparison, Lease, Parking, Problem
-from prefmh_web.transport import nudges
 
 
 def after_skip(comparison: Comparison) -> None:
@@ -59,8 +59,8 @@ def _tried_again_at(comparison: Comparison) -> datetime | None:
 
 
 def _park(comparison: Comparison, cause: Parking.Cause, count: int) -> None:
-    Parking.objects.create(comparison=comparison, cause=cause, count=count, parked_at=timezone.now())
+    parking = Parking.objects.create(comparison=comparison, cause=cause, count=count, parked_at=timezone.now())
     # Nobody finds it, as nobody finds those whose votes are all out: no look for a pair asks what is parked.
     comparison.parked, comparison.is_askable = Comparison.Parked.PARKED, False
     comparison.save(update_fields=["parked", "is_askable"])
-    nudges.nudge(nudges.watchers(comparison.chain.campaign_id))
+    dispatch.step_parked(parking)

@@ -13,10 +13,16 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 M = TypeVar("M", bound=models.Model)
 _Converters = tuple[tuple[int, Callable[[Any], Any]], ...]
+
+
+def current() -> BaseDatabaseWrapper:
+    """Return the connection of this thread, which `django.db.connection` looks up anew for each of its attributes."""
+    return connections[DEFAULT_DB_ALIAS]
 
 
 class Columns(Generic[M]):
@@ -30,7 +36,7 @@ class Columns(Generic[M]):
     def __init__(self, model: type[M], alias: str, without: Collection[str] = ()) -> None:
         self._model = model
         self._fields = tuple(field for field in model._meta.concrete_fields if field.name not in without)
-        self._names = [field.attname for field in self._fields]
+        self._names = tuple(field.attname for field in self._fields)
         self.sql = ", ".join(f'{alias}."{field.column}"' for field in self._fields)
 
     def __len__(self) -> int:
@@ -39,9 +45,9 @@ class Columns(Generic[M]):
     def read(self, values: Sequence[Any]) -> M:
         """Return the instance that these columns hold."""
         read = list(values)
-        for place, convert in _converters(self._model, tuple(self._names), connection.vendor):
+        for place, convert in _converters(self._model, self._names, current().vendor):
             read[place] = convert(read[place])
-        return self._model.from_db(connection.alias, self._names, read)
+        return self._model.from_db(DEFAULT_DB_ALIAS, self._names, read)
 
 
 def read_all(columns: Sequence[Columns[Any]], row: Sequence[Any]) -> list[Any]:
@@ -59,7 +65,7 @@ def insert(instance: models.Model) -> None:
     Raises:
         django.db.IntegrityError: a constraint of the table does not hold.
     """
-    with connection.cursor() as cursor:
+    with current().cursor() as cursor:
         cursor.execute(*insertion(instance))
         [key] = cursor.fetchone()
     note_stored(instance, key)
@@ -72,7 +78,7 @@ def insertion(instance: models.Model, source: str = "") -> tuple[str, list[Any]]
         source: what follows the values, as in a SELECT: from what rows, or under which condition, it is stored. Values
             of its own come last.
     """
-    model = type(instance)
+    model, connection = type(instance), current()
     values = [field.get_db_prep_save(field.pre_save(instance, True), connection) for field in _stored_fields(model)]
     return _insertion(model, source, connection.vendor), values
 
@@ -81,10 +87,10 @@ def note_stored(instance: models.Model, key: Any) -> None:
     """Let a new instance know that it is stored, under this key."""
     if instance._meta.auto_field is not None:
         instance.pk = key
-    instance._state.adding, instance._state.db = False, connection.alias
+    instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS
 
 
-def adapted(value: Any) -> Any:
+def adapted(value: Any, connection: BaseDatabaseWrapper) -> Any:
     """Return a value as this database takes it."""
     if isinstance(value, datetime):
         return connection.ops.adapt_datetimefield_value(value)
@@ -96,6 +102,7 @@ def adapted(value: Any) -> Any:
 @lru_cache(maxsize=64)
 def _converters(model: type[models.Model], names: tuple[str, ...], vendor: str) -> _Converters:
     found: list[tuple[int, Callable[[Any], Any]]] = []
+    connection = current()
     for place, name in enumerate(names):
         field = next(field for field in model._meta.concrete_fields if field.attname == name)
         column = field.cached_col
@@ -105,7 +112,7 @@ def _converters(model: type[models.Model], names: tuple[str, ...], vendor: str) 
 
 
 def _bound(step: Callable[[Any, Any, Any], Any], column: object) -> Callable[[Any], Any]:
-    return lambda value: step(value, column, connection)
+    return lambda value: step(value, column, current())
 
 
 def _stored_fields(model: type[models.Model]) -> tuple[Any, ...]:
@@ -115,7 +122,7 @@ def _stored_fields(model: type[models.Model]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=64)
 def _insertion(model: type[models.Model], source: str, vendor: str) -> str:
-    fields = _stored_fields(model)
+    fields, connection = _stored_fields(model), current()
     columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
     if source and vendor == "postgresql":
         # In a SELECT, PostgreSQL takes a value whose type it is not told for a text.

@@ -3,7 +3,7 @@
     COMPARISON                         locks a comparison; its chain and campaign beside it
     COMPARISON_OF_LEASE                locks a lease with its comparison and its person; chain and campaign beside them
     PAIR                               locks a comparison unless somebody else holds it; its two objects beside it
-    ONE_OPEN, NEXT_OPEN                how open comparisons stand: their counted votes, leases, and models' turns
+    ONE_OPEN, NEXT_OPEN                how open comparisons stand: counted votes, leases, turns, what programs hold
     WANTED                             whether a campaign has room for anybody
     PERSON                             an annotator with their campaign, for what their page shows
     VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
@@ -19,11 +19,12 @@ on is read by a statement of its own, afterwards.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
-from prefmh_web.campaigns.engine.rows import Columns, adapted
+from prefmh_web.campaigns.engine.rows import Columns, adapted, current
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, State
 
 _OF_THE_COMPARISON = " FOR NO KEY UPDATE OF c"
@@ -53,8 +54,9 @@ class Statement:
 
     def rows(self, *values: object) -> list[tuple[Any, ...]]:
         """Return what it finds."""
+        connection = current()
         with connection.cursor() as cursor:
-            cursor.execute(self.words(), [adapted(value) for value in values])
+            cursor.execute(self.words(connection), [adapted(value, connection) for value in values])
             found: list[tuple[Any, ...]] = cursor.fetchall()
             return found
 
@@ -64,12 +66,13 @@ class Statement:
 
     def change(self, *values: object) -> int:
         """Return how many rows it has changed."""
+        connection = current()
         with connection.cursor() as cursor:
-            cursor.execute(self.words(), [adapted(value) for value in values])
+            cursor.execute(self.words(connection), [adapted(value, connection) for value in values])
             return int(cursor.rowcount)
 
-    def words(self, only_if: Condition | None = None) -> str:
-        """Return its SQL for this database; with a condition, whose values come last, for rows of which that holds."""
+    def words(self, connection: BaseDatabaseWrapper, only_if: Condition | None = None) -> str:
+        """Return its SQL for a database; with a condition, whose values come last, for rows of which that holds."""
         where = "" if only_if is None else f" AND {only_if.sql}"
         returning = f" RETURNING {self.returning}" if self.returning else ""
         locks = self.locks if connection.features.has_select_for_update else ""
@@ -132,20 +135,18 @@ PERSON = Statement(
 
 @dataclass(frozen=True)
 class Standing:
-    """How some open comparisons stand, in campaigns where people alone judge, and where models judge too. Either may
-    also tell who has answered an earlier step of the chain.
+    """How some open comparisons stand: in campaigns where people alone judge, and where models or programs judge too.
+    Any of them may also tell who has answered an earlier step of the chain.
+
+    Args:
+        which: the comparisons, as SQL.
     """
 
-    of_people: Statement
-    with_turns: Statement
-    of_people_once: Statement
-    with_turns_once: Statement
+    which: str
 
-    def which(self, *, with_turns: bool, asks_once: bool) -> Statement:
+    def statement(self, *, with_turns: bool, with_programs: bool, asks_once: bool) -> Statement:
         """Return the statement that a campaign needs."""
-        if with_turns:
-            return self.with_turns_once if asks_once else self.with_turns
-        return self.of_people_once if asks_once else self.of_people
+        return _standing(self.which, with_turns, with_programs, asks_once)
 
 
 _ONE = """
@@ -182,6 +183,14 @@ _TURNS = """
         'turn', t.judge_id, NULL, CASE WHEN t.until > %s THEN t.asked ELSE 0 END
     FROM open o JOIN campaigns_turn t ON t.comparison_id = o.id
 """
+# What programs hold, and what they have skipped a moment ago; by the index of the comparison.
+_PROGRAMS = """
+    UNION ALL
+    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
+        CASE WHEN p.ending IS NULL THEN 'held' ELSE 'set aside' END, p.judge_id, NULL, 1
+    FROM open o JOIN campaigns_programlease p ON p.comparison_id = o.id
+    WHERE (p.ended_at IS NULL AND p.expires_at > %s) OR (p.ending = 'skipped' AND p.ended_at > %s)
+"""
 # Steps by comparison_once_per_step, votes by the index of the comparison.
 _EARLIER = """
     UNION ALL
@@ -205,17 +214,18 @@ def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Cond
     )
 
 
-def _standing(which: str) -> Standing:
-    people = f"WITH open AS ({which}) {_WHAT_HAPPENED}"
-    models = people + _TURNS
-    return Standing(*(Statement(each + _IN_ORDER) for each in (people, models, people + _EARLIER, models + _EARLIER)))
+@lru_cache
+def _standing(which: str, with_turns: bool, with_programs: bool, asks_once: bool) -> Statement:
+    parts = f"WITH open AS ({which}) {_WHAT_HAPPENED}"
+    parts += (_TURNS if with_turns else "") + (_PROGRAMS if with_programs else "") + (_EARLIER if asks_once else "")
+    return Statement(parts + _IN_ORDER)
 
 
 # Found by its primary key.
-ONE_OPEN = _standing(_ONE)
+ONE_OPEN = Standing(_ONE)
 # The index comparison_next holds those that are open and askable in this order, so that what it costs does not grow
 # with the chains. Its values: the campaign, the step and place of the last one seen, and how many to read.
-NEXT_OPEN = _standing(_NEXT)
+NEXT_OPEN = Standing(_NEXT)
 # By the same index.
 WANTED = Statement(
     """

@@ -28,10 +28,10 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.decisions import decision_of, ratings, scores, votes
-from prefmh_web.campaigns.engine import open_comparisons, rounds, statements
+from prefmh_web.campaigns.engine import looks, open_comparisons, rounds, statements
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.rows import adapted, insert
+from prefmh_web.campaigns.engine.rows import adapted, current, insert
 from prefmh_web.campaigns.engine.statements import Condition
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
 from prefmh_web.campaigns.started import cheap, started_campaign
@@ -144,7 +144,7 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
     stored = {key for [key] in statements.VOTES_OF_MODELS.rows(comparison.pk)}
     opened = _standing(comparison)
     for ballot in ballots:
-        if adapted(ballot.key) not in stored:
+        if adapted(ballot.key, current()) not in stored:
             changes = Changes()
             _store(comparison, opened, ballot, True, changes)
             _make(comparison, changes)
@@ -194,12 +194,12 @@ def note_room(
     """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
     looks at. A parked one has none, whoever leaves it.
 
-    Not where models judge too: there room comes with time, when a turn is lost.
+    Not where models or programs judge too: there room comes with time, when a turn is lost.
 
     Args:
         only_if: what must hold for that.
     """
-    if opened.campaign.uses_models:
+    if opened.campaign.gains_room_with_time:
         return
     is_askable = comparison.parked is None and opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:
@@ -292,7 +292,7 @@ def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> Non
 
 def finish_if_done(campaign: Campaign) -> None:
     """Let a campaign whose chains have all decided their last step, or were ended before, go on with a round of further
-    steps; finish it where there is none.
+    steps, or with a look of its stopping rule; finish it where there is none.
     """
     with transaction.atomic():
         # Locked first: of two last steps decided at once, the second then sees the first.
@@ -302,6 +302,9 @@ def finish_if_done(campaign: Campaign) -> None:
         if campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True).exists():
             return
         if rounds.open_next(campaign):
+            return
+        if looks.wanted(locked) is not None:
+            dispatch.look(campaign)
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):

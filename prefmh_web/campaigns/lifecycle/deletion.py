@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import events, status
+from prefmh_web.campaigns.lifecycle import events, status, webhooks
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
@@ -32,6 +32,7 @@ from prefmh_web.campaigns.models import (
     Comparison,
     Invitation,
     Lease,
+    ProgramLease,
     Rating,
     State,
     TryoutPair,
@@ -93,6 +94,7 @@ def finish(campaign_id: int) -> None:
     try:
         for delete in _first:
             delete(campaign)
+        webhooks.remove_all(campaign)
         for rows in _rows(campaign_id):
             delete_in_parts(rows)
         uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))
@@ -113,6 +115,7 @@ def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
         # What tries have taken stays; the objects that they showed do not.
         TryoutPair.objects.filter(tryout__campaign=campaign_id),
         Lease.objects.filter(comparison__chain__campaign=campaign_id),
+        ProgramLease.objects.filter(comparison__chain__campaign=campaign_id),
         Vote.objects.filter(judge__campaign=campaign_id),
         Rating.objects.filter(judge__campaign=campaign_id),
         Comparison.objects.filter(chain__campaign=campaign_id),

@@ -48,7 +48,10 @@ SETUP = {
     "most_chains": Fixed("Chains at most", LAW),
     "steps": Fixed("Steps per chain", f"{LAW}; “Extend” on the campaign's page adds steps to all chains"),
     "further_steps": Fixed("Further steps, in rounds of", LAW),
+    "stopping": Fixed("Stopping rule", LAW),
     "burn_in": Fixed("First steps that are left out", "the record declares it beforehand"),
+    # Before the seed: of one that is hidden, no answer says whether a guess was right.
+    "is_certified": Fixed("Certified", "the hash of its seed is published at the start"),
     "seed": Fixed("Seed of all random numbers", LAW),
     "park_after_skips": Fixed("Set a step aside after so many skips", LAW),
     "park_after_reports": Fixed("Set a step aside after so many reports", LAW),

@@ -34,7 +34,7 @@ def examined(campaign: Campaign) -> Here:
     """
     found: Here = {}
     for place in places(campaign):
-        if campaign.object_kind.is_picture:
+        if campaign.object_kind.medium == "picture":
             raise _refused(campaign, place, "it does not see pictures. Choose a model behind an endpoint")
         try:
             found[place] = local_freezing.loaded(campaign, place)

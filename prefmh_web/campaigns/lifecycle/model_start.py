@@ -238,7 +238,7 @@ def _check_judge(
     if source.all_at_once and campaign.parsed_recipe.rule.evidence == "ratings":
         refusal = refusal or "ratings are always asked for together. Untick “Ask for all votes at once”"
     refusal = refusal or _why_not_completed(campaign, source, endpoint)
-    if campaign.object_kind.is_picture and endpoint.can_images is False:
+    if campaign.object_kind.medium == "picture" and endpoint.can_images is False:
         refusal = refusal or "it does not see pictures"
     refusal = refusal or _why_not_shown(source.vision, endpoint) or _why_not_thinking(source, endpoint)
     if refusal:
@@ -286,7 +286,7 @@ def _why_not_completed(campaign: Campaign, source: sampler.ModelSource, endpoint
         return f"{error.reason}. Untick “Complete the prompt”, or serve the model with vLLM, llama.cpp, SGLang or TGI"
     if source.votes == "log-probabilities" and not server.has_log_probabilities:
         return "it returns no log-probabilities for a text that it completes. Let its votes be sampled"
-    return "a model that completes a text sees no pictures" if campaign.object_kind.is_picture else ""
+    return "a model that completes a text sees no pictures" if campaign.object_kind.medium == "picture" else ""
 
 
 def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> list[State]:

@@ -16,11 +16,11 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import events
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign, CampaignEvent, Seat
-from prefmh_web.transport import nudges
 
 
 def name_seats(campaign: Campaign, names: Sequence[str]) -> None:
@@ -61,4 +61,4 @@ def end(campaign: Campaign) -> None:
         if not under_way.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be ended.")
         events.note(campaign.pk, CampaignEvent.Kind.PANEL_ENDED)
-        nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+        dispatch.campaign_finished(campaign)

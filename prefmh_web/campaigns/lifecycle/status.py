@@ -21,7 +21,7 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import caps, events, model_start, scorers
+from prefmh_web.campaigns.lifecycle import caps, certificate, events, model_start, scorers
 from prefmh_web.campaigns.models import (
     Campaign,
     CampaignEvent,
@@ -83,7 +83,7 @@ def start(campaign: Campaign) -> None:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     _check_readable(campaign)
-    recipe = campaign.recipe
+    stored, campaign.recipe = campaign.recipe, certificate.recipe_at_start(campaign)
     for demand in _demands:
         demand(campaign)
     scorers.chosen(campaign)
@@ -94,7 +94,7 @@ def start(campaign: Campaign) -> None:
     model_start.check_questions(campaign, models, starts)
     caps.demand_room(campaign)
     try:
-        _begin(campaign, recipe, revision, starts, models)
+        _begin(campaign, stored, revision, starts, models)
     except IntegrityError as error:
         # A row that this one names was removed between the look and the commit: an endpoint, say.
         logger.exception("campaign %s could not be started", campaign.pk)
@@ -103,16 +103,23 @@ def start(campaign: Campaign) -> None:
 
 def _begin(
     campaign: Campaign,
-    recipe: dict[str, Any],
+    stored: dict[str, Any],
     revision: int | None,
     starts: list[sampler.Position[Any]],
     models: model_start.Models,
 ) -> None:
-    """Write what starting means, if the setup is still the one that was looked at."""
+    """Write what starting means, if the setup is still the one that was looked at.
+
+    Args:
+        campaign: with the recipe that it starts with.
+        stored: the recipe of the draft.
+    """
+    recipe = campaign.recipe
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
-        if campaign.recipe != recipe or _ready_revision(campaign) != revision:
+        if campaign.recipe != stored or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
+        campaign.recipe = recipe
         # Once more, now that nothing of it can change.
         for demand in _demands:
             demand(campaign)
@@ -120,7 +127,8 @@ def _begin(
         warm_up = campaign.parsed_recipe.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
         campaign.recipe = campaign.recipe | {"target": campaign.parsed_recipe.law}
-        campaign.save(update_fields=["recipe", "warm_up"])
+        certificate.commit(campaign)
+        campaign.save(update_fields=["recipe", "warm_up", "seed_hash", "seed_salt"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
         scorers.freeze(campaign)
@@ -128,6 +136,7 @@ def _begin(
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
         _create_links(campaign)
+        dispatch.campaign_started(campaign)
 
 
 def discard(campaign: Campaign) -> None:
@@ -177,9 +186,12 @@ def pause(campaign: Campaign) -> None:
 def pause_at_cap(campaign: Campaign) -> None:
     """Pause a campaign whose models have come to a cap; nothing if somebody has paused it or raised the cap."""
     marked = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.RUNNING).exclude(paused_because="")
-    if marked.update(status=Campaign.Status.PAUSED):
-        logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
-        nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    with transaction.atomic():
+        if not marked.update(status=Campaign.Status.PAUSED):
+            return
+        dispatch.budget_reached(campaign, "models", reason=campaign.paused_because)
+    logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
+    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
 
 
 def resume(campaign: Campaign) -> None:
@@ -204,7 +216,10 @@ def resume(campaign: Campaign) -> None:
 def reopen(campaign: Campaign) -> None:
     """Pause a finished campaign whose chains have become longer. Called within a transaction that has locked it."""
     if campaign.status == Campaign.Status.FINISHED:
-        _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, finished_at=None)
+        # A seed that was told stays so.
+        told_at = campaign.seed_told_at or (campaign.finished_at if campaign.seed_hash else None)
+        fields = {"finished_at": None, "seed_told_at": told_at}
+        _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, **fields)
 
 
 def begin_deletion(campaign: Campaign) -> bool:
@@ -313,6 +328,7 @@ def _create_judges(campaign: Campaign) -> None:
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
             local_model=judge.source.model if isinstance(judge.source, sampler.LocalSource) else "",
+            program=judge.source.name if isinstance(judge.source, sampler.ProgramSource) else "",
             is_asked_first=isinstance(judge.source, sampler.MODEL_SOURCES) and judge.source.first,
             seat=judge.source.seat if isinstance(judge.source, sampler.SeatSource) else None,
         )
@@ -339,7 +355,7 @@ def _endpoint(campaign: Campaign, name: str) -> Endpoint:
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:
-    length = campaign.parsed_recipe.steps
+    length = campaign.parsed_recipe.length_at_start
     rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     for row in rows:
         if row._state.adding:

@@ -51,6 +51,13 @@ class Campaign(models.Model):
     recipe = models.JSONField()
     # False where the recipe's seed was drawn: a file of the setup leaves it out, so that no second campaign has it.
     is_seed_typed = models.BooleanField(default=False, db_default=False)
+    # Whether the start draws the seed anew and publishes its hash (`lifecycle/certificate.py`).
+    is_certified = models.BooleanField(default=False, db_default=False)
+    # Of a started campaign that is certified: the hash, the random bits that are hashed with the seed, and since when
+    # both are told, where a campaign was extended after its end.
+    seed_hash = models.CharField(max_length=64, blank=True, default="", db_default="")
+    seed_salt = models.CharField(max_length=32, blank=True, default="", db_default="")
+    seed_told_at = models.DateTimeField(null=True)
     lease_seconds = models.PositiveIntegerField(
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
     )
@@ -136,6 +143,20 @@ class Campaign(models.Model):
         return self.warm_up > 0 and self.walk_length is None
 
     @property
+    def hides_seed(self) -> bool:
+        """True while nobody may see the seed: from the start of a certified campaign to its end."""
+        return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_told_at is None
+
+    @property
+    def told_recipe(self) -> dict[str, Any]:
+        """The recipe as others may see it, in plain data: with the hash in the place of a seed that is not told yet."""
+        if not self.seed_hash:
+            return dict(self.recipe)
+        if self.hides_seed:
+            return sampler.sealed_recipe(self.recipe, self.seed_hash)
+        return sampler.opened_recipe(self.recipe, self.seed_hash, self.seed_salt)
+
+    @property
     def parsed_recipe(self) -> sampler.Recipe:
         """The recipe as the sampler's value; whoever changes a draft's writes plain data to `recipe`.
 
@@ -187,8 +208,8 @@ class Campaign(models.Model):
 
 
 class Judge(models.Model):
-    """One question of a campaign, with its budget N and who answers: people, a model behind an endpoint, or
-    one that the site runs itself.
+    """One question of a campaign, with its budget N and who answers: people, a model behind an endpoint, one that the
+    site runs itself, or a program of the researcher's.
     """
 
     class Order(models.TextChoices):
@@ -205,6 +226,8 @@ class Judge(models.Model):
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
     # The name of a model that the site runs itself; empty for every other judge.
     local_model = models.CharField(max_length=120, blank=True, default="")
+    # The name of a program that asks for questions over the API; empty for every other judge.
+    program = models.CharField(max_length=120, blank=True, default="", db_default="")
     # Of a panel: whose judge it is, by the number of their seat.
     seat = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
@@ -226,10 +249,21 @@ class Judge(models.Model):
         return self.endpoint_id is not None or bool(self.local_model)
 
     @property
+    def is_program(self) -> bool:
+        return bool(self.program)
+
+    @property
+    def is_of_people(self) -> bool:
+        """True where people answer in a browser."""
+        return not (self.is_model or self.is_program)
+
+    @property
     def answered_by(self) -> str:
-        """The name of its endpoint when the campaign started, or of its local model; nothing where people answer."""
-        if self.local_model:
-            return self.local_model
+        """The name of its endpoint when the campaign started, of its local model or of its program; nothing where
+        people answer.
+        """
+        if name := self.local_model or self.program:
+            return name
         if self.frozen:
             return str(self.frozen["endpoint"])
         return "" if self.endpoint is None else self.endpoint.name

@@ -31,6 +31,8 @@ class CampaignEvent(models.Model):
         MODEL_ACCEPTED = "model-accepted"
         ARCHIVED = "archived"
         UNARCHIVED = "unarchived"
+        JUDGE_TOKEN_MADE = "judge-token-made"  # noqa: S105 - what was done, no token
+        JUDGE_TOKEN_WITHDRAWN = "judge-token-withdrawn"  # noqa: S105 - likewise
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="events")
     kind = models.CharField(max_length=24, choices=Kind)

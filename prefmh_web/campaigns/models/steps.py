@@ -201,6 +201,11 @@ class Vote(models.Model):
     def counted(self) -> bool:
         return self.number is not None
 
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None where the page did not tell, and of models."""
+        return None if self.elapsed_ms is None else self.elapsed_ms / 1000
+
 
 class Rating(models.Model):
     """One whole number that a model gave an object by one question; whoever needs it again finds it here.

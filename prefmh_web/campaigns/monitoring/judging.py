@@ -1,7 +1,7 @@
-"""How each model of a campaign votes: mean p, its lean to what stands first, and whether people agree. Reads only.
+"""How each model and program of a campaign votes: mean p, lean to what stands first, whether people agree. Reads only.
 
-Agreement is of votes that stand in the record anyway, on pairs that are decided, where a model and people have answered
-the same question. Nobody is asked for it, neither a model nor a person, so no step can depend on it.
+Agreement is of votes that stand in the record anyway, on pairs that are decided, where it and people have answered
+the same question. Nobody is asked for it, so no step can depend on it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Judging:
-    """One model judge.
+    """One judge that is a model or a program.
 
     Args:
         mean_p: of a vote for the proposal, over the votes that were drawn from p; None where none was.
@@ -62,24 +62,24 @@ class Judging:
 
 
 def judging_of(judges: Sequence[Judge]) -> list[Judging]:
-    """Return how the models among a campaign's judges vote; empty where none has voted."""
-    models = [judge for judge in judges if judge.is_model]
-    counted = Vote.objects.filter(judge__in=models, number__isnull=False).order_by().values("judge")
+    """Return how the models and programs among a campaign's judges vote; empty where none has voted."""
+    automatic = [judge for judge in judges if not judge.is_of_people]
+    counted = Vote.objects.filter(judge__in=automatic, number__isnull=False).order_by().values("judge")
     sums = counted.annotate(n=Count("pk"), left=Count("pk", filter=Q(chosen_side=Side.LEFT)), p=Avg("preference"))
     found = {row["judge"]: row for row in sums}
     return [
         Judging(judge, row["p"], Share(row["left"], row["n"]), _with_people(judge, judges))
-        for judge in models
+        for judge in automatic
         if (row := found.get(judge.pk))
     ]
 
 
-def _with_people(model: Judge, judges: Sequence[Judge]) -> Share | None:
-    people = [judge for judge in judges if not judge.is_model and judge.question == model.question]
+def _with_people(one: Judge, judges: Sequence[Judge]) -> Share | None:
+    people = [judge for judge in judges if judge.is_of_people and judge.question == one.question]
     if not people:
         return None
     theirs = _majorities(people)
-    mine = _majorities([model], among=list(theirs))
+    mine = _majorities([one], among=list(theirs))
     both = [theirs[pair] == choice for pair, choice in mine.items()]
     return Share(sum(both), len(both)) if both else None
 

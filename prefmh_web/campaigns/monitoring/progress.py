@@ -1,11 +1,10 @@
 """What a researcher watches: chains, rates, people, recent steps. Reads only."""
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Avg, Count, F, Q, Sum
+from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
 import sampler
@@ -25,43 +24,13 @@ from prefmh_web.campaigns.models import (
 from prefmh_web.campaigns.monitoring.parked import parked_in
 from prefmh_web.campaigns.monitoring.seats import Wait, waits_in
 from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
+from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
-from prefmh_web.campaigns.started.numbers import scores_of
 
 RECENT_STEPS = 10
 WAITING_SHOWN = 20
 RATE_WINDOW = timedelta(minutes=5)
-
-
-@dataclass(frozen=True)
-class JudgeTally:
-    """One judge's votes on one comparison."""
-
-    judge: Judge
-    votes_for: int
-    votes_cast: int
-
-    @property
-    def votes_against(self) -> int:
-        return self.votes_cast - self.votes_for
-
-
-@dataclass(frozen=True)
-class JudgeRatings:
-    """One judge's mean ratings of the two objects of one comparison."""
-
-    judge: Judge
-    current: float
-    proposal: float
-
-
-@dataclass(frozen=True)
-class ScorerNumbers:
-    """One scorer's numbers for the two objects of one comparison."""
-
-    current: float
-    proposal: float
 
 
 @dataclass(frozen=True)
@@ -88,18 +57,6 @@ class ChainProgress:
     @property
     def acceptance_percent(self) -> int | None:
         return round(100 * self.chain.accepted / self.chain.moves) if self.chain.moves else None
-
-
-@dataclass(frozen=True)
-class RecentStep:
-    """One decided step with its votes, or with the ratings or scores of its objects."""
-
-    comparison: Comparison
-    tallies: list[JudgeTally] | list[JudgeRatings] | list[ScorerNumbers]
-
-    @property
-    def accepted(self) -> bool:
-        return self.comparison.verdict == Comparison.Verdict.ACCEPT
 
 
 @dataclass(frozen=True)
@@ -137,7 +94,7 @@ class Progress:
     campaign: Campaign
     judges: list[Judge]
     chains: list[ChainProgress]
-    recent: list[RecentStep]
+    recent: list[StepRow]
     answers_per_minute: float
     """Votes, or ratings or scores where these decide."""
     answers: int
@@ -195,7 +152,7 @@ class Progress:
     @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
-        return max((judge.budget for judge in self.judges if not judge.is_model), default=0)
+        return max((judge.budget for judge in self.judges if judge.is_of_people), default=0)
 
     @property
     def lacks_people(self) -> bool:
@@ -208,7 +165,7 @@ def progress_of(campaign: Campaign) -> Progress:
     judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at or now)
     minutes = max((now - since).total_seconds() / 60, 0.25)
-    chains = _chains(campaign)
+    chains = chains_of(campaign)
     answers, lately = _answers(campaign, chains, since)
     # Of people of older versions, votes are not counted until they vote again.
     people = campaign.annotators.aggregate(
@@ -218,7 +175,7 @@ def progress_of(campaign: Campaign) -> Progress:
         campaign=campaign,
         judges=judges,
         chains=chains,
-        recent=_recent(campaign, judges),
+        recent=recent_steps(campaign, judges, RECENT_STEPS),
         answers_per_minute=lately / minutes,
         answers=answers,
         people_online=people["online"],
@@ -291,7 +248,8 @@ def _rates(campaign: Campaign) -> bool:
     return campaign.parsed_recipe.rule.evidence == "ratings"
 
 
-def _chains(campaign: Campaign) -> list[ChainProgress]:
+def chains_of(campaign: Campaign) -> list[ChainProgress]:
+    """Return where each chain of a started campaign stands, in order."""
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
     votes = Count("votes", filter=Q(votes__number__isnull=False))
     found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "parked"))
@@ -318,43 +276,3 @@ def _chains(campaign: Campaign) -> list[ChainProgress]:
         )
         for chain in chains
     ]
-
-
-def _recent(campaign: Campaign, judges: list[Judge]) -> list[RecentStep]:
-    comparisons = list(
-        Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False)
-        .exclude(current=F("proposal"))
-        .select_related("chain", "current", "proposal")
-        .defer("current__code", "proposal__code")
-        .order_by("-decided_at", "-pk")[:RECENT_STEPS]
-    )
-    if _rates(campaign):
-        return [RecentStep(comparison, _ratings(comparison, judges)) for comparison in comparisons]
-    if names := campaign.parsed_recipe.rule.scorers:
-        return [RecentStep(comparison, _numbers(campaign, comparison, names)) for comparison in comparisons]
-    cast: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    votes_for: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for vote in Vote.objects.filter(comparison__in=comparisons, number__isnull=False):
-        cast[vote.comparison_id][vote.judge_id] += 1
-        votes_for[vote.comparison_id][vote.judge_id] += vote.for_proposal
-    return [
-        RecentStep(
-            comparison,
-            [JudgeTally(judge, votes_for[comparison.pk][judge.pk], cast[comparison.pk][judge.pk]) for judge in judges],
-        )
-        for comparison in comparisons
-    ]
-
-
-def _ratings(comparison: Comparison, judges: list[Judge]) -> list[JudgeRatings]:
-    means = [
-        dict(state.ratings.values_list("judge").annotate(mean=Avg("value")))
-        for state in (comparison.current, comparison.proposal)
-    ]
-    return [JudgeRatings(judge, *(by_judge[judge.pk] for by_judge in means)) for judge in judges]
-
-
-def _numbers(campaign: Campaign, comparison: Comparison, names: Sequence[str]) -> list[ScorerNumbers]:
-    pair = comparison.current_id, comparison.proposal_id
-    current, proposal = map(scores_of(campaign, pair).__getitem__, pair)
-    return [ScorerNumbers(current[name], proposal[name]) for name in names]

@@ -98,7 +98,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[Chain], voted: int) 
         chains: of the same campaign.
         voted: how many votes its people have given; each ended a lease.
     """
-    people = [judge for judge in judges if not judge.is_model]
+    people = [judge for judge in judges if judge.is_of_people]
     if not people:
         return None
     counts = _ended_without_a_vote(people)

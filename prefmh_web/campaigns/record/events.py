@@ -23,7 +23,9 @@ def rows(campaign: Campaign) -> Iterator[tuple[datetime, Row]]:
 def _events(campaign: Campaign) -> Iterator[_Event]:
     if campaign.started_at is None:
         return
-    yield campaign.started_at, "started", ""
+    yield campaign.started_at, "started", _detail(seed_hash=campaign.seed_hash) if campaign.seed_hash else ""
+    if campaign.seed_hash and (told_at := campaign.seed_told_at or campaign.finished_at):
+        yield told_at, "seed-told", ""
     for caps in campaign.cap_changes.all():
         yield caps.changed_at, "caps", _detail(cost_cap=caps.cost_cap, request_cap=caps.request_cap)
     for added in campaign.extensions.all():

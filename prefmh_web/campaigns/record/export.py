@@ -1,7 +1,7 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
 Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked, one
-of the seats of a panel, one of rounds of further steps, one of what a
+of the seats of a panel, one of rounds of further steps, one of the looks of a stopping rule, one of what a
 researcher added to the steps, one of the further columns of an uploaded list, one of what
 models thought, where that is kept, one of what they say of people's repeats, where they are asked, and one of what they
 took, where that had a cap. Where there are scorers, scorers.json says which, and scores.csv has their numbers.
@@ -20,10 +20,14 @@ from itertools import chain
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+from django.utils import timezone
 from zipstream import ZipStream
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import calls, parked, pictures, preferences, reasons, repeats, rows, scores
+from prefmh_web.campaigns.record import calls, keys, parked, pictures, preferences, reasons, repeats, rows, scores
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -50,6 +54,7 @@ _REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file:
 _REPEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REPEATS.file: repeats.rows}
 _SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: scores.rows}
 _ROUNDS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.ROUNDS.file: rows.rounds}
+_LOOKS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.LOOKS.file: rows.looks}
 _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
 _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
 
@@ -90,8 +95,8 @@ def also_texts(texts: Texts) -> None:
 
 
 def recipe(campaign: Campaign) -> str:
-    """Return the recipe as JSON."""
-    return json.dumps(campaign.recipe, indent=2, ensure_ascii=False) + "\n"
+    """Return the recipe as JSON; while a certified campaign runs, with the hash of its seed in the seed's place."""
+    return json.dumps(campaign.told_recipe, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_json(held: dict[str, Any]) -> str:
@@ -114,6 +119,9 @@ def _judge(judge: Judge) -> dict[str, object]:
     about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
     if judge.seat is not None:
         about |= {"source": "seat", "seat": judge.seat}
+    if judge.is_program:
+        source_of = judge.campaign.parsed_recipe.judges[judge.place].source
+        return about | source_of.model_dump(include={"independent"}) | {"source": "program", "program": judge.program}
     if not judge.is_model:
         return about | _in_languages(judge)
     identities = [
@@ -147,6 +155,7 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     """Return the tables of a started campaign's record, by the file's name."""
     recipe = campaign.parsed_recipe
     found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
+    found |= _LOOKS if recipe.stopping is not None else {}
     found |= (_ROUNDS if recipe.rounds is not None else {}) | (_EXTENSIONS if campaign.steps_added else {})
     found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
@@ -178,17 +187,22 @@ def in_pieces(lines: Iterator[str]) -> Iterator[str]:
 
 def archive(campaign: Campaign) -> Iterator[bytes]:
     """Yield a ZIP of the recipe and all tables, all of the same moment."""
+    # First: who has no key learns it before anything is sent.
+    key = keys.signing_key()
     snapshot = Snapshot.now(campaign)
-    stream = ZipStream(compress_type=ZIP_DEFLATED)
+    stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
     files: dict[str, list[schema.Cell]] = {}
 
     def add_text(text: str, name: str) -> None:
         files[name] = []
-        stream.add(text, name)
+        stream.add(manifest.whole(name, text.encode()), name)
+
+    def add_pieces(pieces: Iterator[str], name: str) -> None:
+        stream.add(manifest.streamed(name, map(str.encode, pieces)), name)
 
     def add_table(found: Iterator[Row], name: str) -> None:
         files[name] = list(next(found))
-        stream.add(map(str.encode, as_csv(chain([files[name]], found))), name)
+        add_pieces(as_csv(chain([files[name]], found)), name)
 
     add_text(recipe(campaign), schema.RECIPE)
     add_text(judges(campaign), schema.JUDGES)
@@ -207,24 +221,34 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
         add_table(rows_of(snapshot), name)
     if preferences.are_in(campaign):
         files[preferences.FILE] = list(preferences.keys_of(snapshot))
-        stream.add(map(str.encode, in_pieces(preferences.lines(snapshot))), preferences.FILE)
+        add_pieces(in_pieces(preferences.lines(snapshot)), preferences.FILE)
     for tables in _more:
         for name, found in tables(campaign):
             add_table(found, name)
     if pictures.are_in(snapshot):
-        files[f"{pictures.FOLDER}/"] = []
-    files[schema.CODEBOOK.file] = schema.CODEBOOK.header
-    stream.add("".join(as_csv(codebook(files, campaign.target_law))), schema.CODEBOOK.file)
+        files[pictures.folder_of(snapshot)] = []
+    files |= {schema.CODEBOOK.file: schema.CODEBOOK.header, schema.MANIFEST: [], schema.SIGNATURE: []}
+    about = "".join(as_csv(codebook(files, campaign.target_law)))
+    stream.add(manifest.whole(schema.CODEBOOK.file, about.encode()), schema.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
-    return filter(None, _with_pictures(stream, snapshot))
+    return filter(None, _to_its_end(stream, snapshot, manifest, key))
 
 
-def _with_pictures(stream: ZipStream, snapshot: Snapshot) -> Iterator[bytes]:
-    """Yield the archive, pictures after all else: one by one, for there may be very many, and they are compressed."""
+def _to_its_end(
+    stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifest, key: Ed25519PrivateKey
+) -> Iterator[bytes]:
+    """Yield the archive. Pictures and recordings come after all else, one by one, for there may be very many, and they
+    are compressed; at the end, once each file is hashed, what signs them.
+    """
     yield from stream.all_files()
     for name, data in pictures.files(snapshot):
-        stream.add(data, name, compress_type=ZIP_STORED)
+        stream.add(manifest.streamed(name, data), name, compress_type=ZIP_STORED)
         yield from stream.all_files()
+    campaign, now = snapshot.campaign.pk, schema.moment(timezone.now())
+    document = manifest.document(site=settings.SITE_URL, campaign=campaign, signed_at=now)
+    stream.add(document, schema.MANIFEST)
+    stream.add(sampler.signature_of(document, key), schema.SIGNATURE)
+    yield from stream.all_files()
     yield from stream.footer()
 
 

@@ -1,4 +1,4 @@
-"""The pictures that people and models were shown, as files of the record, by the objects' numbers.
+"""The pictures and recordings that people and models compared, as files of the record, by the objects' numbers.
 
 Only those that the site has stored: patterns are quickly made again from their codes. Of an uploaded archive they are
 those that a chain has stood on or that were proposed; nothing else in the record needs the others. A pair that was
@@ -18,27 +18,33 @@ from django.db.models import Q
 import sampler
 from prefmh_web.campaigns.models import Chain, Comparison
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.objects import media
 
-FOLDER = "pictures"
+_FOLDERS = {"images": "pictures", "audio": "recordings"}
 _ROWS_AT_ONCE = 500
 logger = logging.getLogger(__name__)
 
 
 def are_in(snapshot: Snapshot) -> bool:
-    """True where the objects are pictures that are stored."""
+    """True where the objects are stored files."""
     space = snapshot.recipe.space
-    return space.objects == "images" and not isinstance(space, sampler.ImagesRecipe)
+    return space.objects in _FOLDERS and not isinstance(space, sampler.ImagesRecipe)
+
+
+def folder_of(snapshot: Snapshot) -> str:
+    """Return the folder of the archive in which the files are, where there are any."""
+    return f"{_FOLDERS[snapshot.recipe.space.objects]}/"
 
 
 def name_of(space: sampler.SpaceRecipe, state: int, content: str, media_type: str) -> str:
-    """Return the name in the archive of the picture of the object with this number."""
+    """Return the name in the archive of the file of the object with this number."""
     if isinstance(space, sampler.PairsRecipe):
-        return f"{FOLDER}/{content}"
-    return f"{FOLDER}/{state}.{media_type.removeprefix('image/')}"
+        return f"{_FOLDERS[space.objects]}/{content}"
+    return f"{_FOLDERS[space.objects]}/{state}.{media.ending_of(media_type)}"
 
 
 def files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield each picture's name in the archive, and its bytes in pieces. One is open at a time, once it is read.
+    """Yield each file's name in the archive, and its bytes in pieces. One is open at a time, once it is read.
 
     A file that the storage has lost is left out, and the log names it: the rest of the record is still whole.
     """
@@ -56,13 +62,13 @@ def files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
         try:
             file = default_storage.open(stored_as)
         except FileNotFoundError:
-            logger.exception("the picture %s is lost, and not in the export", stored_as)
+            logger.exception("the file %s is lost, and not in the export", stored_as)
             continue
         yield name, _pieces(file)
 
 
 def _is_shown(snapshot: Snapshot) -> Q:
-    """Return what holds of an uploaded archive's pictures that the chains have met, and of all that chains make."""
+    """Return what holds of an uploaded archive's files that the chains have met, and of all that chains make."""
     asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
     started = Chain.objects.filter(campaign=snapshot.campaign).values("start")
     return Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=started)

@@ -46,7 +46,7 @@ def lines(snapshot: Snapshot) -> Iterator[str]:
 
     `prompt` is the judge's question below what the shown columns of a list have in common for the two objects. Where
     columns are shown, `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
-    `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture the name of its file.
+    `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
     shown, has_files, space = snapshot.recipe.context, pictures.are_in(snapshot), snapshot.recipe.space
     columns = (*_COLUMNS, *(_CONTEXTS if shown else ()))

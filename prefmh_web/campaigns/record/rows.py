@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from django.db.models import Case, F, Q, QuerySet, When
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Rating, Vote
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -55,10 +56,14 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
     """Every vote in the order it was counted; one that came too late has no number.
 
     A model's has no annotator but an endpoint, how many replies it took, which of the identities in judges.json the
-    reply had and, if it was drawn from one, the probability of a vote for the proposal.
+    reply had and, if it was drawn from one, the probability of a vote for the proposal. A program's has no annotator
+    but the program's name.
     """
-    yield schema.VOTES.header
-    columns = schema.VOTES.ordered(
+    table, further = votes_table(snapshot.recipe), {}
+    if table is schema.VOTES_WITH_SOURCES:
+        further["source"] = _sources(snapshot)
+    yield table.header
+    columns = table.ordered(
         chain="comparison__chain__place",
         step="comparison__step",
         number="number",
@@ -80,10 +85,16 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         right_state=cells.RIGHT_STATE,
         chosen_state=cells.CHOSEN_STATE,
         hidden_ms="hidden_ms",
+        **further,
     )
     for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.has_vote(*row[:3]):
             yield row
+
+
+def votes_table(recipe: sampler.Recipe) -> schema.Table:
+    """Return votes.csv of a recipe."""
+    return schema.VOTES_WITH_SOURCES if recipe.has_programs else schema.VOTES
 
 
 def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
@@ -175,6 +186,20 @@ def rounds(snapshot: Snapshot) -> Iterator[Row]:
         )
 
 
+def looks(snapshot: Snapshot) -> Iterator[Row]:
+    """What was seen each time that the stopping rule looked."""
+    yield schema.LOOKS.header
+    for each in snapshot.looks:
+        yield schema.LOOKS.row(
+            step=each.step,
+            r_hat=each.r_hat,
+            bulk_ess=each.bulk_ess,
+            tail_ess=each.tail_ess,
+            stops=int(each.stops),
+            looked_at=each.looked_at,
+        )
+
+
 def extensions(snapshot: Snapshot) -> Iterator[Row]:
     """What a researcher added to the steps, and when."""
     yield schema.EXTENSIONS.header
@@ -189,6 +214,11 @@ def extensions(snapshot: Snapshot) -> Iterator[Row]:
 
 def _questions(campaign: Campaign) -> Case:
     return cells.of_judge({judge.pk: schema.escaped(judge.question) for judge in campaign.judges.all()})
+
+
+def _sources(snapshot: Snapshot) -> Case:
+    judges = snapshot.recipe.judges
+    return cells.of_judge({judge.pk: judges[judge.place].source.kind for judge in snapshot.campaign.judges.all()})
 
 
 def _endpoints(campaign: Campaign) -> Case:

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Max, Q, QuerySet
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Comparison, Extension, FurtherRound, Rating, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Extension, FurtherRound, Rating, StoppingLook, Vote
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Snapshot:
     """And the scores that it has fitted."""
     rounds: tuple[FurtherRound, ...]
     """The rounds of further steps that were open."""
+    looks: tuple[StoppingLook, ...]
+    """The looks of the stopping rule at steps that all chains had reached."""
     extensions: tuple[Extension, ...]
     """What had been added to the steps by a researcher; the recipe says what they came to."""
     stretch: Stretch | None = None
@@ -104,6 +106,7 @@ class Snapshot:
             tuning=tuning if is_made else None,
             surrogates=surrogates if is_made else None,
             rounds=_rounds_after(campaign, steps, {place for place, _ in ended}),
+            looks=_looks_at(campaign, steps, {place for place, _ in ended}),
             extensions=tuple(campaign.extensions.filter(steps_after__lte=recipe.steps)),
         )
 
@@ -166,3 +169,16 @@ def _rounds_after(campaign: Campaign, steps: dict[int, int], ended: set[int]) ->
             if place < each.chains and place not in ended
         )
     )
+
+
+def _looks_at(campaign: Campaign, steps: dict[int, int], ended: set[int]) -> tuple[StoppingLook, ...]:
+    """Return the looks that were stored when the chains had decided so many steps.
+
+    The rule looks once all chains that were not ended have come, and no chain walks on before. So where one has walked
+    on, the look is there, though a chain was ended between two queries; and where all were ended, all looks are.
+    """
+    if campaign.parsed_recipe.stopping is None:
+        return ()
+    furthest = max(steps.values(), default=0)
+    reached = min((step for place, step in steps.items() if place not in ended), default=furthest)
+    return tuple(campaign.looks.filter(step__lte=max(reached, furthest - 1)))

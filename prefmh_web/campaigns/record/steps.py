@@ -53,15 +53,23 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+def table_of(snapshot: Snapshot) -> schema.Table:
+    """Return steps.csv of a campaign."""
+    recipe = snapshot.recipe
+    is_certified = bool(snapshot.campaign.seed_hash)
+    return schema.steps_table(recipe.has_parts, recipe.has_tilts, bool(recipe.rule.scorers), is_certified)
+
+
 def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
     """Every comparison in order, with what the verdict was computed from; open ones have no verdict and no uniform. One
     at which its chain was ended has its uniform, which no vote can use any more.
 
     Where the rule rates, that is the mean rating of either object by each judge; the ratings are in `ratings`.
     """
-    recipe = snapshot.recipe
-    table = schema.steps_table(recipe.has_parts, recipe.has_tilts, bool(recipe.rule.scorers))
+    table = table_of(snapshot)
     yield table.header
+    digest = snapshot.campaign.seed_hash
+    hashed = {schema.SEED_HASH: digest} if digest else {}
     judges = dict(snapshot.campaign.judges.values_list("pk", "budget"))
     budgets, places = schema.wholes(judges.values()), {judge: place for place, judge in enumerate(judges)}
     there = _beside(_steps(snapshot), _tallies(snapshot, places), _tally(places, ()))
@@ -77,6 +85,7 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
             yield table.ordered(
                 **parts[step.pk],
                 **numbers.get(step.pk, {}),
+                **hashed,
                 chain=step.chain,
                 step=step.step,
                 current=step.current,

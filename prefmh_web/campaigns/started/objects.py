@@ -36,7 +36,7 @@ class _Decoded:
 def stored(row: State) -> StoredObject:
     """Return a row as the presenters of objects take it."""
     picture, pixels = row.picture.name or "", None
-    if _kind_of(row.campaign).is_picture and not picture:
+    if not picture and _kind_of(row.campaign).medium == "picture":
         pixels = _Decoded(row.campaign_id, row.code, decoder_of(row.campaign))
     # Of a catalog's objects, which have a weight, the pictures are the researcher's own.
     told = _told(row)

@@ -5,12 +5,14 @@ import secrets
 from django import forms
 from django.conf import settings
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.caps import CapFields
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms
 from prefmh_web.console.forms.unshown import in_order
+from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.settings.languages import SOURCE
 
 _SEEDS = 2**53
@@ -29,7 +31,11 @@ STORED = (
     "cost_cap",
     "request_cap",
     "scorer_names",
+    "is_certified",
 )
+
+# Of the recipe's stopping rule, each with a field of its own.
+STOPPING = tuple(sampler.StoppingRecipe.model_fields)
 
 
 class CampaignForm(CapFields):
@@ -91,7 +97,7 @@ class CampaignForm(CapFields):
         initial=USUAL_MOST_CHAINS,
         label="Chains at most",
         help_text="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
-        "number of chains. Where models judge, the number is fixed.",
+        "number of chains. Where models judge, or a stopping rule is chosen, the number is fixed.",
     )
     steps = forms.IntegerField(
         min_value=1,
@@ -108,6 +114,39 @@ class CampaignForm(CapFields):
         help_text="The steps per chain are sure. Votes that early stopping saves go into so many more of all chains, "
         "as often as the budget covers them. It takes a budget (page “Participants”) and people as judges. Leave empty "
         "for none.",
+    )
+    stop_property = forms.ChoiceField(
+        required=False,
+        label="Stop early, once this property has converged",
+        help_text="The chains then stop at the first of the declared steps at which they agree, all at the same one. "
+        "How long they are depends on what was seen, and averages are biased a little for that. Without it, every "
+        "chain walks all its steps.",
+    )
+    stop_ess = forms.FloatField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        initial=400,
+        label="Effective sample size that is enough",
+        help_text="Of the bulk and of the tails, of all chains together.",
+    )
+    stop_r_hat = forms.FloatField(
+        min_value=1,
+        max_value=2,
+        required=False,
+        initial=1.01,
+        label="R-hat that is small enough",
+        help_text="Near 1 where chains agree.",
+    )
+    stop_first = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        label="First step that is looked at",
+        help_text="Every chain walks at least as far. The steps per chain, above, are the most.",
+    )
+    stop_every = forms.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, label="Steps from one look to the next"
     )
     burn_in = forms.IntegerField(
         min_value=0,
@@ -149,6 +188,14 @@ class CampaignForm(CapFields):
         help_text="Leave empty to draw one. Keep it secret from voters: it determines all random numbers.",
     )
 
+    is_certified = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Certified",
+        help_text="The start draws a new seed and publishes its hash. Nobody sees the seed until the campaign has "
+        "ended, and then everybody can check that it is the same.",
+    )
+
     is_seed_typed = False
     """True once a seed was sent that this program has not drawn."""
 
@@ -156,8 +203,11 @@ class CampaignForm(CapFields):
         self._drawn, self._campaign = None, campaign
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
-            self._drawn = None if campaign.is_seed_typed else campaign.readable_recipe.seed
+            # Of a certified one it is not shown, so that whatever is sent was typed.
+            is_shown = not (campaign.is_seed_typed or campaign.is_certified)
+            self._drawn = campaign.readable_recipe.seed if is_shown else None
         super().__init__(*args, **kwargs)
+        offer(self, "stop_property", _properties())
         offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
 
@@ -165,6 +215,29 @@ class CampaignForm(CapFields):
         # Browsers send their own line ends, and translations are found by what a text says.
         written, before = self.cleaned_data["instructions"].replace("\r\n", "\n"), self._before("instructions")
         return before if before.replace("\r\n", "\n") == written else written
+
+    @property
+    def stopping(self) -> dict[str, object] | None:
+        """The stopping rule, as a recipe has it; what was left empty is left out. None for a fixed number of steps."""
+        if not self.cleaned_data["stop_property"]:
+            return None
+        values = {name: self.cleaned_data[f"stop_{name}"] for name in STOPPING}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def field_at(self, path: str) -> str | None:
+        """Return the field of this path in a recipe; None where there is none."""
+        name = "stop_property" if path == "stopping" else path.replace("stopping.", "stop_")
+        return name if name in self.fields else None
+
+    def clean_stop_every(self) -> int | None:
+        first, every = self.cleaned_data.get("stop_first"), self.cleaned_data["stop_every"]
+        # Who takes a rule away chooses no property, and leaves the rest as it was.
+        had_a_rule = self._campaign is not None and self._campaign.readable_recipe.stopping is not None
+        if not had_a_rule and (first or every) and self.cleaned_data.get("stop_property") == "":
+            self.add_error(
+                "stop_property", "Without a property there is no rule. Choose one, or empty the steps below."
+            )
+        return every
 
     def clean_burn_in(self) -> int:
         return self.cleaned_data["burn_in"] or 0
@@ -187,8 +260,19 @@ class CampaignForm(CapFields):
         """Return a text of the draft; an empty one where there is no draft."""
         return "" if self._campaign is None else str(getattr(self._campaign, name))
 
+    def clean_is_certified(self) -> bool:
+        is_certified = bool(self.cleaned_data["is_certified"])
+        if is_certified and self.is_seed_typed:
+            self.add_error(
+                "seed", "A certified campaign draws its seed at the start. Empty this, or untick “Certified”."
+            )
+        return is_certified
+
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
+        if seed is None and self._campaign is not None and self._campaign.is_certified:
+            # Nobody has seen it, so that it can stay.
+            return int(self._campaign.readable_recipe.seed)
         # The field of a draft shows the seed that was drawn for it: sent back, it is still that.
         self.is_seed_typed = seed not in (None, self._drawn)
         return secrets.randbelow(_SEEDS) if seed is None else seed
@@ -199,8 +283,18 @@ def _fields_of(campaign: Campaign) -> dict:
     fields = {name: getattr(campaign, name) for name in STORED}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps")}
     fields |= {name: getattr(recipe, name) for name in ("further_steps", "burn_in", "seed")}
+    if recipe.stopping is not None:
+        fields |= {f"stop_{name}": getattr(recipe.stopping, name) for name in STOPPING}
+    if campaign.is_certified:
+        fields["seed"] = None
     return (
         fields
         | {"space": recipe.space.kind, "more_languages": campaign.more_languages.split()}
         | {"scorer_names": campaign.scorer_names.split()}
     )
+
+
+def _properties() -> list[tuple[str, str]]:
+    """Return what can be measured of some kind of object; a recipe says whether its own has it."""
+    names = dict.fromkeys(name for kind in OBJECT_KINDS for name in sampler.properties_of_kind(kind))
+    return [("", "none: a fixed number of steps"), *((name, name.replace("_", " ")) for name in names)]

@@ -1,6 +1,10 @@
 """Caps on what a campaign's models may take."""
 
+from __future__ import annotations
+
 from django import forms
+
+from prefmh_web.campaigns.models import Campaign
 
 
 class CapFields(forms.Form):
@@ -21,3 +25,8 @@ class CapFields(forms.Form):
         label="Models may be sent at most so many requests",
         help_text="Requests that fail count, too. Empty for no cap.",
     )
+
+    @classmethod
+    def of(cls, campaign: Campaign) -> CapFields:
+        """Return the form filled in with a campaign's caps."""
+        return cls(initial={name: getattr(campaign, name) for name in cls.base_fields}, auto_id="caps_%s")

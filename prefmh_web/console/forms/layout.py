@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from django import forms
 from django.forms.boundfield import BoundField
 
+from prefmh_web.console.forms.campaign import STOPPING
 from prefmh_web.console.forms.rule import VOTES
 from prefmh_web.console.forms.setup import SetupForms
 from prefmh_web.console.forms.spaces import SpaceForm
 from prefmh_web.console.forms.usual import Fold, fold_of
-from prefmh_web.console.unstored import Unstored, samples_of
+from prefmh_web.console.unstored import Sample, Unstored
 
 _PEOPLE = ("more_languages", "lease_seconds", "park_after_skips", "park_after_reports")
-_LENGTH = ("most_chains", "burn_in", "further_steps", "seed")
+_LENGTH = ("most_chains", "burn_in", "further_steps", "seed", "is_certified")
+_STOPPING = tuple(f"stop_{name}" for name in STOPPING)
 _CAPS = ("cost_cap", "request_cap")
+_DETAILS = "How far apart the two objects are, and other details"
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,26 @@ class Kind:
     name: str
     title: str
     about: str
-    samples: tuple[Unstored, ...]
+    samples: tuple[Sample | Unstored, ...]
+
+
+@dataclass(frozen=True)
+class SpaceSection:
+    """The fields of a kind.
+
+    Args:
+        form: all of them.
+        carded: the one whose choices are cards, if there is one.
+        cards: these.
+        main: what everybody fills in.
+        rest: the others.
+    """
+
+    form: SpaceForm
+    carded: BoundField | None
+    cards: list[Kind]
+    main: list[BoundField]
+    rest: Fold
 
 
 class SetupLayout:
@@ -48,13 +70,13 @@ class SetupLayout:
     def kinds(self) -> list[Kind]:
         """What can be compared."""
         found = {form.kind: form for form in self._forms.spaces}
-        radios = [(radio, str(radio.data["value"])) for radio in self._forms.campaign["space"]]
-        return [Kind(radio, kind, found[kind].title, found[kind].about, samples_of(kind)) for radio, kind in radios]
+        radios = [(radio, found[str(radio.data["value"])]) for radio in self._forms.campaign["space"]]
+        return [Kind(radio, form.kind, form.title, form.about, form.samples) for radio, form in radios]
 
     @property
-    def spaces(self) -> list[tuple[SpaceForm, list[BoundField], Fold]]:
-        """Each kind with the fields that everybody fills in, and the others."""
-        return [(form, [form[name] for name in form.main], _rest_of(form)) for form in self._forms.spaces]
+    def spaces(self) -> list[SpaceSection]:
+        """Each kind with its fields."""
+        return [_section_of(form) for form in self._forms.spaces]
 
     @property
     def decides_otherwise(self) -> bool:
@@ -72,6 +94,11 @@ class SetupLayout:
         return self._of_campaign("More chains while people come, what is left out, and the seed", _LENGTH)
 
     @property
+    def stopping(self) -> Fold:
+        """When the chains may stop before their last step."""
+        return self._of_campaign("A stopping rule", _STOPPING)
+
+    @property
     def caps(self) -> Fold:
         """What models may cost."""
         return self._of_campaign("Caps on what models may cost", _CAPS)
@@ -85,6 +112,17 @@ class SetupLayout:
         return fold_of(title, [self._forms.campaign[name] for name in names])
 
 
-def _rest_of(form: SpaceForm) -> Fold:
-    title = "How far apart the two objects are, and other details"
-    return fold_of(title, [field for field in form if field.name not in form.main])
+def _section_of(form: SpaceForm) -> SpaceSection:
+    carded = form[form.carded] if form.carded else None
+    shown = (form.carded, *form.main)
+    rest = fold_of(_DETAILS, [field for field in form if field.name not in shown])
+    return SpaceSection(form, carded, _cards_of(carded), [form[name] for name in form.main], rest)
+
+
+def _cards_of(field: BoundField | None) -> list[Kind]:
+    """Return the choices of a field as cards: each is named by a kind of object, and says more after a colon."""
+    cards = []
+    for radio in field or ():
+        name, (title, _, about) = str(radio.data["value"]), str(radio.data["label"]).partition(": ")
+        cards.append(Kind(radio, name, title, f"{about[:1].upper()}{about[1:]}", (Sample(name),)))
+    return cards

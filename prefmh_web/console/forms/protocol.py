@@ -261,7 +261,7 @@ class ProtocolForms:
         # What is sent stands for itself: a row that is as it was is not an empty one.
         self.questions = _Questions(posted, prefix="questions", initial=None if posted else questions)
         self.checks = _Checks(posted, prefix="checks", initial=None if posted else checks)
-        self.takes_pairs = not campaign.object_kind.is_picture
+        self.takes_pairs = campaign.object_kind.medium == "words"
         own = {"campaign": campaign}
         practice, gold = ([each.model_dump() for each in pairs] for pairs in (protocol.practice, protocol.gold))
         self.practice = _Practice(posted, prefix="practice", initial=None if posted else practice, form_kwargs=own)

@@ -134,6 +134,7 @@ class SetupForms:
             **{name: data[name] for name in ("name", "instructions")},
             "languages": [data["language"], *data["more_languages"].split()],
             "seed": recipe.seed if self.campaign.is_seed_typed else None,
+            "certified": data["is_certified"],
             "scorers": data["scorer_names"].split(),
             "answering": {"seconds": data["lease_seconds"]}
             | {name: data[name] for name in ("park_after_skips", "park_after_reports")},
@@ -192,7 +193,7 @@ class SetupForms:
         """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""
         most, chains = (self.campaign.cleaned_data[name] for name in ("most_chains", "chains"))
         asks_people = bool(judges) and all(judge["source"]["kind"] == "people" for judge in judges)
-        does_fit = most is None or (chains < most and asks_people)
+        does_fit = most is None or (chains < most and asks_people and self.campaign.stopping is None)
         return None if most == USUAL_MOST_CHAINS and not does_fit else most
 
     def _judges(self) -> list[dict]:
@@ -213,6 +214,7 @@ class SetupForms:
             **size,
             "most_chains": self._most_chains(judges),
             **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in", "further_steps")},
+            "stopping": self.campaign.stopping,
         }
         try:
             return sampler.parse_recipe(described)
@@ -221,6 +223,6 @@ class SetupForms:
                 if self._show_prompt_problem(problem, judges):
                     continue
                 if not (self.space.show_problem(problem) or self.rule.show_problem(problem)):
-                    field = problem.path if problem.path in self.campaign.fields else None
+                    field = self.campaign.field_at(problem.path)
                     self.campaign.add_error(field, problem.message if field else str(problem))
             return None

@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest
@@ -11,7 +10,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import caps
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.console.forms.caps import CapFields
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
 
 
 @login_required
@@ -24,11 +23,11 @@ def change(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     if not form.is_valid():
         for name, problems in form.errors.items():
             messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))} Nothing was changed.")
-        return redirect(campaign)
+        return back_to_setup(campaign)
     try:
         caps.change(campaign, request.user, **form.cleaned_data)
     except NotPossible as reason:
         return told(request, campaign, reason)
     is_paused = campaign.status == campaign.Status.PAUSED
     messages.info(request, f"The caps are changed.{' Press Resume to go on.' if is_paused else ''}")
-    return redirect(campaign)
+    return back_to_setup(campaign)

@@ -1,20 +1,38 @@
-"""Downloads of the record, streamed while people go on voting."""
+"""The record: its page, and its files, streamed while people go on voting."""
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
+import sampler
+from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export, measures, scores
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for
 from prefmh_web.transport.downloads import stream
 from sampler import schema
 
 # What a warm-up has chosen, by the field of the campaign.
 _CHOSEN = {schema.TUNING: "tuning", schema.SURROGATES: "surrogates"}
+
+
+@login_required
+@require_safe
+def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Show what can be downloaded of a started campaign."""
+    campaign = campaign_for(request, campaign_id)
+    if campaign.is_draft or campaign.unreadable:
+        return redirect(campaign)
+    files = [schema.RECIPE, schema.JUDGES, *export.tables_of(campaign)]
+    files += [schema.SCORERS] if scores.are_in(campaign) else []
+    files += [name for name, field in _CHOSEN.items() if getattr(campaign, field)]
+    context = {"files": [(name, *sampler.entry_of(name)) for name in files], "prefix": prefix_of(campaign)}
+    return render(request, "console/record.html", frame(request, campaign) | context)
 
 
 @login_required

@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest
@@ -11,7 +10,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.console.forms.extension import ExtensionFields
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
 
 
 @login_required
@@ -24,7 +23,7 @@ def extend(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     if not form.is_valid():
         problems = " ".join(map(str, form.errors["steps"]))
         messages.error(request, f"{form.fields['steps'].label}: {problems} Nothing was changed.")
-        return redirect(campaign)
+        return back_to_setup(campaign)
     try:
         extension.extend(campaign, form.cleaned_data["steps"], request.user)
     except NotPossible as reason:
@@ -32,4 +31,4 @@ def extend(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     is_paused = campaign.status == campaign.Status.PAUSED
     length = campaign.parsed_recipe.steps
     messages.info(request, f"Each chain walks {length} steps now.{' Press Resume to go on.' if is_paused else ''}")
-    return redirect(campaign)
+    return back_to_setup(campaign)

@@ -3,14 +3,14 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
 from prefmh_web.participants import exclusion
 
 
@@ -24,7 +24,7 @@ def create(request: HttpRequest, campaign_id: int) -> HttpResponse:
         access.invite(campaign, is_single_use="single_use" in request.POST)
     except NotPossible as reason:
         return told(request, campaign, reason)
-    return redirect(campaign)
+    return back_to_setup(campaign)
 
 
 @login_required
@@ -46,4 +46,4 @@ def revoke(request: SignedInRequest, campaign_id: int, invitation_id: int) -> Ht
         "Everyone who joined with it is removed; their votes are kept." if withdraw else "People who joined can go on."
     )
     messages.info(request, f"The link is closed. {people}")
-    return redirect(campaign)
+    return back_to_setup(campaign)

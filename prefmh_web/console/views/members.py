@@ -4,14 +4,14 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_POST
 
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Membership
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
 
 
 class MemberForm(forms.Form):
@@ -30,13 +30,13 @@ def add(request: HttpRequest, campaign_id: int) -> HttpResponse:
     form = MemberForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Enter the user name of an existing account and choose a permission.")
-        return redirect(campaign)
+        return back_to_setup(campaign)
     try:
         member = access.add_member(campaign, form.cleaned_data["username"], form.cleaned_data["role"])
     except NotPossible as reason:
         return told(request, campaign, reason)
     messages.info(request, f"{member.user} {member.get_role_display()}.")
-    return redirect(campaign)
+    return back_to_setup(campaign)
 
 
 @login_required
@@ -48,4 +48,4 @@ def remove(request: HttpRequest, campaign_id: int, member_id: int) -> HttpRespon
     member = get_object_or_404(campaign.memberships.select_related("user"), pk=member_id)
     access.remove_member(member)
     messages.info(request, f"{member.user} no longer has access to this campaign.")
-    return redirect(campaign)
+    return back_to_setup(campaign)

@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest
@@ -11,7 +10,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import naming
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.console.forms.naming import NameForm
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
 
 
 @login_required
@@ -22,10 +21,10 @@ def rename(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     campaign, form = campaign_for(request, campaign_id, Right.OWN), NameForm(request.POST)
     if not form.is_valid():
         messages.error(request, f"Name: {' '.join(map(str, form.errors['name']))} Nothing was changed.")
-        return redirect(campaign)
+        return back_to_setup(campaign)
     try:
         naming.rename(campaign, form.cleaned_data["name"], request.user)
     except NotPossible as reason:
         return told(request, campaign, reason)
     messages.info(request, "The campaign has its new name.")
-    return redirect(campaign)
+    return back_to_setup(campaign)

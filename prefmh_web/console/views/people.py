@@ -17,6 +17,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation
 from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, NoteForm, PeopleForm
+from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 from prefmh_web.participants import common_pairs, erasure, exclusion, notes, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
@@ -33,15 +34,14 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     campaign = campaign_for(request, campaign_id, Right.RUN)
     form, everybody = PeopleForm(request.GET), people_of(campaign)
     pages = Paginator(form.shown(everybody), A_PAGE)
-    context = {
-        "campaign": campaign,
+    context = frame(request, campaign) | {
         "form": form,
+        "panel": campaign.seats.exists(),
         "all": len(everybody),
         "page": pages.get_page(request.GET.get("page")),
         "common": (common := common_pairs.agreements_in(campaign)),
         "alike": common_pairs.share_alike(common),
         "most_a_minute": speed.most_a_minute(campaign),
-        "may_own": access.right_in(campaign, request.user) >= Right.OWN,
     }
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
 
@@ -159,5 +159,5 @@ def _tell(request: HttpRequest, ended: Person) -> None:
         messages.warning(
             request,
             "The link that they used is still open, so they can join again from another browser. You can close it "
-            "on the campaign's page, under “Links for voters”.",
+            "on the campaign's page “Setup”, under “Links for voters”.",
         )

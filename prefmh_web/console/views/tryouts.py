@@ -112,7 +112,7 @@ def picture(request: HttpRequest, campaign_id: int, pair_id: int, which: int) ->
     if which not in (0, 1):
         raise Http404
     row = tryouts.rows_of(campaign, _pair(campaign, pair_id))[which]
-    return media.response(campaign.object_kind, objects.stored(row), media.look_of(request))
+    return media.response(request, campaign.object_kind, objects.stored(row))
 
 
 def _mine(request: HttpRequest, campaign_id: int) -> Campaign:

@@ -18,4 +18,4 @@ def picture(request: HttpRequest, signed: str) -> HttpResponse:
     except BadSignature as error:
         raise Http404("There is no such picture.") from error
     kind = OBJECT_KINDS[found.kind]
-    return media.response(kind, found.stored, media.look_of(request), found.stored_beside)
+    return media.response(request, kind, found.stored, found.stored_beside)

@@ -7,7 +7,8 @@ from typing import Any
 
 import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.kind import Look, Measures, Media, Pixels, StoredObject, in_one_line
+from prefmh_web.objects.images.samples import Pattern
+from prefmh_web.objects.kind import Look, Measures, Media, Medium, Pixels, StoredObject, in_one_line
 from sampler.judges import Exhibit, Picture
 
 logger = logging.getLogger(__name__)
@@ -23,11 +24,17 @@ class Images:
     noun = "image"
     nouns = "images"
     source = "file"
+    samples = (StoredObject("a pattern", pixels=Pattern(0)), StoredObject("another pattern", pixels=Pattern(1)))
     has_differences = False
-    is_picture = True
+    medium: Medium = "picture"
+    is_a_button = True
 
     def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return nothing: the picture, which has an address, shows everything."""
+        return {}, {}
+
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return nothing: a small picture shows the whole object."""
         return {}, {}
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:

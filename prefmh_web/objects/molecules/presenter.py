@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import sampler
-from prefmh_web.objects.kind import Look, Measures, Media, StoredObject, in_one_line
+from prefmh_web.objects.kind import Look, Measures, Media, Medium, StoredObject, in_one_line
 from sampler.judges import Exhibit, Picture
 
 _LINE = ("QED {qed:.2f}", "SA {synthetic_accessibility:.1f}", "{weight:.0f} Da", "logP {log_p:.1f}")
@@ -18,11 +18,18 @@ class Molecules:
     noun = "molecule"
     nouns = "molecules"
     source = "row"
+    # Aspirin and paracetamol.
+    samples = (StoredObject("CC(=O)Oc1ccccc1C(=O)O"), StoredObject("CC(=O)Nc1ccc(O)cc1"))
     has_differences = True
-    is_picture = False
+    medium: Medium = "words"
+    is_a_button = True
 
     def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return nothing: the drawing, which has an address, shows everything."""
+        return {}, {}
+
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return nothing: a small drawing shows the whole object."""
         return {}, {}
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:

@@ -5,7 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 import sampler
-from prefmh_web.objects.kind import Look, Measures, StoredObject, in_one_line
+from prefmh_web.objects.excerpts import excerpts_of
+from prefmh_web.objects.kind import Look, Measures, Medium, StoredObject, in_one_line
 from sampler.judges import Exhibit
 
 _LINE = ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue")
@@ -18,12 +19,28 @@ class Texts:
     noun = "text"
     nouns = "texts"
     source = "row"
+    samples = (
+        StoredObject(
+            "There is a kind of hunger that knows us by name, and it was watching when the peddler reached an inn that "
+            "had no other guests."
+        ),
+        StoredObject(
+            "It was a little past sunset when the schoolteacher got off the train at the wrong station, and the world "
+            "seemed to be in a generous mood."
+        ),
+    )
     has_differences = True
-    is_picture = False
+    medium: Medium = "words"
+    is_a_button = True
 
     def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return each text's pieces: words, and what they are beside the other ("common", "same" or "changed")."""
         first, second = sampler.compare_texts(left, right)
+        return {"pieces": first}, {"pieces": second}
+
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return some words of each text, from shortly before the first ones that differ, as pieces like `options`."""
+        first, second = excerpts_of(left, right)
         return {"pieces": first}, {"pieces": second}
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:

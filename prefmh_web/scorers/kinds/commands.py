@@ -23,6 +23,7 @@ from celery import signals
 from django.conf import settings
 
 from prefmh_web.objects import ObjectKind, StoredObject
+from prefmh_web.objects.kind import Look
 from prefmh_web.scorers.child import Child, ChildError, OutOfStepError
 from prefmh_web.scorers.scorer import Answer, NoScore, ScorerError, ScorerInterrupted
 
@@ -203,13 +204,13 @@ def _demand_life() -> None:
 
 def _line(kind: ObjectKind, shown: StoredObject) -> bytes | NoScore:
     about = {**dict(shown.told), "kind": kind.name, "content": shown.content}
-    if kind.is_picture:
+    if kind.medium != "words":
         try:
-            picture = kind.exhibit(shown, sees_pictures=True).picture
+            file = kind.media(shown, Look(raster=True))
         except OSError:
-            return NoScore("the file of its picture cannot be read")
-        assert picture is not None
-        about |= {"media_type": picture.media_type, "picture": base64.b64encode(picture.data).decode()}
+            return NoScore("its file cannot be read")
+        assert file is not None
+        about |= {"media_type": file.media_type, kind.medium: base64.b64encode(file.body).decode()}
     # ASCII: whatever characters end a line elsewhere, none of them is in it.
     line = json.dumps(about).encode() + b"\n"
     if len(line) > MOST_OBJECT_BYTES:

@@ -13,7 +13,7 @@ import sampler
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind, StoredObject
 from prefmh_web.scorers.scorer import Answer, NoScore
 
-_LIBRARIES = {"molecules": "rdkit", "images": "numpy"}
+_LIBRARIES = {"molecules": "rdkit", "images": "numpy", "audio": "soundfile"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Measured:
         try:
             value = kind.measures(shown)[self.name]
         except OSError:
-            return NoScore("the file of its picture cannot be read")
+            return NoScore("its file cannot be read")
         return float(value) if isinstance(value, int | float) else NoScore(f"it has no {self.name}")
 
 

@@ -22,8 +22,8 @@ _RADIUS = 2
 
 
 def has_features(objects: str) -> bool:
-    """True for the kinds of object that have features: texts and molecules."""
-    return objects in ("texts", "molecules")
+    """True for the kinds of object that have features: texts, Markdown and molecules."""
+    return objects in ("texts", "markdown", "molecules")
 
 
 @cache
@@ -35,7 +35,7 @@ def features_of(objects: str) -> Callable[[str], Features]:
     """
     if not has_features(objects):
         raise ValueError(f"{objects} have no features")
-    return lru_cache(maxsize=_KEPT)(_of_text if objects == "texts" else _of_molecule)
+    return lru_cache(maxsize=_KEPT)(_of_molecule if objects == "molecules" else _of_text)
 
 
 def _of_text(content: str) -> Features:

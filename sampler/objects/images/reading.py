@@ -7,33 +7,22 @@ from __future__ import annotations
 
 import io
 import struct
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from sampler.objects.archives import Archive
-from sampler.objects.characters import demand_storable, quoted
-from sampler.objects.items import (
-    MAX_ITEMS,
-    Collector,
-    Item,
-    Progress,
-    Reading,
-    parse_weight,
-)
+from sampler.objects.folders import read_folder
+from sampler.objects.items import Collector, Item, Progress, Reading
 from sampler.objects.nearness import nearest_by_distance
-from sampler.objects.tables import CatalogError, TableRow, table_rows
 
 MAX_PIXELS = 25_000_000
 MAX_SIDE = 1024
-MAX_NAME_CHARACTERS = 1_000
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 # Many phones save photographs as MPO, which is JPEG with a second picture behind the first.
 _LOSSY = ("JPEG", "MPO", "WEBP")
-_WEIGHTS = "weights.csv"
 _THUMBNAIL = (12, 12)
 # By the value of the EXIF tag Orientation.
 _TURN_UPRIGHT = {
@@ -54,12 +43,8 @@ class Images:
     accepts = ".zip,application/zip"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped.
-
-        `weights.csv` may stand in a folder, as it does where a whole folder was zipped; its names are then those of
-        the files beside it, or full names.
-        """
-        return _read_archive(Archive(file), progress, Collector(pictures))
+        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped."""
+        return read_folder(Archive(file), "picture", _encode, progress, Collector(pictures))
 
     def written(self, text: str) -> str:
         """Refuse: an image is pixels.
@@ -73,74 +58,6 @@ class Images:
         """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
         vectors = np.stack([_thumbnail(item.picture) for item in items])
         return nearest_by_distance(vectors, count, "euclidean")
-
-
-def _read_archive(archive: Archive, progress: Progress, collector: Collector) -> Reading:
-    entries = [entry for entry in archive.entries if not _is_clutter(entry)]
-    tables = [entry for entry in entries if entry.filename.split("/")[-1] == _WEIGHTS]
-    if len(tables) > 1:
-        found = ", ".join(entry.filename[:100] for entry in tables[:3])
-        raise CatalogError(f"The archive may have one {_WEIGHTS}; it has {len(tables)}: {found}.")
-    pictures = [entry for entry in entries if entry not in tables]
-    if len(pictures) > MAX_ITEMS:
-        raise CatalogError(f"The archive has more than {MAX_ITEMS:,} files. Split it.")
-    names = {entry.filename for entry in pictures}
-    rows = _read_weights(archive, tables[0], names, collector) if tables else None
-    for done, entry in enumerate(pictures, start=1):
-        try:
-            _demand_name(entry)
-            weight, extra = _said_of(rows, entry.filename)
-            picture, media_type = _encode(archive.extract(entry))
-        except ValueError as problem:
-            collector.refuse(entry.orig_filename[:MAX_NAME_CHARACTERS], str(problem))
-        else:
-            collector.add(Item(entry.filename, entry.filename, weight, collector.keep(picture), media_type, extra))
-        progress(done, len(pictures))
-    return collector.reading()
-
-
-def _is_clutter(entry: zipfile.ZipInfo) -> bool:
-    parts = entry.filename.split("/")
-    return not entry.filename or entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
-
-
-def _demand_name(entry: zipfile.ZipInfo) -> None:
-    # The name as it stands in the archive: zipfile cuts the other one at a NUL.
-    demand_storable(entry.orig_filename, "the file's name")
-    if len(entry.filename) > MAX_NAME_CHARACTERS:
-        raise ValueError(f"the file's name has more than {MAX_NAME_CHARACTERS:,} characters; shorten it")
-
-
-def _said_of(rows: Mapping[str, TableRow] | None, name: str) -> tuple[float, Mapping[str, str]]:
-    """Return the weight and the extra cells of a picture."""
-    if rows is None:
-        return parse_weight(None), {}
-    if name not in rows:
-        raise ValueError(f"{_WEIGHTS} does not name it")
-    return parse_weight(rows[name].weight), rows[name].extra
-
-
-def _read_weights(
-    archive: Archive, table: zipfile.ZipInfo, pictures: set[str], collector: Collector
-) -> dict[str, TableRow]:
-    """Return the rows by full name in the archive; refuse a row that names none of the pictures."""
-
-    def refuse(row: str, reason: str) -> None:
-        collector.refuse(f"{table.filename[:100]}, {row}", reason)
-
-    try:
-        data = archive.extract(table)
-    except ValueError as problem:
-        raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
-    folder = table.filename.removesuffix(_WEIGHTS)
-    rows = {}
-    for row in table_rows(io.BytesIO(data), "file", refuse):
-        full_name = folder + row.cell if folder + row.cell in pictures else row.cell
-        if full_name in pictures:
-            rows[full_name] = row
-        else:
-            refuse(f"row {row.number}", f"the archive has no picture {quoted(row.cell)}")
-    return rows
 
 
 def picture_as_png(data: bytes, named: str) -> bytes:

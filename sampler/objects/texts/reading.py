@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-import numpy as np
-
-from sampler.objects.characters import demand_storable
 from sampler.objects.items import Item, Progress, Reading, read_table
-from sampler.objects.nearness import nearest_by_distance
-
-MAX_CHARACTERS = 20_000
-# Different words that are counted one by one. Texts with more have them counted in as many heaps, by a hash.
-MAX_WORDS = 2**17
-_LATENT_DIMENSIONS = 64
-# Single characters count as words too, so that no text, in any script, comes out empty.
-_WORD = r"\w+|[^\w\s]"
-# So many at a time: of a word that a text repeats, the counting holds every place.
-_TEXTS_AT_ONCE = 200
+from sampler.objects.word_nearness import nearest_by_words
+from sampler.objects.writing import checked_writing, written_down
 
 
 class Texts:
@@ -30,58 +18,12 @@ class Texts:
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of texts; white space at the ends of a text is dropped."""
-        return read_table(file, "text", _checked, progress)
+        return read_table(file, "text", checked_writing, progress)
 
     def written(self, text: str) -> str:
         """Return the text without white space at its ends."""
-        demand_storable(text, "the text")
-        return _checked(text.strip())
+        return written_down(text)
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each text to its nearest by the cosine of tf-idf word counts projected on 64 dimensions.
-
-        The words of texts with more than `MAX_WORDS` different ones are counted by a hash: rare words share a count,
-        and memory does not grow with them.
-        """
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.preprocessing import normalize
-
-        counts = _weighted_counts([item.content for item in items])
-        dimensions = min(_LATENT_DIMENSIONS, *(side - 1 for side in counts.shape))
-        if dimensions >= 2:
-            # Texts made of the same words have no variance for scikit-learn to report the share of.
-            with np.errstate(invalid="ignore", divide="ignore"):
-                latent = TruncatedSVD(dimensions, random_state=0).fit_transform(counts)
-        else:
-            latent = counts.toarray()
-        # On unit vectors Euclidean order is cosine order, and a text without a direction stays comparable.
-        return nearest_by_distance(np.asarray(normalize(latent)), count, "euclidean")
-
-
-def _weighted_counts(texts: Sequence[str]) -> Any:
-    """Return tf-idf weights of the words, a sparse matrix of shape (texts, at most `MAX_WORDS`)."""
-    from scipy.sparse import vstack
-    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
-
-    if _has_few_words(texts):
-        return TfidfVectorizer(sublinear_tf=True, token_pattern=_WORD).fit_transform(texts)
-    hashing = HashingVectorizer(n_features=MAX_WORDS, token_pattern=_WORD, alternate_sign=False, norm=None)
-    parts = [hashing.transform(texts[first : first + _TEXTS_AT_ONCE]) for first in range(0, len(texts), _TEXTS_AT_ONCE)]
-    return TfidfTransformer(sublinear_tf=True).fit_transform(vstack(parts, format="csr"))
-
-
-def _has_few_words(texts: Sequence[str]) -> bool:
-    word, seen = re.compile(_WORD), set[str]()
-    for text in texts:
-        seen.update(word.findall(text.lower()))
-        if len(seen) > MAX_WORDS:
-            return False
-    return True
-
-
-def _checked(text: str) -> str:
-    if not text:
-        raise ValueError("the text is empty")
-    if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
-    return text
+        """Link each text to its nearest by its words."""
+        return nearest_by_words([item.content for item in items], count)

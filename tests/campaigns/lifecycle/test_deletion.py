@@ -142,7 +142,7 @@ def test_the_owner_archives_and_deletes_on_the_page(campaign, client, researcher
     client.post(f"{path}archive/")
     assert campaign.name not in client.get("/").content.decode()
     assert campaign.name in client.get("/?archived").content.decode()
-    assert "Put it back on the list" in client.get(path).content.decode()
+    assert "Put it back on the list" in client.get(f"{path}setup/").content.decode()
     client.post(f"{path}unarchive/")
     assert campaign.name in client.get("/").content.decode()
     assert "Nothing was deleted" in client.post(f"{path}delete/confirmed/", {"name": "?"}, follow=True).content.decode()

@@ -152,16 +152,16 @@ def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
 def test_the_owner_extends_on_the_campaigns_page(client, researcher, short, django_user_model):
     client.force_login(researcher)
     path = short.get_absolute_url()
-    assert "Extend the campaign" in client.get(path).content.decode()
+    assert "Extend the campaign" in client.get(f"{path}setup/").content.decode()
     told = client.post(f"{path}extend/", {"steps": "3"}, follow=True).content.decode()
     assert "Each chain walks 7 steps now." in told
-    assert "extensions.csv" in told
+    assert "extensions.csv" in client.get(f"{path}record/").content.decode()
     told = client.post(f"{path}extend/", {"steps": "many"}, follow=True).content.decode()
     assert "Further steps of each chain: Enter a whole number. Nothing was changed." in told
     friend = django_user_model.objects.create_user("grace")
     Membership.objects.create(campaign=short, user=friend, role=Membership.Role.MANAGER)
     client.force_login(friend)
-    assert "Extend the campaign" not in client.get(path).content.decode()
+    assert "Extend the campaign" not in client.get(f"{path}setup/").content.decode()
     assert client.post(f"{path}extend/", {"steps": "3"}).status_code in (403, 404)
     assert short.extensions.count() == 1
 

@@ -215,6 +215,8 @@ def test_an_archive_is_deflated_and_comes_in_pieces(voted):
             "preferences.jsonl",
             "events.csv",
             "codebook.csv",
+            "manifest.json",
+            "signature.json",
         ]
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
         for name in export.TABLES:

@@ -149,7 +149,7 @@ def test_a_recipe_without_further_steps_has_no_rounds(record):
         (
             {"judges": [MODEL]},
             "further_steps",
-            "does not go with models that judge",
+            "does not go with models or programs that judge",
         ),
     ],
 )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
 from sampler.diagnostics import (
-    MissingExtra,
     acceptance_rate,
     convergence,
     equal_lengths,
@@ -71,8 +69,17 @@ def test_one_chain_has_no_r_hat_but_effective_sample_sizes():
     assert found.bulk_ess > 200
 
 
-def test_chains_stuck_at_different_values_have_an_infinite_r_hat():
-    assert convergence([np.zeros(20), np.ones(20)]).r_hat == math.inf
+@pytest.mark.parametrize("draws", range(4, 40))
+def test_chains_stuck_at_different_values_have_an_infinite_r_hat(draws):
+    """Not what rounding makes of it, which a replay on another machine would not find again."""
+    assert convergence([np.zeros(draws), np.ones(draws)]).r_hat == math.inf
+    assert convergence([np.full(draws, 0.1), np.full(draws, 0.7), np.full(draws, 0.3)]).r_hat == math.inf
+
+
+def test_chains_of_which_one_moves_once_have_a_finite_r_hat():
+    still = [np.zeros(10_000), np.ones(10_000)]
+    still[0][3] = 1e-9
+    assert 10 < convergence(still).r_hat < math.inf
 
 
 @pytest.mark.parametrize(
@@ -88,15 +95,6 @@ def test_chains_stuck_at_different_values_have_an_infinite_r_hat():
 def test_what_has_no_convergence_is_refused(chains, message):
     with pytest.raises(ValueError, match=message):
         convergence(chains)
-
-
-def test_a_missing_library_is_named_with_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "arviz_stats", None)
-    monkeypatch.delitem(sys.modules, "arviz_stats.base")
-    with pytest.raises(
-        MissingExtra, match=r"arviz_stats is not installed; .*uv run --extra analysis python -m sampler"
-    ):
-        convergence([[1, 2, 3, 4]])
 
 
 def test_acceptance_rate_of_ragged_chains():

@@ -77,7 +77,7 @@ def test_the_warm_up_is_a_mixture_of_its_lengths():
         (
             warming() | {"space": {"kind": "catalog", "objects": "images", "neighbours": 2}},
             "kernel.warm_up.properties",
-            "does not hold the pictures",
+            "does not hold the files",
         ),
         (warming() | RATES, "kernel.warm_up", "counts votes"),
     ],

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampler import Purpose, stream
+from sampler.objects.prose import TextDescription, describe_text
 from sampler.objects.texts.differences import compare_texts
-from sampler.objects.texts.measures import TextDescription, describe_text
 from sampler.spaces.texts.space import TextsRecipe
 
 

@@ -280,3 +280,15 @@ def test_a_right_target_is_accepted_and_a_wrong_one_refused():
     for wrong in ("p0(x) * exp(s1(x))", recipe.law.replace("2*", ""), recipe.law + " "):
         with pytest.raises(RecipeError, match=r"^target: .*p0\(x\) \* exp\(2\*s1\(x\)\)"):
             parse_recipe(stated | {"target": wrong})
+
+
+@pytest.mark.parametrize("source", [{"kind": "model", "endpoint": "m"}, {"kind": "local", "model": "smollm"}])
+def test_recordings_are_not_put_to_a_model(source):
+    """No prompt holds one."""
+    recordings = GOOD | {"space": {"kind": "catalog", "objects": "audio", "neighbours": 2}}
+    assert parse_recipe(recordings).space.objects == "audio"
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(recordings | {"judges": [{"question": "Which is clearer?", "budget": 1, "source": source}]})
+    assert [problem.message for problem in refused.value.problems if problem.path == "judges.0.source"] == [
+        "must not be a model: it hears no recordings. Let people judge, or a program of your own"
+    ]

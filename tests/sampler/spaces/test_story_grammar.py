@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from sampler import Purpose, stream
-from sampler.objects.texts.measures import describe_text
+from sampler.objects.prose import describe_text
 from sampler.spaces.texts.grammar import Grammar
 from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
 from sampler.spaces.texts.story_openings import STORY_SCENARIOS, STYLES, story_openings

@@ -1,4 +1,4 @@
-"""A list of the researcher's own: texts, molecules or images from a file."""
+"""A list of the researcher's own: objects from a file."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -16,6 +16,8 @@ from prefmh_web.console.forms.spaces.space_form import (
     move_of,
 )
 from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
+from prefmh_web.console.unstored import Sample
+from prefmh_web.objects import OBJECT_KINDS
 
 MAX_UPLOAD_BYTES = 512 * 2**20
 
@@ -25,11 +27,13 @@ MOVES = {
     "neighbours": "An object similar to the current one",
 }
 # Which column of a CSV file holds the objects.
-HOLDERS = {"texts": "text", "molecules": "smiles"}
+HOLDERS = {"texts": "text", "markdown": "text", "molecules": "smiles"}
 OBJECTS = {
     "texts": "Texts: a CSV with a column “text”",
+    "markdown": "Markdown: a CSV with a column “text”, shown with its headings, lists, tables and code",
     "molecules": "Molecules: a CSV with a column “smiles”",
     "images": "Images: a ZIP of PNG, JPEG, WebP, GIF or BMP files",
+    "audio": "Audio: a ZIP of WAV, FLAC, AIFF, MP3 or Ogg files",
 }
 
 
@@ -37,9 +41,11 @@ class CatalogForm(WalkFields, SpaceForm):
     """The file, and moves on a finite list."""
 
     kind = "catalog"
-    title = "Your own list: texts, molecules or images from a file"
+    title = "Your own list: objects from a file"
     about = "People compare objects that you bring."
-    main = ("objects", "file")
+    samples = tuple(Sample(kind) for kind in OBJECT_KINDS)
+    carded = "objects"
+    main = ("file",)
     field_of: ClassVar = {
         "space.objects": "objects",
         "space.context": "context",
@@ -53,8 +59,8 @@ class CatalogForm(WalkFields, SpaceForm):
     )
     file = forms.FileField(
         label="Your file",
-        help_text="An optional column “weight” (for images: a weights.csv with the columns file and weight inside "
-        "the ZIP) says how likely each object is before anybody votes (p0). "
+        help_text="An optional column “weight” (for images and audio: a weights.csv with the columns file and weight "
+        "inside the ZIP) says how likely each object is before anybody votes (p0). "
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
         f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
         widget=KeptFileInput(attrs={"accept": ".csv,.zip"}),

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, mixture, parts_of
+from prefmh_web.console.unstored import Sample, Unstored
 
 _SUM_MESSAGE = "The two shares must not add up to more than 1. The rest are fresh draws."
 
@@ -19,6 +20,7 @@ class ImagesForm(SpaceForm):
     kind = "images"
     title = "Abstract patterns from a decoder"
     about = "Coloured patterns that change by small and large steps. Nothing to prepare."
+    samples: ClassVar[tuple[Sample | Unstored, ...]] = (Sample("images"),)
     field_of: ClassVar = {"kernel": "small_share"}
 
     small_step = forms.FloatField(min_value=0.001, max_value=1, initial=0.08, label="Small step (β)")

@@ -9,6 +9,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.spaces.images import ImagesForm, moves_line
+from prefmh_web.console.unstored import OF_NOISE
 from prefmh_web.endpoints.local.models import image_model_names, latent_dimension
 
 
@@ -18,6 +19,7 @@ class ModelImagesForm(ImagesForm):
     kind = "model-images"
     title = "Images from a diffusion model"
     about = "A model on this site makes images of what you describe, beginning with noise."
+    samples = (OF_NOISE,)
     main = ("model", "prompt")
     field_of: ClassVar = {
         "space.model": "model",

@@ -15,6 +15,7 @@ from prefmh_web.console.forms.spaces.space_form import (
 )
 from prefmh_web.console.forms.spaces.texts import CUTS, cut_of
 from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
+from prefmh_web.console.unstored import Sample
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
@@ -30,6 +31,7 @@ class ModelTextsForm(WalkFields, SpaceForm):
     kind = "model-texts"
     title = "Texts written by a language model"
     about = "A model of yours writes texts to your prompts, and writes their ends anew."
+    samples = (Sample("texts", 1),)
     main = ("model", "prompts", "limit")
     field_of: ClassVar = {
         "space.model": "model",

@@ -10,6 +10,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.kept_files import KeptFileInput
 from prefmh_web.console.forms.spaces.space_form import SpaceForm, move_of
 from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
+from prefmh_web.console.unstored import Sample
 
 MAX_LIST_BYTES = 2**20
 ALERTS = {"PAINS": "PAINS", "BRENK": "Brenk", "NIH": "NIH", "ZINC": "ZINC"}
@@ -25,6 +26,7 @@ class MoleculesForm(WalkFields, SpaceForm):
     kind = "molecules"
     title = "Molecules built from fragments"
     about = "Molecules that grow and shrink from a start. Nothing to prepare."
+    samples = (Sample("molecules"),)
     main = ("start",)
     field_of: ClassVar = {
         "space.start": "start",

@@ -5,6 +5,7 @@ from typing import Any
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces.space_form import SpaceForm
+from prefmh_web.console.unstored import Sample
 
 
 class PairsForm(SpaceForm):
@@ -12,6 +13,7 @@ class PairsForm(SpaceForm):
 
     kind = "pairs"
     title = "Pairs of two records"
+    samples = (Sample("texts"), Sample("images"))
 
     @classmethod
     def is_offered(cls) -> bool:

@@ -6,6 +6,7 @@ from django import forms
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.unstored import Sample, Unstored
 
 
 class SpaceForm(forms.Form):
@@ -22,6 +23,10 @@ class SpaceForm(forms.Form):
     """How a researcher chooses it."""
     about: ClassVar[str] = ""
     """One sentence below that."""
+    samples: ClassVar[tuple[Sample | Unstored, ...]]
+    """The picture of its card: objects like those that it makes."""
+    carded: ClassVar[str] = ""
+    """The field whose choices are kinds of objects, which are shown as cards as well."""
     main: ClassVar[tuple[str, ...]] = ()
     """The fields that everybody fills in; the others stand folded, as they are mostly left."""
     # Of several spaces on one page only one is chosen, so the browser must not insist; the server does.

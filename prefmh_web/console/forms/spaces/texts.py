@@ -13,6 +13,7 @@ from prefmh_web.console.forms.spaces.space_form import (
     parts_of,
 )
 from prefmh_web.console.forms.spaces.walks import WalkFields, walk_fields_of, walk_line
+from prefmh_web.console.unstored import Sample
 
 CUTS = {
     "limit": "a position up to the maximum length",
@@ -26,6 +27,7 @@ class TextsForm(WalkFields, SpaceForm):
     kind = "texts"
     title = "Story openings from a grammar"
     about = "Short openings that this program writes and rewrites. Nothing to prepare."
+    samples = (Sample("texts"),)
     field_of: ClassVar = {
         "space.scenarios": "scenarios",
         "space.temperature": "temperature",

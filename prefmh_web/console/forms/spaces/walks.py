@@ -86,7 +86,7 @@ class WalkFields(forms.Form):
         """Return a walk of this kernel as the fields say; the kernel itself for one move between two pairs.
 
         Args:
-            objects: what is compared: "texts", "molecules" or "images".
+            objects: what is compared, a name of `sampler.OBJECT_KINDS`.
         """
         data = self.cleaned_data
         length = data["walk"]

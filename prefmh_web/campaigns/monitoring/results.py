@@ -1,0 +1,129 @@
+"""What a campaign has brought: its samples, and the figures that a paper reports. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+
+from prefmh_web.campaigns.models import Campaign, Comparison, State, Vote
+from prefmh_web.campaigns.started import objects, started_campaign
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A campaign in numbers, as the record has them.
+
+    Args:
+        chains: those that have opened; `ended` of them were ended at a parked step.
+        shortest, longest: steps that a chain has decided.
+        moves: decided steps whose proposal differed from the current object; `accepted` of them were accepted.
+        samples: states after the steps that are not left out of an analysis.
+        people: how many gave a vote that counted.
+        late: votes that came when their step was decided, and count for nothing.
+        votes_of: votes that counted, by the place of the judge.
+        extended_to: how many steps there are for each chain, if they were more than at the start.
+        rounds: of further steps.
+        looks: of the stopping rule.
+        stopped_at: the step at which that has stopped all chains; None where it has not.
+    """
+
+    chains: int
+    ended: int
+    shortest: int
+    longest: int
+    steps: int
+    moves: int
+    accepted: int
+    samples: int
+    people: int
+    late: int
+    votes_of: dict[int, int]
+    extended_to: int | None
+    rounds: int
+    looks: int
+    stopped_at: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def votes(self) -> int:
+        """Votes that counted, of all judges."""
+        return sum(self.votes_of.values())
+
+    @property
+    def acceptance_percent(self) -> float | None:
+        """Accepted among the proposals that differed from the object that they were made of."""
+        return 100 * self.accepted / self.moves if self.moves else None
+
+
+def figures_of(campaign: Campaign) -> Figures:
+    """Return a started campaign in numbers, as of now."""
+    chains = campaign.chains.aggregate(
+        n=Count("pk"), ended=Count("pk", filter=Q(ended_at__isnull=False)), steps=Sum("step", default=0),
+        shortest=Min("step", default=0), longest=Max("step", default=0),
+        moves=Sum("moves", default=0), accepted=Sum("accepted", default=0),
+    )  # fmt: skip
+    votes = Vote.objects.filter(judge__campaign=campaign)
+    counted = votes.filter(number__isnull=False)
+    by_judge = counted.order_by().values_list("judge__place").annotate(n=Count("pk"))
+    return Figures(
+        chains=chains["n"],
+        ended=chains["ended"],
+        shortest=chains["shortest"],
+        longest=chains["longest"],
+        steps=chains["steps"],
+        moves=chains["moves"],
+        accepted=chains["accepted"],
+        samples=samples_in(campaign).count(),
+        people=counted.filter(annotator__isnull=False).order_by().values("annotator").distinct().count(),
+        late=votes.filter(number__isnull=True).count(),
+        votes_of=dict(by_judge),
+        extended_to=started_campaign(campaign).recipe.steps if campaign.steps_added else None,
+        rounds=campaign.rounds.count(),
+        looks=campaign.looks.count(),
+        stopped_at=campaign.looks.filter(stops=True).values_list("step", flat=True).first(),
+        started_at=campaign.started_at,
+        finished_at=campaign.finished_at,
+    )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The state of a chain after one of its steps."""
+
+    step: Comparison
+    state: State
+
+    @property
+    def properties(self) -> str:
+        """What can be measured of it, in one line."""
+        return started_campaign(self.state.campaign).object_kind.line(objects.stored(self.state))
+
+
+def samples_in(campaign: Campaign) -> QuerySet[Comparison]:
+    """Return the decided steps whose states are samples to analyse (see `Recipe.phase_of`), the last steps first."""
+    recipe = started_campaign(campaign).recipe
+    kept = Q(step__gt=recipe.burn_in, step__lte=recipe.steps)
+    if recipe.warm_up is not None:
+        settled = recipe.warm_up.steps + recipe.warm_up.settling
+        kept &= ~Q(step__gt=recipe.warm_up.steps, step__lte=settled)
+    found = Comparison.objects.filter(kept, chain__campaign=campaign, verdict__isnull=False)
+    return found.order_by("-step", "chain__place")
+
+
+def shown_samples(campaign: Campaign, steps: Iterable[Comparison]) -> list[Sample]:
+    """Return samples with their objects, in the order of their steps."""
+    keys = [step.pk for step in steps]
+    whole = Comparison.objects.select_related("chain", "current", "proposal")
+    found = whole.defer("current__code", "proposal__code").in_bulk(keys)
+    return [_sample(campaign, found[key]) for key in keys]
+
+
+def _sample(campaign: Campaign, step: Comparison) -> Sample:
+    state = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
+    # Known already: read with every object, a long recipe would be read as often.
+    state.campaign = campaign
+    return Sample(step, state)

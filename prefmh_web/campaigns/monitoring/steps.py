@@ -1,0 +1,187 @@
+"""Steps of a campaign as a researcher reads them: which are wanted, and on what each was decided. Reads only."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Avg, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce, Now
+
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Vote
+from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.started.numbers import scores_of
+
+
+@dataclass(frozen=True)
+class JudgeTally:
+    """One judge's votes on one comparison."""
+
+    judge: Judge
+    votes_for: int
+    votes_cast: int
+
+    @property
+    def votes_against(self) -> int:
+        return self.votes_cast - self.votes_for
+
+
+@dataclass(frozen=True)
+class JudgeRatings:
+    """One judge's mean ratings of the two objects of one comparison; None where an object is not rated yet."""
+
+    judge: Judge
+    current: float | None
+    proposal: float | None
+
+
+@dataclass(frozen=True)
+class ScorerNumbers:
+    """One scorer's numbers for the two objects of one comparison; None where an object has none yet."""
+
+    current: float | None
+    proposal: float | None
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """One step with its votes, or with the ratings or scores of its objects."""
+
+    comparison: Comparison
+    tallies: Sequence[JudgeTally] | Sequence[JudgeRatings] | Sequence[ScorerNumbers]
+
+    @property
+    def excerpts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """What a table shows of the current object and of the proposal: the parts that differ."""
+        pair = self.comparison.current.content, self.comparison.proposal.content
+        return started_campaign(self.comparison.chain.campaign).object_kind.excerpts(*pair)
+
+
+class Standing(StrEnum):
+    """What has become of a step."""
+
+    DECIDED = "decided"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    OPEN = "open"
+    PARKED = "parked"
+    ENDED = "ended"
+    UNMOVED = "unmoved"
+
+
+_STANDINGS = {
+    Standing.DECIDED: Q(verdict__isnull=False),
+    Standing.ACCEPTED: Q(verdict=Comparison.Verdict.ACCEPT),
+    Standing.REJECTED: Q(verdict=Comparison.Verdict.REJECT),
+    Standing.OPEN: Q(verdict__isnull=True, parked__isnull=True),
+    Standing.PARKED: Q(verdict__isnull=True, parked=Comparison.Parked.PARKED),
+    Standing.ENDED: Q(verdict__isnull=True, parked=Comparison.Parked.ENDED),
+    Standing.UNMOVED: Q(current=F("proposal")),
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which steps are wanted; None for all.
+
+    Args:
+        chain: of this chain, by its place.
+        judge: with a counted vote of this judge, by its place; where ratings or scores decide, no step has one.
+        person: with a vote of this person, counted or late, by the number that the record has.
+        seconds: that took at least so long from opening to verdict, or are open for as long.
+    """
+
+    chain: int | None = None
+    standing: Standing | None = None
+    judge: int | None = None
+    person: int | None = None
+    seconds: float | None = None
+
+
+def steps_in(campaign: Campaign, wanted: Wanted) -> QuerySet[Comparison]:
+    """Return the steps of a campaign that are wanted, those that were opened last first."""
+    found = _steps_of(campaign)
+    if wanted.chain is not None:
+        found = found.filter(chain__place=wanted.chain)
+    if wanted.standing is not None:
+        found = found.filter(_STANDINGS[wanted.standing])
+    votes = Vote.objects.filter(comparison=OuterRef("pk"))
+    if wanted.judge is not None:
+        found = found.filter(Exists(votes.filter(judge__place=wanted.judge, number__isnull=False)))
+    if wanted.person is not None:
+        found = found.filter(Exists(votes.filter(annotator=wanted.person)))
+    if wanted.seconds is not None:
+        took = ExpressionWrapper(Coalesce(F("decided_at"), Now()) - F("opened_at"), DurationField())
+        found = found.annotate(took=took).filter(took__gte=timedelta(seconds=wanted.seconds))
+    return found.order_by("-pk")
+
+
+def _steps_of(campaign: Campaign) -> QuerySet[Comparison]:
+    found = Comparison.objects.filter(chain__campaign=campaign).select_related("chain", "current", "proposal")
+    # A code is as long as a small picture, and no page shows it.
+    return found.defer("current__code", "proposal__code")
+
+
+def recent_steps(campaign: Campaign, judges: Sequence[Judge], most: int) -> list[StepRow]:
+    """Return the steps that were decided last, without those whose proposal was the current object."""
+    decided = _steps_of(campaign).filter(verdict__isnull=False).exclude(current=F("proposal"))
+    return rows_of(campaign, judges, decided.order_by("-decided_at", "-pk")[:most])
+
+
+def rows_of(campaign: Campaign, judges: Sequence[Judge], steps: Iterable[Comparison]) -> list[StepRow]:
+    """Return steps with what they were decided on, in their order.
+
+    Args:
+        judges: all of the campaign's.
+    """
+    found = list(steps)
+    for step in found:
+        # Known already: read with every step, a long recipe would be read as often.
+        step.chain.campaign = step.current.campaign = step.proposal.campaign = campaign
+    recipe = started_campaign(campaign).recipe
+    if recipe.rule.evidence == "ratings":
+        return [StepRow(step, _ratings(step, judges)) for step in found]
+    if names := recipe.rule.scorers:
+        return [StepRow(step, _numbers(campaign, step, names)) for step in found]
+    return _tallied(found, judges)
+
+
+def step_at(campaign: Campaign, chain: int, step: int) -> Comparison | None:
+    """Return one step; None where it is not opened yet, or there is none."""
+    return _steps_of(campaign).filter(chain__place=chain, step=step).first()
+
+
+def votes_on(step: Comparison) -> list[Vote]:
+    """Return the votes on a step in the order in which they counted; those that came too late are the last."""
+    votes = step.votes.select_related("judge__endpoint", "annotator", "reason")
+    return list(votes.order_by(F("number").asc(nulls_last=True), "pk"))
+
+
+def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:
+    cast: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    votes_for: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for vote in Vote.objects.filter(comparison__in=steps, number__isnull=False):
+        cast[vote.comparison_id][vote.judge_id] += 1
+        votes_for[vote.comparison_id][vote.judge_id] += vote.for_proposal
+    return [
+        StepRow(step, [JudgeTally(judge, votes_for[step.pk][judge.pk], cast[step.pk][judge.pk]) for judge in judges])
+        for step in steps
+    ]
+
+
+def _ratings(step: Comparison, judges: Sequence[Judge]) -> list[JudgeRatings]:
+    means = [
+        dict(Rating.objects.filter(state=state).order_by().values_list("judge").annotate(mean=Avg("value")))
+        for state in (step.current_id, step.proposal_id)
+    ]
+    return [JudgeRatings(judge, *(by_judge.get(judge.pk) for by_judge in means)) for judge in judges]
+
+
+def _numbers(campaign: Campaign, step: Comparison, names: Sequence[str]) -> list[ScorerNumbers]:
+    pair = step.current_id, step.proposal_id
+    current, proposal = map(scores_of(campaign, pair).__getitem__, pair)
+    return [ScorerNumbers(current.get(name), proposal.get(name)) for name in names]

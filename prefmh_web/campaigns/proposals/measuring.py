@@ -1,0 +1,91 @@
+"""Measures of the objects that chains have been at, stored once for each object, for the pages that follow them.
+
+    measure    measure some of them, store what was found, and hint that there are more
+    alone      keep others in this process from the same work
+    unmeasured the objects that chains have been at and that nobody has measured
+
+A measure is a function of its object alone, so it does not matter who stores it first, or that two measure the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Measured, State
+from prefmh_web.campaigns.started import objects
+from prefmh_web.transport import nudges
+
+logger = logging.getLogger(__name__)
+
+# As many as are lost with a process, and as many as one task takes: the others have their turn in between.
+_AT_ONCE, _A_TASK = 100, 2_000
+_LARGE = ("campaign__tuning", "campaign__surrogates")
+_here: set[Hashable] = set()
+_here_lock = threading.Lock()
+
+
+def unmeasured(campaign: Campaign) -> QuerySet[State]:
+    """Return the objects that chains have been at and that nobody has measured."""
+    started = Chain.objects.filter(campaign=campaign, start=OuterRef("pk"))
+    accepted = Comparison.objects.filter(
+        chain__campaign=campaign, proposal=OuterRef("pk"), verdict=Comparison.Verdict.ACCEPT
+    )
+    found = State.objects.filter(~Exists(Measured.objects.filter(state=OuterRef("pk"))), campaign=campaign)
+    return found.filter(Exists(started) | Exists(accepted))
+
+
+def measure(campaign_id: int) -> None:
+    """Measure some objects of a campaign unless this process does so already; hint that there are more."""
+    campaign = Campaign.objects.filter(pk=campaign_id).first()
+    if campaign is None or campaign.is_draft or campaign.unreadable:
+        return
+    with alone(campaign_id) as is_alone:
+        is_more = is_alone and measure_some(campaign)
+    if is_more:
+        dispatch.measure(campaign)
+
+
+def measure_some(campaign: Campaign, most: int = _A_TASK) -> bool:
+    """Measure at most so many objects; True where there were as many, so that there may be more."""
+    waiting = list(unmeasured(campaign).order_by("pk").values_list("pk", flat=True)[:most])
+    for first in range(0, len(waiting), _AT_ONCE):
+        states = State.objects.filter(pk__in=waiting[first : first + _AT_ONCE])
+        rows = [Measured(state=state, numbers=_numbers(campaign, state)) for state in _with_campaign(states)]
+        Measured.objects.bulk_create(rows, ignore_conflicts=True)
+        nudges.nudge(nudges.watchers(campaign.pk))
+    return len(waiting) == most
+
+
+def _with_campaign(states: QuerySet[State]) -> QuerySet[State]:
+    return states.select_related("campaign").defer(*_LARGE)
+
+
+def _numbers(campaign: Campaign, state: State) -> dict[str, float]:
+    try:
+        found = campaign.object_kind.measures(objects.stored(state))
+    except (OSError, ValueError) as error:
+        # Its picture is not to be had: it has no numbers, and nobody tries again and again.
+        logger.warning("an object cannot be measured: %s", error, extra={"campaign": campaign.pk})
+        return {}
+    return {name: value for name, value in found.items() if isinstance(value, int | float) and math.isfinite(value)}
+
+
+@contextmanager
+def alone(work: Hashable) -> Iterator[bool]:
+    """Tell whether nobody else in this process is at some work, and keep others from it meanwhile."""
+    with _here_lock:
+        is_free = work not in _here
+        _here.add(work)
+    try:
+        yield is_free
+    finally:
+        if is_free:
+            with _here_lock:
+                _here.discard(work)

@@ -1,0 +1,141 @@
+"""What the tab Convergence shows: statistics and plots of the chosen properties, and how each chain accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.core.paginator import Page, Paginator
+from django.http import QueryDict
+from django.template.loader import render_to_string
+
+from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.models import Campaign, Chain, StoppingLook
+from prefmh_web.campaigns.monitoring.convergence import (
+    AIM_ESS,
+    AIM_R_HAT,
+    MOST_DRAWS,
+    Followed,
+    first_step,
+    follow,
+    main_property,
+)
+from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
+from prefmh_web.console.forms.convergence import ConvergenceForm
+from prefmh_web.console.plots import MOST_POINTS, Line, Mark, Plot, rank_bars, rank_overlay, traces
+from prefmh_web.console.stopping import rule_in_words
+
+A_PAGE = 25
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One property with its plots; none as long as no chain has a number."""
+
+    followed: Followed
+    trace: Plot | None
+    ranks: Plot | None
+
+
+@dataclass(frozen=True)
+class ChainRow:
+    """One chain in the table."""
+
+    chain: Chain
+    ranks: Mark | None
+
+    @property
+    def percent(self) -> float | None:
+        """Which share of the proposals that differed from the current object it has accepted."""
+        return 100 * self.chain.accepted / self.chain.moves if self.chain.moves else None
+
+
+@dataclass(frozen=True)
+class ConvergencePage:
+    """The tab as it stands now."""
+
+    campaign: Campaign
+    trajectories: Trajectories
+    form: ConvergenceForm
+    left_out: int
+    chains: Page[Chain]
+
+    aim_r_hat, aim_ess, most_draws = AIM_R_HAT, AIM_ESS, MOST_DRAWS
+
+    @cached_property
+    def followed(self) -> list[Followed]:
+        """The chosen properties."""
+        first = 1 if self.form.wants_all_steps else self.left_out + 1
+        return [follow(self.trajectories, name, first) for name in self.form.chosen]
+
+    @property
+    def shown(self) -> list[Shown]:
+        """The chosen properties with their plots, which share the points that may be drawn."""
+        points = MOST_POINTS // max(1, len(self.followed))
+        return [_shown(each, points) for each in self.followed]
+
+    @property
+    def rule(self) -> str:
+        """The stopping rule in words; empty where there is none."""
+        return rule_in_words(self.campaign.parsed_recipe)
+
+    @property
+    def looks(self) -> list[StoppingLook]:
+        """What the rule has seen."""
+        return list(self.campaign.looks.all())
+
+    @property
+    def lacks_numbers(self) -> bool:
+        """True if one of the looks saw what R-hat or a sample size cannot be computed of."""
+        return any(None in (look.r_hat, look.bulk_ess, look.tail_ess) for look in self.looks)
+
+    @property
+    def measured(self) -> int:
+        """How many of the objects that chains have been at are measured."""
+        return self.trajectories.visited - self.trajectories.unmeasured
+
+    @property
+    def rows(self) -> list[ChainRow]:
+        """The chains of the page, with the ranks of the first chosen property."""
+        ranks = dict(self.followed[0].ranks) if self.followed else {}
+        most = _most(self.followed[0]) if ranks else 0.0
+        return [
+            ChainRow(
+                chain, rank_bars(f"chain {chain.place}", ranks[chain.place], most) if chain.place in ranks else None
+            )
+            for chain in self.chains
+        ]
+
+    def html(self) -> str:
+        """Return the part of the page that follows live."""
+        return render_to_string("console/_convergence.html", {"convergence": self})
+
+
+def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
+    """Return what to show of a started campaign.
+
+    Args:
+        asked: what the page's address asks for.
+    """
+    trajectories, left_out = trajectories_of(campaign), first_step(campaign) - 1
+    if trajectories.unmeasured:
+        dispatch.measure(campaign)
+    form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)
+    chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("place"), A_PAGE).get_page(asked.get("page"))
+    return ConvergencePage(campaign, trajectories, form, left_out, chains)
+
+
+def _shown(followed: Followed, points: int) -> Shown:
+    lines = [Line(f"chain {place}", 0, numbers, place) for place, numbers in followed.chains if len(numbers)]
+    ranks = [(f"chain {place}", place, each) for place, each in followed.ranks]
+    name = followed.label
+    return Shown(
+        followed,
+        traces(f"Trace of {name}", lines, name, most_points=points) if lines else None,
+        rank_overlay(f"Ranks of {name}", ranks, _most(followed)) if ranks else None,
+    )
+
+
+def _most(followed: Followed) -> float:
+    """Return the highest rank that there can be."""
+    return float(sum(len(numbers) for _, numbers in followed.draws) - 1)

@@ -1,0 +1,221 @@
+"""How a study is described in a paper: a paragraph from its setup and its record, and what to cite.
+
+Every number in it is one of the setup or of the record (`monitoring/results.py`). Each sentence has a function, and
+`paragraph` is their order.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.monitoring.results import Figures
+from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.console.forms.rule import rule_line
+from prefmh_web.console.stopping import DEPENDS, rule_in_words
+
+PAPER = (
+    "A. Smogorghevski, N. Rosenfeld and Y. Romano. When Metropolis and Hastings Meet Bradley and Terry: Exact MCMC "
+    "From Preference Voting. Unpublished manuscript."
+)
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """Return the version of this program."""
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
+
+
+def software() -> str:
+    """Return how this program is cited."""
+    return f"The prefmh authors. prefmh, version {version()}. Software."
+
+
+def paragraph(campaign: Campaign, figures: Figures) -> str:
+    """Return the methods paragraph of a started campaign."""
+    recipe = started_campaign(campaign).recipe
+    sentences = [
+        f"We sampled {campaign.object_kind.nouns} with prefmh {version()} (Smogorghevski, Rosenfeld and Romano).",
+        _space(campaign, recipe),
+        f"Each step proposes {_move(recipe.kernel)}.",
+        *_judges(campaign, recipe),
+        *_rule(recipe),
+        _law(campaign),
+        # How long the chains are, and why: a stopping rule is told here.
+        *_lengths(recipe, figures),
+        *_votes(recipe, figures),
+        *_acceptance(figures),
+        *_dates(figures),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _space(campaign: Campaign, recipe: sampler.Recipe) -> str:
+    space: Any = recipe.space
+    if space.kind == "catalog":
+        weights = np.array(campaign.states.values_list("weight", flat=True), dtype=np.float64)
+        p0 = "is uniform over them" if np.all(weights == weights[0]) else "weights them as the list says"
+        return (
+            f"The objects are a list of {len(weights):,} {campaign.object_kind.nouns}; the base distribution p0 {p0}."
+        )
+    return _SPACES[space.kind](space)
+
+
+_SPACES: dict[str, Callable[[Any], str]] = {
+    "pairs": lambda space: "Each chain has two given objects, and the base distribution p0 is uniform over the two.",
+    "texts": lambda space: (
+        f"The texts are written by the small model “{space.model}” at temperature {space.temperature:g}; the base "
+        "distribution p0 is the distribution of its texts."
+    ),
+    "molecules": lambda space: (
+        f"The base distribution p0 over molecules is set by their size and filters; all chains start at {space.start}."
+    ),
+    "images": lambda space: (
+        f"The images are made by the decoder “{space.decoder}” of latent vectors, whose base distribution p0 is "
+        "standard normal."
+    ),
+    "model-texts": lambda space: (
+        f"The texts are written by the model {space.model} at temperature {space.temperature:g}; the base distribution "
+        "p0 is the distribution of its texts."
+    ),
+    "model-images": lambda space: (
+        f"The images are made by the model {space.model} of latent noise, whose base distribution p0 is standard "
+        "normal."
+    ),
+}
+
+
+def _move(kernel: Any) -> str:
+    """Return what a kernel proposes, after the word “proposes”."""
+    if kernel.kind == "mixture":
+        return ", or ".join(f"with probability {part.weight:g} {_move(part.kernel)}" for part in kernel.parts)
+    if kernel.kind == "walk":
+        lengths = " or ".join(f"{each.length:,}" for each in kernel.length)
+        found = " (or as many as a warm-up has chosen)" if kernel.warm_up else ""
+        return f"the end of {lengths} moves{found}, each of which proposes {_move(kernel.kernel)}"
+    return _MOVES[kernel.kind](kernel)
+
+
+_MOVES: dict[str, Callable[[Any], str]] = {
+    "independent": lambda kernel: "a draw from p0, whatever the current object is",
+    "neighbours": lambda kernel: "one of the nearest neighbours of the current object, each with the same probability",
+    "suffix": lambda kernel: "the current text with its end written again from a random cut",
+    "fragments": lambda kernel: (
+        f"to add a fragment to the current molecule (with probability {kernel.add:g}) or to delete one"
+    ),
+    "crank-nicolson": lambda kernel: f"a Crank–Nicolson move of the latent vector with step size {kernel.beta:g}",
+}
+
+
+def _judges(campaign: Campaign, recipe: sampler.Recipe) -> Iterator[str]:
+    seen: dict[tuple[str, str, int], None] = {}
+    for judge, row in zip(recipe.judges, campaign.judges.select_related("endpoint").order_by("place"), strict=True):
+        seen[judge.question, _who(judge.source, row.answered_by), judge.budget] = None
+    noun = "ratings" if recipe.rule.evidence == "ratings" else "votes"
+    for question, who, budget in seen:
+        about = "of an object" if noun == "ratings" else "on a pair"
+        yield f"The question “{question}” was answered by {who}, with at most N = {budget} {noun} {about}."
+    if recipe.seats:
+        yield f"The panel has {recipe.seats} members, and each of them is a judge of their own."
+
+
+def _who(source: Any, name: str) -> str:
+    if isinstance(source, sampler.SeatSource):
+        return "each member of a panel"
+    if isinstance(source, sampler.MODEL_SOURCES):
+        drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
+        return f"the model {name} at temperature {source.temperature:g}{drawn}"
+    return "people"
+
+
+def _rule(recipe: sampler.Recipe) -> Iterator[str]:
+    if recipe.rule.kind != "n-vote":
+        yield f"The rule of acceptance was: {rule_line(recipe).replace(chr(10), '; ')}."
+        return
+    yield (
+        "A proposal was accepted with probability min(1, r0 ∏ K/(N − K + 1)), where r0 is the base ratio and K is how "
+        "many of a judge’s N votes are for the proposal; the product is over the judges."
+    )
+    yield (
+        "Voting on a step stopped as soon as the missing votes could not change its outcome, which leaves the sampled "
+        "law as it is."
+    )
+
+
+def _law(campaign: Campaign) -> str:
+    law, _, letters = campaign.target_law.partition("; ")
+    if law.startswith("not known"):
+        return f"Which law the chains sample is {law}."
+    return f"The chains sample the law proportional to {law}{f' ({letters})' if letters else ''}."
+
+
+def _lengths(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
+    chains = f"{figures.chains:,} chain{'' if figures.chains == 1 else 's'}"
+    if figures.shortest == figures.longest:
+        steps = f"of {_counted(figures.longest, 'step')}{' each' if figures.chains > 1 else ''}"
+    else:
+        steps = f"of {figures.shortest:,} to {figures.longest:,} steps"
+    yield f"We ran {chains} {steps}, {figures.steps:,} steps in all, from the seed {recipe.seed}."
+    if figures.ended:
+        yield f"Of the chains, {figures.ended:,} ended early, at a step that could not be decided."
+    if recipe.stopping is not None:
+        yield (
+            f"A rule declared before the start said when they stop: {rule_in_words(recipe)}. "
+            f"It looked {_counted(figures.looks, 'time')}{_met(figures)}. {DEPENDS}"
+        )
+    if figures.extended_to:
+        yield f"Their length was extended to {figures.extended_to:,} steps after the start."
+    if figures.rounds:
+        yield (
+            f"After the declared {recipe.steps:,} steps, {_counted(figures.rounds, 'round')} of further steps followed "
+            "as the budget allowed; their states are not among the samples."
+        )
+    left_out = f"After a burn-in of {_counted(recipe.burn_in, 'step')}" if recipe.burn_in else "Without a burn-in"
+    yield f"{left_out}, there are {_counted(figures.samples, 'sample')}."
+
+
+def _met(figures: Figures) -> str:
+    if figures.stopped_at is not None:
+        return f", and was met at step {figures.stopped_at:,}"
+    return ", and was not met" if figures.finished_at and figures.looks else ""
+
+
+def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
+    if recipe.rule.evidence != "votes" or not recipe.rule.asks_judges:
+        return
+    models = {place for place, judge in enumerate(recipe.judges) if isinstance(judge.source, sampler.MODEL_SOURCES)}
+    by_models = sum(votes for place, votes in figures.votes_of.items() if place in models)
+    if len(models) < len(recipe.judges):
+        people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
+        yield f"{people} gave {_counted(figures.votes - by_models, 'vote')}."
+    if models:
+        yield f"Models gave {_counted(by_models, 'vote')}."
+    if figures.late:
+        late = "1 vote came" if figures.late == 1 else f"{figures.late:,} votes came"
+        yield f"Another {late} after the step was decided and did not count."
+
+
+def _acceptance(figures: Figures) -> Iterator[str]:
+    if figures.acceptance_percent is not None:
+        yield (
+            f"Of {figures.moves:,} proposals that differed from the current object, {figures.accepted:,} "
+            f"({figures.acceptance_percent:.1f} %) were accepted."
+        )
+
+
+def _dates(figures: Figures) -> Iterator[str]:
+    if figures.started_at and figures.finished_at:
+        first, last = (f"{each.day} {each:%B %Y}" for each in (figures.started_at, figures.finished_at))
+        yield f"The study ran on {first}." if first == last else f"The study ran from {first} to {last}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

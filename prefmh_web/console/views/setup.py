@@ -1,0 +1,127 @@
+"""The setup: of a new campaign, of a draft, and what can still change of a started one."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from prefmh_web.accounts.roles import SignedInRequest, is_researcher
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import access, drafts
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign, Membership
+from prefmh_web.console.board import board_for
+from prefmh_web.console.estimates import asks_models
+from prefmh_web.console.forms import SetupForms
+from prefmh_web.console.forms.caps import CapFields
+from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.forms.extension import ExtensionFields
+from prefmh_web.console.forms.layout import SetupLayout
+from prefmh_web.console.forms.naming import NameForm
+from prefmh_web.console.previews import presets_as_json
+from prefmh_web.console.tabs import frame
+from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@posts_by_user
+def create(request: SignedInRequest) -> HttpResponse:
+    """Set up a new campaign."""
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    forms = SetupForms(request)
+    if request.method == "POST" and (fields := forms.checked()) is not None:
+        file = forms.space.upload
+        campaign = drafts.create(owner=request.user, file=file, filename=file.name if file else "", **fields)
+        return _after_saving(request, campaign, forms)
+    return render(request, "console/setup.html", _setup(forms))
+
+
+@login_required
+@require_safe
+def crowds(request: HttpRequest) -> HttpResponse:
+    """Show what crowds would make of the setup that is being typed."""
+    return render(request, "console/_crowds.html", {"forecast": crowds_shown(request.GET)})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@posts_by_user
+def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
+    campaign = campaign_for(request, campaign_id)
+    if not campaign.is_draft and request.method != "POST":
+        return _fixed(request, campaign)
+    if access.right_in(campaign, request.user) < Right.OWN:
+        raise Http404
+    if campaign.unreadable:
+        return redirect(campaign)
+    forms = SetupForms(request, campaign)
+    if request.method == "POST" and (fields := forms.checked()) is not None:
+        try:
+            drafts.change(campaign, file=forms.space.upload, **fields)
+        except lifecycle.NotPossible as reason:
+            return told(request, campaign, reason)
+        return _after_saving(request, campaign, forms)
+    return render(request, "console/setup.html", _setup(forms, campaign))
+
+
+def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """Show the setup of a started campaign, its links and its members."""
+    if campaign.unreadable:
+        return redirect(campaign)
+    context = frame(request, campaign) | {"board": board_for(campaign)}
+    if context["may_run"]:
+        links = campaign.invitations.filter(seat__isnull=True).annotate(joined=Count("annotators"))
+        context["links"] = links.order_by("pk")
+        context["site"] = request.build_absolute_uri("/").removesuffix("/")
+    if context["may_own"]:
+        context |= _changeable(campaign)
+    return render(request, "console/setup_fixed.html", context)
+
+
+def _changeable(campaign: Campaign) -> dict[str, object]:
+    """Return the forms of what an owner may still change."""
+    found: dict[str, object] = {
+        "members": campaign.memberships.select_related("user").order_by("user__username"),
+        "roles": Membership.Role.choices,
+        "failing": any(each.is_failing for each in campaign.webhooks.all()),
+        "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
+    }
+    if campaign.is_under_way and asks_models(campaign):
+        found["caps"] = CapFields.of(campaign)
+    if campaign.parsed_recipe.has_fixed_length:
+        found["extension"] = ExtensionFields(auto_id="extension_%s")
+    return found
+
+
+def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForms) -> HttpResponse:
+    """Go to the page where a judge is tried, or to that of the people, if that was pressed; else to the campaign's."""
+    forms.kept.remove()
+    if request.POST.get("next") == "participants":
+        return redirect("console:participants", campaign.pk)
+    place = forms.judge_at(request.POST.get("try", ""), campaign)
+    return redirect(campaign) if place is None else redirect("console:try", campaign.pk, place)
+
+
+def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, object]:
+    """Return what the page of a setup shows. A file that was chosen is kept where something else is refused."""
+    if forms.has_errors:
+        forms.keep_files()
+    at, beside = reverse("console:preview-new"), reverse("console:voting-preview-new")
+    if campaign:
+        at = reverse("console:preview", args=[campaign.pk])
+        beside = reverse("console:voting-preview", args=[campaign.pk])
+    return {
+        "forms": forms,
+        "layout": SetupLayout(forms),
+        "campaign": campaign,
+        "preview_url": at,
+        "voting_preview_url": beside,
+        "presets": presets_as_json(),
+    }

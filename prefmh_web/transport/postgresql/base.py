@@ -1,0 +1,64 @@
+"""The database's backend, by the name under which Django looks for one.
+
+A vote takes a connection from the pool, and Django asks the server each time whether that still lives: one more way to
+the server and back for every vote. A server that has ended, or has ended the session, has closed the connection, and
+that shows here without asking. Only what shows nothing, such as a server whose machine has vanished, needs the
+question; so it is asked once in a while.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+from django.db.backends.postgresql import base
+from psycopg_pool import ConnectionPool
+
+_ASK_EVERY_S = 10.0
+_asked_at: WeakKeyDictionary[psycopg.Connection[Any], float] = WeakKeyDictionary()
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's own, but for how pooled connections are checked."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a connection that lives as far as can be seen; those that do not are given up for new ones.
+
+        Raises:
+            psycopg.OperationalError: the pool has none, and cannot make one in time.
+        """
+        connection = super().get_new_connection(conn_params)
+        if self.pool:
+            # All that lay there may have ended together.
+            for _ in range(self.pool.max_size):
+                if _lives(connection):
+                    break
+                connection.close()
+                # The pool drops what is closed, and makes another one.
+                self.pool.putconn(connection)
+                connection = super().get_new_connection(conn_params)
+        return connection
+
+
+def _lives(connection: psycopg.Connection[Any]) -> bool:
+    now = time.monotonic()
+    if connection.closed:
+        return False
+    if not _has_something_to_say(connection) and now - _asked_at.get(connection, 0.0) < _ASK_EVERY_S:
+        return True
+    try:
+        ConnectionPool.check_connection(connection)
+    except psycopg.Error:
+        return False
+    _asked_at[connection] = now
+    return True
+
+
+def _has_something_to_say(connection: psycopg.Connection[Any]) -> bool:
+    """True if bytes have come that nobody asked for: mostly the end."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

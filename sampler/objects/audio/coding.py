@@ -1,0 +1,129 @@
+"""Recordings as files: decoded in pieces of bounded size, and encoded again.
+
+Nothing but samples passes: no tags, no pictures, no names, and no bytes that another program could read otherwise.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
+
+MAX_SECONDS: Final = 300
+MAX_CHANNELS: Final = 2
+RATES: Final = (8_000, 48_000)
+"""The fewest and the most samples a second: what every browser plays."""
+FORMATS: Final = ("WAV", "FLAC", "MP3", "Ogg Vorbis", "Ogg Opus", "AIFF")
+_LOSSY = ("MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III", "VORBIS", "OPUS")
+_FLOATING = ("FLOAT", "DOUBLE")
+_FINE = ("PCM_24", "PCM_32", *_FLOATING)
+_COARSE = ("PCM_16", "PCM_S8", "PCM_U8", "ULAW", "ALAW")
+# Of MPEG 1, 2 and 2.5. Other rates are kept as FLAC.
+_MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+_PIECE = 2**16
+
+
+def encoded(data: bytes) -> tuple[bytes, str]:
+    """Decode a recording and encode its samples again as FLAC, or as MP3 where the original was lossy already.
+
+    Returns:
+        The new file, and its media type.
+
+    Raises:
+        ValueError: it is no recording in one of `FORMATS`, is damaged or empty, or has more seconds, channels or
+            samples a second than may be.
+    """
+    import soundfile
+
+    with _opened(data) as original:
+        is_mp3 = original.subtype in _LOSSY and original.samplerate in _MP3_RATES
+        # 24 bits hold all that is in a sample of a lossless file, or more than anybody hears.
+        subtype = "MPEG_LAYER_III" if is_mp3 else "PCM_24" if original.subtype in _FINE else "PCM_16"
+        dtype = _dtype_of(original)
+        file = io.BytesIO()
+        with soundfile.SoundFile(
+            file, "w", original.samplerate, original.channels, subtype, format="MP3" if is_mp3 else "FLAC"
+        ) as copy:
+            for piece in _pieces(original, dtype):
+                copy.write(piece)
+    return file.getvalue(), "audio/mpeg" if is_mp3 else "audio/flac"
+
+
+def mono_pieces(data: bytes) -> tuple[Iterator[npt.NDArray[np.float32]], int]:
+    """Return a recording's samples, the mean of its channels, in pieces of shape (at most 65,536,), and its rate.
+
+    Raises:
+        ValueError: as `encoded`, the file's end only once the pieces are taken.
+    """
+    original = _opened(data)
+    return (piece.mean(axis=1, dtype=np.float32) for piece in _pieces(original, "float32")), original.samplerate
+
+
+def _opened(data: bytes) -> Any:
+    """Return the file opened by libsndfile, once its first bytes say that it is of one of the formats."""
+    # Imported here: few processes hear recordings, and the library is loaded with it.
+    import soundfile
+
+    if not _is_of_a_format(data):
+        raise ValueError(f"not a recording; accepted are {', '.join(FORMATS)}")
+    try:
+        original = soundfile.SoundFile(io.BytesIO(data))
+    except (soundfile.LibsndfileError, ValueError) as error:
+        raise ValueError(f"the recording cannot be read: {_reason(error)}") from error
+    if original.subtype not in (*_LOSSY, *_FINE, *_COARSE):
+        raise ValueError(f"the recording is coded as {original.subtype}; save it as WAV, FLAC or MP3")
+    if not 1 <= original.channels <= MAX_CHANNELS:
+        raise ValueError(f"the recording has {original.channels} channels; at most {MAX_CHANNELS} are allowed")
+    if not RATES[0] <= original.samplerate <= RATES[1]:
+        raise ValueError(
+            f"the recording has {original.samplerate:,} samples a second; {RATES[0]:,} to {RATES[1]:,} are allowed"
+        )
+    return original
+
+
+def _is_of_a_format(data: bytes) -> bool:
+    """True where the first bytes are those of a format in `FORMATS`. libsndfile would open many more."""
+    if data[:4] in (b"RIFF", b"FORM"):
+        return data[8:12] in (b"WAVE", b"AIFF", b"AIFC")
+    is_mpeg_frame = data[:1] == b"\xff" and len(data) > 1 and data[1] & 0xE0 == 0xE0
+    return data[:4] in (b"fLaC", b"OggS") or data[:3] == b"ID3" or is_mpeg_frame
+
+
+def _dtype_of(original: Any) -> Literal["float32", "int32"]:
+    """Return the type that holds the samples as they are: whole numbers stay whole."""
+    return "float32" if original.subtype in (*_LOSSY, *_FLOATING) else "int32"
+
+
+def _pieces(original: Any, dtype: Literal["float32", "int32"]) -> Iterator[Samples]:
+    """Yield the samples, shape (at most 65,536, channels). How many there are is counted: a header may lie."""
+    import soundfile
+
+    most, taken = MAX_SECONDS * original.samplerate, 0
+    while True:
+        try:
+            piece = original.read(_PIECE, dtype=dtype, always_2d=True)
+        except (soundfile.LibsndfileError, ValueError) as error:
+            raise ValueError(f"the recording is broken: {_reason(error)}") from error
+        if not len(piece):
+            break
+        taken += len(piece)
+        if taken > most:
+            raise ValueError(f"the recording is longer than {MAX_SECONDS // 60} minutes")
+        yield _playable(piece) if dtype == "float32" else piece
+    if not taken:
+        raise ValueError("the recording is empty")
+
+
+def _playable(piece: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    if not np.isfinite(piece).all():
+        raise ValueError("the recording has samples that are no numbers")
+    return np.clip(piece, -1, 1)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).removeprefix("Error opening ").rpartition(">: ")[2].rstrip(".")

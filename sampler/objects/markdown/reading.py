@@ -1,0 +1,29 @@
+"""Markdown: a CSV with a column `text`, and `weight` if wanted. Near means similar in latent semantic analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from sampler.objects.items import Item, Progress, Reading, read_table
+from sampler.objects.word_nearness import nearest_by_words
+from sampler.objects.writing import checked_writing, written_down
+
+
+class Markdown:
+    """Pieces of writing with headings, lists, tables and code, as language models write them."""
+
+    name = "markdown"
+    accepts = ".csv,text/csv"
+
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
+        """Read a CSV of texts in Markdown; white space at the ends of a text is dropped."""
+        return read_table(file, "text", checked_writing, progress)
+
+    def written(self, text: str) -> str:
+        """Return the Markdown without white space at its ends."""
+        return written_down(text)
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Link each text to its nearest by its words; marks of Markdown count as words do."""
+        return nearest_by_words([item.content for item in items], count)

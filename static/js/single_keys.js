@@ -1,0 +1,22 @@
+// Whether a key that is pressed alone is meant. Somebody who speaks to the computer, or whose hand slips, can do by
+// mistake what a single key does, so it can be switched off. The browser remembers.
+"use strict";
+
+const KEYS_UNWANTED = "prefmh-no-keys";
+// Only pages on which keys answer offer to switch them off.
+const keysWanted = document.getElementById("keys-wanted");
+
+function isSingleKey(event) {
+  const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.repeat);
+  const isTyped = event.target.matches("input:not([type=checkbox]), textarea, select");
+  return isPlain && !isTyped && (keysWanted?.checked ?? true);
+}
+
+if (keysWanted) {
+  keysWanted.checked = window.localStorage.getItem(KEYS_UNWANTED) !== "1";
+  document.documentElement.classList.toggle("without-keys", !keysWanted.checked);
+  keysWanted.addEventListener("change", () => {
+    window.localStorage.setItem(KEYS_UNWANTED, keysWanted.checked ? "0" : "1");
+    document.documentElement.classList.toggle("without-keys", !keysWanted.checked);
+  });
+}

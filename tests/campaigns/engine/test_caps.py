@@ -1,0 +1,100 @@
+"""Whose requests count against whose cap: a campaign's own, those of others, of tries, and what is under way."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from prefmh_web.campaigns.engine import caps
+from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, ModelUsage, Tryout, Turn
+from prefmh_web.endpoints.models import Endpoint
+from tests.flows.test_model_costs import by_model, draft
+from tests.support.stack import make_campaign, make_recipe
+
+CAP = 10
+# What has been used or set aside in each test: one more request fits beside it, and two do not.
+TAKEN = 9
+
+
+@pytest.fixture
+def endpoint(researcher) -> Endpoint:
+    return Endpoint.objects.create(owner=researcher, name="A model", base_url="http://model.test/v1", model="tiny")
+
+
+@pytest.fixture
+def capped(researcher, endpoint) -> Campaign:
+    return draft(researcher, by_model(), request_cap=CAP)
+
+
+@pytest.fixture
+def free(researcher, endpoint) -> Campaign:
+    return draft(researcher, by_model())
+
+
+def tried(campaign: Campaign, **fields) -> None:
+    Tryout.objects.create(campaign=campaign, place=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields)
+
+
+def room_for(campaign: Campaign, endpoint: Endpoint) -> int:
+    """Return how many votes of one request each may be asked for, of three that are wanted."""
+    has_cap = campaign.request_cap is not None
+    found = caps.reserve(campaign, 0, endpoint, 3, lambda count: count, has_cap=has_cap)
+    return found.count if found else 0
+
+
+def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, free, endpoint, settings):
+    ModelUsage.objects.create(campaign=capped, place=0, requests=TAKEN)
+    assert (room_for(capped, endpoint), room_for(free, endpoint)) == (1, 3)
+    settings.MODEL_BUDGET_REQUESTS = CAP
+    assert room_for(free, endpoint) == 1
+    assert "MODEL_BUDGET_REQUESTS" in caps.why_reached(free, 0, endpoint, 2)
+
+
+def test_tries_of_drafts_count_for_the_site_alone(capped, free, endpoint, settings):
+    tried(capped, status=Tryout.Status.DONE, requests=TAKEN)
+    assert room_for(capped, endpoint) == 3
+    assert caps.why_reached(capped, 0, endpoint, CAP) == ""
+    settings.MODEL_BUDGET_REQUESTS = CAP
+    assert room_for(free, endpoint) == 1
+    assert "site" in caps.why_reached(capped, 0, endpoint, 2)
+
+
+def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free, endpoint, settings):
+    tried(capped, status=Tryout.Status.ASKING, reserved_requests=TAKEN)
+    assert room_for(capped, endpoint) == 3
+    settings.MODEL_BUDGET_REQUESTS = CAP
+    assert room_for(free, endpoint) == 1
+    # It only waits: nothing has been used, so nothing is stopped.
+    assert caps.why_reached(free, 0, endpoint, CAP) == ""
+
+
+def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, endpoint, free, settings):
+    asks = make_campaign(researcher, recipe=make_recipe(judges=[{"question": "Which is darker?", "budget": 1}]))
+    Campaign.objects.filter(pk=asks.pk).update(request_cap=CAP)
+    asks.refresh_from_db()
+    opened = Comparison.objects.filter(chain__campaign=asks).first()
+    until = timezone.now() + timedelta(minutes=1)
+    turn = Turn.objects.create(
+        comparison=opened, judge=asks.judges.get(), asked=1, until=until, reserved_requests=TAKEN
+    )
+    assert (room_for(asks, endpoint), room_for(free, endpoint)) == (1, 3)
+    settings.MODEL_BUDGET_REQUESTS = CAP
+    assert room_for(free, endpoint) == 1
+    # Whoever asked has died.
+    Turn.objects.filter(pk=turn.pk).update(until=timezone.now())
+    assert room_for(free, endpoint) == 3
+
+
+@pytest.mark.parametrize(("others", "fit"), [(0, 1), (1, 0)])
+def test_starts_that_are_being_written_count(researcher, endpoint, others, fit):
+    """A text takes two requests, and the cap leaves room for one text."""
+    space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 8}
+    campaign = draft(researcher, {"question": "Which is darker?", "budget": 1})
+    recipe = campaign.recipe | {"space": space, "kernel": {"kind": "independent"}}
+    Campaign.objects.filter(pk=campaign.pk).update(recipe=recipe, request_cap=3)
+    campaign = Campaign.objects.get(pk=campaign.pk)
+    claimed = timezone.now() + timedelta(minutes=1)
+    for place in range(1 + others):
+        voter = Annotator.objects.create(campaign=campaign)
+        ChainOpening.objects.create(campaign=campaign, annotator=voter, place=place, claimed_until=claimed)
+    assert caps.texts_that_fit(campaign, 1) == fit

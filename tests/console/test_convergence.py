@@ -1,0 +1,183 @@
+"""The tab Convergence: what it says is what the record says, it follows live, and its work is bounded."""
+
+import re
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.models import Annotator, Comparison, Measured
+from prefmh_web.campaigns.monitoring.convergence import Followed, first_step, follow
+from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
+from prefmh_web.campaigns.proposals import measuring
+from prefmh_web.console.consumer import ConvergenceConsumer
+from tests.console.test_socket import cookies_of
+from tests.support.sockets import closing_code, open_socket
+from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
+
+TEXTS = "text\n" + "".join(
+    f"The {colour} {'old ' * place}{thing} stood there.\n"
+    for place, (colour, thing) in enumerate((c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "sea"))
+)
+LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
+
+
+@pytest.fixture
+def finished(researcher):
+    """A campaign of 3 chains with 40 steps each, the first 10 of which are burn-in."""
+    made = make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=40, burn_in=10))
+    people = [Annotator.objects.create(campaign=made) for _ in range(3)]
+    vote_until_finished(made, people, LIKES, np.random.default_rng(5))
+    made.refresh_from_db()
+    return made
+
+
+def page_of(campaign, user, query=""):
+    client = Client()
+    client.force_login(user)
+    return client.get(reverse("console:convergence", args=[campaign.pk]) + query)
+
+
+def words_along(campaign, place):
+    """The number of words of chain `place`'s object after each step, from its start, read step by step."""
+    chain = campaign.chains.get(place=place)
+    found = [len(chain.start.content.split())]
+    for step in Comparison.objects.filter(chain=chain, verdict__isnull=False).order_by("step"):
+        head = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
+        found.append(len(head.content.split()))
+    return found
+
+
+def measured(campaign):
+    measuring.measure(campaign.pk)
+    wait_until_idle()
+    return trajectories_of(campaign)
+
+
+def test_a_property_is_followed_as_the_steps_were_decided(finished):
+    trajectories = measured(finished)
+    assert trajectories.unmeasured == 0
+    assert [trajectories.along("words")[c].tolist() for c in range(3)] == [words_along(finished, c) for c in range(3)]
+
+
+def test_what_is_remembered_goes_on_as_steps_are_decided(researcher, idle_tasks):
+    campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=12))
+    assert [len(each) for each in trajectories_of(campaign).along("words").values()] == [1, 1, 1]
+    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    vote_until_finished(campaign, people, LIKES, np.random.default_rng(5))
+    along = measured(campaign).along("words")
+    assert [each.tolist() for each in along.values()] == [words_along(campaign, c) for c in range(3)]
+
+
+def test_the_statistics_are_those_of_the_sampler_without_the_burn_in(finished, researcher):
+    measured(finished)
+    assert first_step(finished) == 11
+    name = "readability"
+    found = follow(trajectories_of(finished), name, 11)
+    draws = [numbers[11:] for numbers in trajectories_of(finished).along(name).values()]
+    assert found.statistics == sampler.diagnostics.convergence(draws)
+    page = page_of(finished, researcher, f"?properties={name}").content.decode()
+    assert f"{found.statistics.r_hat:.3f}" in page
+    assert "30 draws of each of 3 chains" in page
+    assert "leave out the first 10 steps" in page
+    assert "40 draws of each" in page_of(finished, researcher, f"?properties={name}&all_steps=on").content.decode()
+
+
+def test_every_chain_is_drawn_and_its_acceptance_is_told(finished, researcher):
+    measured(finished)
+    page = page_of(finished, researcher, "?properties=words&properties=readability").content.decode()
+    for title in ("Trace of words", "Ranks of words", "Trace of readability", "Ranks of readability"):
+        assert page.count(f"<figcaption>{title}</figcaption>") == 1
+    trace = re.search(r'<svg class="plot-area".*?</svg>', page, re.S)[0]
+    assert re.findall(r"<title>(.*?)</title>", trace) == ["chain 0", "chain 1", "chain 2"]
+    chain = finished.chains.get(place=0)
+    assert f'data-label="Share accepted">{100 * chain.accepted / chain.moves:.0f} %' in page
+
+
+def test_equal_draws_share_the_ranks_that_belong_to_their_number(finished):
+    found = follow(measured(finished), "words", 11)
+    draws = np.concatenate([numbers for _, numbers in found.draws])
+    for (_, numbers), (_, ranks) in zip(found.draws, found.ranks, strict=True):
+        for value in set(numbers):
+            middle = (draws < value).sum() + ((draws == value).sum() - 1) / 2
+            assert ranks[np.sort(numbers) == value].mean() == pytest.approx(middle)
+
+
+def test_chains_with_the_same_few_values_have_level_ranks():
+    alike = Followed("words", tuple((c, np.tile([0.0, 5.0, 5.0, 6.0], 250)) for c in range(4)), 0, 0)
+    for _, ranks in alike.ranks:
+        # A tenth of the 1,000 draws in each tenth of the ranks, but for the one at an edge.
+        assert np.histogram(ranks, 10, (-0.5, 3999.5))[0] == pytest.approx(100, abs=1)
+
+
+def test_objects_are_measured_once_and_not_by_the_page(finished, researcher, monkeypatch):
+    page = page_of(finished, researcher)
+    assert "0 of" in page.content.decode()
+    wait_until_idle()
+    stored = Measured.objects.count()
+    assert stored == trajectories_of(finished).visited
+    assert "objects are measured" not in page_of(finished, researcher).content.decode()
+    measuring.measure(finished.pk)
+    assert Measured.objects.count() == stored
+
+
+def test_an_object_without_a_number_hides_only_what_comes_after_it(finished, researcher):
+    measured(finished)
+    chain = finished.chains.get(place=1)
+    moved = Comparison.objects.filter(chain=chain, verdict="accept").order_by("step").last()
+    Measured.objects.filter(state=moved.proposal).update(numbers={})
+    # As another process does, which has not read the number before.
+    fresh = Trajectories(finished.pk, {}, ("words",))
+    fresh.read()
+    found = follow(fresh, "words", 1)
+    along = dict(found.chains)
+    lost = {place: 41 - len(numbers) for place, numbers in along.items()}
+    assert lost[1] > 0
+    assert found.missing == sum(lost.values())
+    assert all(along[c].tolist() == words_along(finished, c)[: 41 - lost[c]] for c in range(3))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("?properties=charm", "charm is not one of the available choices"),
+        (
+            "?" + "&".join(f"properties={name}" for name in sampler.properties_of_kind("texts")[:5]),
+            "at most 3 properties",
+        ),
+    ],
+)
+def test_a_property_that_is_not_there_is_refused(finished, researcher, query, message):
+    answer = page_of(finished, researcher, query)
+    assert answer.status_code == 400
+    assert message in answer.content.decode()
+
+
+def test_a_draft_has_no_such_page(researcher):
+    draft = make_draft(researcher)
+    assert page_of(draft, researcher).url == draft.get_absolute_url()
+
+
+def test_the_page_follows(live_site, campaign, researcher):
+    address = f"/ws/campaigns/{campaign.pk}/convergence/?properties=words"
+    with open_socket(live_site.url, address, cookies_of(researcher)) as socket:
+        first = socket.recv(timeout=10)
+        assert '<div id="convergence">' in first
+        # The objects are measured because somebody looks.
+        while "Trace of words" not in first:
+            first = socket.recv(timeout=10)
+
+
+def test_nobody_else_follows(live_site, campaign, django_user_model):
+    for cookies in ("", cookies_of(django_user_model.objects.create_user("colleague"))):
+        with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/convergence/", cookies) as socket:
+            assert closing_code(socket) == 4401
+
+
+def test_a_large_page_is_sent_less_often():
+    consumer = ConvergenceConsumer()
+    assert consumer._pause_after("x" * 1_000) == 5
+    for size in (10_000, 50_000, 400_000):
+        assert size * 60 / consumer._pause_after("x" * size) <= 45_000

@@ -1,0 +1,159 @@
+"""The tab Steps: its limits, and the page of one step."""
+
+import re
+
+import numpy as np
+import pytest
+from django.urls import reverse
+
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Annotator, Comparison, Membership, Side, Vote
+from tests.security.world import browser_of
+from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+
+BEGINNING = "In the oldest street of the town, behind the church and the market, there was, as everybody knew, "
+BEGINNINGS = "text\n" + "".join(
+    f'"{BEGINNING}a house that was, to all who looked at it, {word}."\n' for word in ("red", "blue", "low", "tall")
+)
+
+
+@pytest.fixture
+def finished(researcher, idle_tasks):
+    """A campaign with its last vote."""
+    made = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12))
+    people = [Annotator.objects.create(campaign=made) for _ in range(3)]
+    scores = {0: lambda place: place / 6, 1: lambda place: -place / 6}
+    vote_until_finished(made, people, scores, np.random.default_rng(5))
+    return made
+
+
+def listed(desk, campaign, **limits) -> set[tuple[int, int]]:
+    """Return chain and step of every row on the first page."""
+    page = desk.get(reverse("console:steps", args=[campaign.pk]), limits).content.decode()
+    return {(int(chain), int(step)) for chain, step in re.findall(r"Chain (\d+), step (\d+)</a>", page)}
+
+
+def placed(steps) -> set[tuple[int, int]]:
+    return set(steps.values_list("chain__place", "step"))
+
+
+def test_the_limits_leave_what_they_say(signed_in, finished):
+    steps = Comparison.objects.all()
+    assert listed(signed_in, finished) == placed(steps)
+    assert listed(signed_in, finished, chain=1) == placed(steps.filter(chain__place=1))
+    for verdict, standing in (("accept", "accepted"), ("reject", "rejected")):
+        found = listed(signed_in, finished, standing=standing)
+        assert found == placed(steps.filter(verdict=verdict)) != set()
+    assert listed(signed_in, finished, standing="open") == set()
+    for place in (0, 1):
+        found = listed(signed_in, finished, judge=place)
+        assert found == placed(steps.filter(votes__judge__place=place, votes__number__isnull=False)) != set()
+    person = Annotator.objects.first()
+    assert listed(signed_in, finished, person=person.pk) == placed(steps.filter(votes__annotator=person)) != set()
+    assert listed(signed_in, finished, person=person.pk + 1_000) == set()
+    slow = steps.filter(verdict__isnull=False).first()
+    Comparison.objects.filter(pk=slow.pk).update(
+        opened_at=slow.decided_at - 2 * (slow.decided_at - slow.opened_at) * 10**4
+    )
+    took = (slow.decided_at - Comparison.objects.get(pk=slow.pk).opened_at).total_seconds()
+    assert listed(signed_in, finished, seconds=took - 0.001) == {(slow.chain.place, slow.step)}
+    assert listed(signed_in, finished, seconds=took + 0.001) == set()
+
+
+def test_the_newest_come_first_and_the_list_has_pages(signed_in, finished, monkeypatch):
+    monkeypatch.setattr("prefmh_web.console.views.steps.A_PAGE", 5)
+    address = reverse("console:steps", args=[finished.pk])
+    shown = []
+    for page in range(1, 6):
+        text = signed_in.get(address, {"page": page}).content.decode()
+        shown += re.findall(r"Chain (\d+), step (\d+)</a>", text)
+    newest = Comparison.objects.order_by("-pk").values_list("chain__place", "step")
+    assert [(int(chain), int(step)) for chain, step in shown] == list(newest)
+
+
+@pytest.mark.parametrize("limits", [{"chain": "one"}, {"standing": "liked"}, {"judge": "7"}, {"seconds": "-1"}])
+def test_a_limit_that_cannot_be_read_is_told_at_its_field(signed_in, campaign, limits):
+    answer = signed_in.get(reverse("console:steps", args=[campaign.pk]), limits)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert "errorlist" in page
+    assert "step 1</a>" not in page
+
+
+def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, finished):
+    step = Comparison.objects.filter(verdict="accept", votes__number=2).first()
+    page = signed_in.get(reverse("console:step", args=[finished.pk, step.chain.place, step.step])).content.decode()
+    assert step.current.content in _plain(page)
+    assert step.proposal.content in _plain(page)
+    assert repr(step.uniform) in page
+    assert f"log r0 = {step.log_r0}" in page
+    table = page.split("<h3>Votes</h3>")[1]
+    rows = re.findall(r"<tr>.*?</tr>", table.split("<tbody>")[1], flags=re.DOTALL)
+    told = [(f"<td>{vote.number}</td>", vote.chosen_side, f"person {vote.annotator_id}") for vote in _votes(step)]
+    assert len(rows) == len(told) >= 2
+    for row, words in zip(rows, told, strict=True):
+        assert all(word in row for word in words)
+        assert reverse("console:people", args=[finished.pk]) in row
+
+
+def _votes(step) -> list[Vote]:
+    return list(step.votes.filter(number__isnull=False).order_by("number"))
+
+
+def _plain(page: str) -> str:
+    return re.sub(r"<span class=\"(?:common|same|changed)\">|</span>", "", page)
+
+
+def test_steps_of_a_chain_lead_to_each_other(signed_in, finished):
+    for step, linked in ((1, {2}), (5, {4, 6}), (12, {11})):
+        page = signed_in.get(reverse("console:step", args=[finished.pk, 1, step])).content.decode()
+        path = reverse("console:steps", args=[finished.pk])
+        assert {int(number) for number in re.findall(rf'href="{path}1/(\d+)/"', page)} == linked
+
+
+def test_the_uniform_stays_hidden_while_votes_are_out(signed_in, campaign):
+    """Also once there is a vote; the export hides it as long."""
+    lease = leases.take(Annotator.objects.create(campaign=campaign))
+    address = reverse("console:step", args=[campaign.pk, lease.comparison.chain.place, lease.comparison.step])
+    for _ in range(2):
+        page = signed_in.get(address).content.decode()
+        assert "hidden until the step is decided" in page
+        assert repr(lease.comparison.uniform) not in page
+        leases.answer(lease.key, lease.annotator, Side.LEFT, 0)
+        if Comparison.objects.get(pk=lease.comparison_id).verdict:
+            break
+
+
+def test_a_step_that_is_not_there_is_not_found(signed_in, campaign):
+    for chain, step in ((0, 40), (99, 1), (0, 0)):
+        assert signed_in.get(reverse("console:step", args=[campaign.pk, chain, step])).status_code == 404
+    for shown in ("proposal", "both"):
+        # Texts have no picture.
+        assert signed_in.get(reverse("console:step-picture", args=[campaign.pk, 0, 1, shown])).status_code == 404
+
+
+def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_model):
+    viewer = django_user_model.objects.create_user("viewer")
+    access.add_member(finished, viewer.username, Membership.Role.VIEWER)
+    step = Comparison.objects.filter(votes__number=1).first()
+    page = browser_of(viewer).get(reverse("console:step", args=[finished.pk, step.chain.place, step.step]))
+    assert page.status_code == 200
+    assert "person " in page.content.decode()
+    assert reverse("console:people", args=[finished.pk]) not in page.content.decode()
+
+
+def test_long_texts_with_one_beginning_show_where_they_differ(signed_in, researcher, idle_tasks):
+    campaign = make_campaign(researcher, file=BEGINNINGS, recipe=make_recipe(chains=1, steps=5))
+    step = Comparison.objects.get()
+    page = signed_in.get(reverse("console:steps", args=[campaign.pk])).content.decode()
+    table = _plain(re.sub(r"title=\"[^\"]*\"", "", page).split("<tbody>")[1])
+    for state in (step.current, step.proposal):
+        assert state.content.split()[-1] in table
+    assert "In the oldest street" not in table
+
+
+def test_a_persons_page_leads_to_their_steps(signed_in, finished):
+    person = Annotator.objects.filter(votes__isnull=False).first()
+    page = signed_in.get(reverse("console:person", args=[finished.pk, person.pk])).content.decode()
+    assert f"{reverse('console:steps', args=[finished.pk])}?person={person.pk}" in page

@@ -1,0 +1,81 @@
+"""A campaign in Arabic, from the list to the export: pages run from right to left, sides and keys stay as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from prefmh_web.campaigns.models import Vote
+from prefmh_web.campaigns.record import export
+from tests.flows.test_browser import open_page as open_page
+from tests.support import files
+from tests.support.chromium import lease_on, press_and_wait
+from tests.support.record import assert_record_is_whole, assert_replay_passes, table
+from tests.support.stack import invitation_path, make_campaign, make_recipe
+
+pytestmark = pytest.mark.browser
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+QUESTION = "أيّ النصّين أجمل؟"
+# With vowel marks, digits and names in Latin letters, a mark of direction, and one that has many lines.
+TEXTS = [
+    "قِفا نَبكِ مِن ذِكرى حَبيبٍ ومَنزِلِ",
+    "وقف البيت القديم على التلّ، والمطر ينزل على الحقول منذ ٣ أيام.",
+    "قرأت رواية Frankenstein في 1984 ثم نسيتها.",
+    "\u200fكتبت رسائل لا يقرؤها أحد \u200e(مرّتين)\u200f في غرفة لها أبواب كثيرة.",
+    "Once, في مدينة بعيدة، عاش رجل اسمه «سليم».",
+    "نزل المطر على الحقول وبقيت وحدها في البيت. " * 120,
+]
+
+
+@pytest.fixture
+def campaign(researcher):
+    judges = [{"question": QUESTION, "budget": 1}]
+    return make_campaign(
+        researcher,
+        language="ar",
+        instructions="اقرأ النصّين ثم اختر أجملهما.",
+        file=files.table([["text"], *([text] for text in TEXTS)]),
+        recipe=make_recipe(judges=judges, chains=1, steps=40),
+    )
+
+
+def check(page: Page, name: str) -> None:
+    """Look at a page for axe, and for whatever is wider than it."""
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"arabic-{name}.png")
+    found = Axe().run(page, options=RULES).response["violations"]
+    assert not [(wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_an_arabic_campaign_is_voted_on_and_its_texts_come_back_unchanged(open_page, campaign, tmp_path, width):
+    page = open_page(invitation_path(campaign), viewport={"width": width, "height": 800})
+    expect(page.locator("html")).to_have_attribute("dir", "rtl")
+    check(page, f"welcome-{width}")
+    page.get_by_role("button", name="ابدأ").click()
+    page.wait_for_url("**/vote/")
+    expect(page.locator("#question")).to_have_text(QUESTION)
+    check(page, f"pair-{width}")
+    for key, side in (("ArrowLeft", "left"), ("ArrowRight", "right"), ("1", "left"), ("2", "right")):
+        shown = [page.locator(f".option[value={each}]").bounding_box() for each in ("left", "right")]
+        # The left object is the one on the left; on a narrow screen it is the first.
+        assert (shown[0]["x"], shown[0]["y"]) < (shown[1]["x"], shown[1]["y"])
+        lease = lease_on(page)
+        press_and_wait(page, key)
+        assert Vote.objects.get(key=lease).chosen_side == side
+    for text in page.locator(".option .text").all():
+        is_latin = re.match("[A-Za-z]", text.text_content() or "") is not None
+        expect(text).to_have_css("direction", "ltr" if is_latin else "rtl")
+    path = tmp_path / "export.zip"
+    path.write_bytes(b"".join(export.archive(campaign)))
+    states = {row["content"] for row in table(path, "states.csv")}
+    assert states == {text.strip() for text in TEXTS}
+    assert_replay_passes(path)
+    assert_record_is_whole(campaign)

@@ -1,0 +1,229 @@
+"""Kinds of objects that are more than a card to press, in a real browser: shown, chosen by mouse and by keyboard,
+harmless.
+"""
+
+import os
+import zipfile
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from prefmh_web.campaigns.models import Side, Vote
+from tests.support import files
+from tests.support.chromium import MS_TO_JUDGE, lease_on, press_and_wait
+from tests.support.record import assert_replay_passes, export_to
+from tests.support.sounds import recording
+from tests.support.stack import invitation_path, make_campaign, make_recipe
+
+pytestmark = pytest.mark.browser
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+SIZES = pytest.mark.parametrize(("width", "height"), [(1280, 900), (360, 740)])
+TAKEN = "document.title = 'taken'"
+GUIDE = """# A cup of tea
+
+Boil **half a litre** of water, then *wait*.
+
+1. Warm the pot.
+2. Take leaves:
+   - black, or
+   - green.
+
+| leaves | minutes | degrees |
+|---|:---:|---:|
+| black | 4 | 95 |
+| green | 2 | 75 |
+
+```python
+def steep(leaves, minutes):
+    return f"{leaves} for {minutes} minutes, and not a moment longer than that"
+```
+
+> Ask your guests first. See [the guide](https://spy.example/guide), ![a cup](https://spy.example/cup.png).
+"""
+HOSTILE = f"""## Plain words
+
+<script>{TAKEN}</script><img src=x onerror="{TAKEN}"> <b onmouseover="{TAKEN}">here</b>
+
+[press me](javascript:{TAKEN.replace(" ", "")}) and <javascript:{TAKEN.replace(" ", "")}>
+
+<iframe src="https://spy.example"></iframe><style>body {{ display: none }}</style>
+"""
+
+
+@pytest.fixture
+def sheet(chromium, live_site):
+    """Return a call that opens a page of a size, which notes where it asks for anything."""
+    contexts = []
+
+    def opened(width: int, height: int) -> Page:
+        contexts.append(chromium.new_context(base_url=live_site.url, viewport={"width": width, "height": height}))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(15_000)
+        page.elsewhere, page.broken = [], []
+        page.on("request", lambda sent: sent.url.startswith(live_site.url) or page.elsewhere.append(sent.url))
+        page.on("pageerror", lambda error: page.broken.append(str(error)))
+        return page
+
+    yield opened
+    for context in contexts:
+        assert not [(page.elsewhere, page.broken) for page in context.pages if page.elsewhere or page.broken]
+        context.close()
+
+
+def campaign_of(kind: str, owner, file: bytes, filename: str):
+    space = {"kind": "catalog", "objects": kind, "neighbours": 1}
+    judges = [{"question": "Which is more helpful?", "budget": 1}]
+    recipe = make_recipe(space=space, kernel={"kind": "neighbours"}, judges=judges, chains=1, steps=6)
+    return make_campaign(owner, file=file, filename=filename, recipe=recipe)
+
+
+def start(page: Page, campaign) -> None:
+    page.goto(invitation_path(campaign))
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_selector(".option")
+    page.wait_for_load_state("networkidle")
+
+
+def check_look(page: Page, name: str, width: int) -> None:
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}-{width}.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page, options=RULES).response["violations"]
+        assert not [(scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]
+
+
+def choose_by_keyboard(page: Page, side: str) -> None:
+    """Go to a side's button by the tabulator, as somebody without a mouse does, and press it."""
+    before, button = lease_on(page), page.locator(f"button[name=choice][value={side}]")
+    page.wait_for_timeout(MS_TO_JUDGE)
+    page.locator("#question").focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if button.evaluate("button => button === document.activeElement"):
+            break
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
+
+
+def finish(page: Page, votes: int) -> None:
+    for _ in range(votes):
+        press_and_wait(page, "ArrowRight")
+    expect(page.locator("#panel")).to_contain_text("finished")
+
+
+@SIZES
+def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path, width, height):
+    table = files.table([["text"], [GUIDE], [GUIDE.replace("tea", "coffee") + "\n" + "Wait longer.\n\n" * 30]])
+    campaign = campaign_of("markdown", researcher, table, "answers.csv")
+    page = sheet(width, height)
+    start(page, campaign)
+    check_look(page, "markdown", width)
+    # The object itself is read, and pressed without a vote.
+    page.locator(".option td").first.click()
+    page.locator(".option .link").first.click()
+    assert not Vote.objects.exists()
+    key = lease_on(page)
+    choose_by_keyboard(page, "right")
+    assert Vote.objects.get(key=key).chosen_side == Side.RIGHT
+    finish(page, 5)
+    assert_replay_passes(export_to(campaign, tmp_path))
+
+
+@SIZES
+def test_hostile_markdown_does_nothing(sheet, researcher, width, height):
+    table = files.table([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
+    page = sheet(width, height)
+    start(page, campaign_of("markdown", researcher, table, "answers.csv"))
+    check_look(page, "markdown-hostile", width)
+    for place in page.locator(".option p").all():
+        place.click()
+    page.wait_for_timeout(MS_TO_JUDGE)
+    assert page.title() != "taken"
+    assert page.locator(".option :is(a, img, script, iframe, style, b)").count() == 0
+    assert not Vote.objects.exists()
+
+
+TAKES = {"secret-name.wav": recording(220, seconds=1.0), "other.mp3": recording(440, "MP3", seconds=1.0)}
+
+
+def is_playing(page: Page, side: int) -> bool:
+    return page.locator(".option audio").nth(side).evaluate("player => !player.paused")
+
+
+def wait_until_playing(page: Page, side: int) -> None:
+    page.wait_for_function(
+        "side => [...document.querySelectorAll('.option audio')].every((each, at) => each.paused === (at !== side))",
+        arg=side,
+    )
+
+
+@SIZES
+def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path, width, height):
+    campaign = campaign_of("audio", researcher, files.archive(TAKES), "takes.zip")
+    page = sheet(width, height)
+    start(page, campaign)
+    check_look(page, "audio", width)
+    assert "secret-name" not in page.content()
+    # One plays at a time, and what is pressed on a player is no vote.
+    page.get_by_role("button", name="Play both").click()
+    wait_until_playing(page, 0)
+    wait_until_playing(page, 1)
+    page.keyboard.press("p")
+    page.wait_for_function("[...document.querySelectorAll('.option audio')].every((each) => each.paused)")
+    page.locator(".option audio").nth(0).evaluate("player => player.play()")
+    wait_until_playing(page, 0)
+    page.locator(".option audio").nth(1).evaluate("player => player.play()")
+    wait_until_playing(page, 1)
+    assert not Vote.objects.exists()
+    key = lease_on(page)
+    choose_by_keyboard(page, "right")
+    assert Vote.objects.get(key=key).chosen_side == Side.RIGHT
+    assert not is_playing(page, 0)
+    assert not is_playing(page, 1)
+    finish(page, 5)
+    export = export_to(campaign, tmp_path)
+    assert_replay_passes(export)
+    with zipfile.ZipFile(export) as record:
+        found = {name for name in record.namelist() if name.startswith("recordings/")}
+    assert found == {"recordings/0.flac", "recordings/1.mp3"}
+
+
+def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researcher):
+    page = sheet(1280, 900)
+    start(page, campaign_of("audio", researcher, files.archive(TAKES), "takes.zip"))
+    page.wait_for_timeout(MS_TO_JUDGE)
+    players, before = page.locator(".option audio"), lease_on(page)
+    page.locator("#question").focus()
+    while not players.nth(0).evaluate("player => player === document.activeElement"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(MS_TO_JUDGE)
+    assert lease_on(page) == before
+    # After a press on it the arrow is an answer.
+    page.locator("#question").focus()
+    players.nth(0).click(position={"x": 30, "y": 27})
+    wait_until_playing(page, 0)
+    press_and_wait(page, "ArrowRight")
+    assert Vote.objects.get().chosen_side == Side.RIGHT
+
+
+def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
+    """Both are asked for again, and somebody who hears half a pair is asked not to choose."""
+    page = sheet(1280, 900)
+    broken = {"is": True}
+    page.route("**/right/*", lambda route: route.abort() if broken["is"] else route.continue_())
+    page.goto(invitation_path(campaign_of("audio", researcher, files.archive(TAKES), "takes.zip")))
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#not-shown")).to_be_visible()
+    expect(page.locator("button.choose").first).to_be_disabled()
+    page.keyboard.press("ArrowLeft")
+    assert not Vote.objects.exists()
+    broken["is"] = False
+    page.locator("#load-again").click()
+    expect(page.locator("#not-shown")).to_be_hidden()
+    press_and_wait(page, "ArrowLeft")
+    assert Vote.objects.count() == 1

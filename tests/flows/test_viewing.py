@@ -1,0 +1,254 @@
+"""How a pair is looked at in Chromium: long texts scroll together, pictures are enlarged together, and differences are
+shown on demand. Each by keyboard, by pointer without dragging, and without ever being a vote.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+import sampler
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.models import Vote
+from tests.flows.test_browser import join
+from tests.flows.test_browser import open_page as open_page
+from tests.flows.test_keyboard import Keyboard
+from tests.support import files
+from tests.support.chromium import lease_on, press_and_wait
+from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
+
+pytestmark = pytest.mark.browser
+ONE_VOTE = [{"question": "Which is calmer?", "budget": 1}]
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+PHONE = {"width": 360, "height": 740}
+WORDS = ["lamp", "rain", "marsh", "door", "page", "house", "letter"]
+# Each longer than the one before.
+LONG = [[f"{word} {' '.join(WORDS)}. " * (60 + 60 * place)] for place, word in enumerate(WORDS)]
+MOLECULES = "smiles\nCC(=O)Oc1ccccc1C(=O)O\nCn1cnc2c1c(=O)n(C)c(=O)n2C\nCC(C)Cc1ccc(cc1)C(C)C(=O)O\nCCN\n"
+# How far each of the two is moved, as a share of its own way down and to the right; and that way.
+_PLACES = """() => {
+  const frames = [...document.querySelectorAll('.sides .zoomable')];
+  return (frames.length ? frames : [...document.querySelectorAll('.sides .reading')]).map((each) => {
+    const room = [each.scrollHeight - each.clientHeight, each.scrollWidth - each.clientWidth];
+    return [each.scrollTop / Math.max(1, room[0]), each.scrollLeft / Math.max(1, room[1]), room[0]];
+  });
+}"""
+_SMALL = """() => [...document.querySelectorAll('.preferences button, .preferences input')]
+  .filter((each) => each.checkVisibility()).map((each) => (each.closest('label') ?? each).getBoundingClientRect())
+  .filter((box) => box.width < 24 || box.height < 24).length"""
+
+
+@pytest.fixture
+def texts(researcher):
+    table = files.table([["text"], *LONG])
+    return make_campaign(researcher, file=table, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=60))
+
+
+@pytest.fixture
+def molecules(researcher):
+    space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
+    recipe = make_recipe(space=space, judges=ONE_VOTE, chains=1, steps=60)
+    return make_campaign(researcher, file=MOLECULES, filename="m.csv", recipe=recipe)
+
+
+@pytest.fixture
+def images(researcher):
+    recipe = make_recipe(version=2, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
+    described = sampler.parse_recipe(recipe).model_dump(mode="json")
+    campaign = drafts.create(owner=researcher, name="Patterns", recipe=described)
+    lifecycle.start(campaign)
+    wait_until_idle()
+    return campaign
+
+
+def settled(page: Page) -> Page:
+    """Wait until the socket has drawn the pair again, and its pictures are there."""
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function("() => !document.querySelector('.sides.loading')")
+    page.wait_for_timeout(300)
+    return page
+
+
+def places(page: Page) -> list[list[float]]:
+    page.wait_for_timeout(150)
+    return page.evaluate(_PLACES)
+
+
+def test_texts_start_at_the_top_and_scroll_together_by_the_same_share(open_page, texts):
+    page = settled(join(open_page, texts))
+    (top, _, room), (other_top, _, other_room) = places(page)
+    assert (top, other_top) == (0, 0)
+    assert abs(room - other_room) > 300
+    page.keyboard.press("PageDown")
+    first, second = (place[0] for place in places(page))
+    assert first > 0.02
+    assert first == pytest.approx(second, abs=0.002)
+    # A wheel over the other one moves both as well.
+    page.locator(".option").last.hover()
+    page.mouse.wheel(0, 400)
+    first_then, second_then = (place[0] for place in places(page))
+    assert first_then > first
+    assert first_then == pytest.approx(second_then, abs=0.002)
+    page.keyboard.press("End")
+    assert [place[0] for place in places(page)] == pytest.approx([1, 1], abs=0.002)
+    assert not Vote.objects.exists()
+    # One key still votes, and the next pair begins at its top.
+    press_and_wait(page, "ArrowRight")
+    assert [place[0] for place in places(page)] == [0, 0]
+    assert Vote.objects.count() == 1
+
+
+def test_unlinked_each_text_scrolls_by_itself_and_the_tab_remembers(open_page, texts):
+    page = settled(join(open_page, texts))
+    page.get_by_label("Scroll both together").uncheck()
+    page.locator(".option").first.hover()
+    page.mouse.wheel(0, 400)
+    first, second = (place[0] for place in places(page))
+    assert first > 0
+    assert second == 0
+    page.locator("button.option").last.focus()
+    page.keyboard.press("ArrowDown")
+    assert places(page)[1][0] > 0
+    page.reload()
+    settled(page)
+    expect(page.get_by_label("Scroll both together")).not_to_be_checked()
+    # Linked again, the second follows at once.
+    page.keyboard.press("PageDown")
+    page.get_by_label("Scroll both together").check()
+    first, second = (place[0] for place in places(page))
+    assert first == pytest.approx(second, abs=0.002)
+
+
+def test_short_texts_offer_nothing_to_scroll(open_page, campaign):
+    page = settled(join(open_page, campaign))
+    expect(page.get_by_label("Scroll both together")).to_be_hidden()
+    expect(page.locator("#zooming")).to_be_hidden()
+    box, text = page.locator(".option").first.bounding_box(), page.locator(".option .text").first.bounding_box()
+    assert text["y"] - box["y"] < 40
+
+
+def test_a_lost_connection_leaves_a_text_where_it_was_read(open_page, texts, live_site):
+    page = settled(join(open_page, texts))
+    page.keyboard.press("PageDown")
+    before, lease = places(page), lease_on(page)
+    page.evaluate("document.querySelector('#question').dataset.old = '1'")
+    live_site.drop_connections()
+    page.wait_for_function("() => !document.querySelector('#question').dataset.old")
+    assert lease_on(page) == lease
+    assert [place[0] for place in places(page)] == pytest.approx([place[0] for place in before], abs=0.002)
+
+
+@pytest.mark.parametrize("kind", ["molecules", "images"])
+def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(open_page, request, kind):
+    page = settled(join(open_page, request.getfixturevalue(kind)))
+    page.get_by_role("button", name="Larger").click()
+    page.keyboard.press("+")
+    expect(page.locator("#zoom-level")).to_have_text("200 %")
+    # What was in the middle still is.
+    for down, across, room in places(page):
+        assert (down, across) == pytest.approx((0.5, 0.5), abs=0.01)
+        assert room > 50
+    page.get_by_role("button", name="Move to the left").click()
+    page.keyboard.press("Shift+ArrowUp")
+    first, second = places(page)
+    assert first == pytest.approx(second, abs=0.01)
+    assert first[0] < 0.45
+    assert first[1] < 0.45
+    lease = lease_on(page)
+    # A mouse drags, and that is no vote.
+    box = page.locator(".zoomable").first.bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 40, box["y"] + 60, steps=5)
+    page.mouse.up()
+    dragged = places(page)
+    assert dragged[0][1] > first[1]
+    assert dragged[0] == pytest.approx(dragged[1], abs=0.01)
+    assert lease_on(page) == lease
+    page.keyboard.press("0")
+    expect(page.locator("#zoom-level")).to_have_text("100 %")
+    page.keyboard.press("+")
+    press_and_wait(page, "ArrowLeft")
+    settled(page)
+    expect(page.locator("#zoom-level")).to_have_text("100 %")
+    assert [place[2] for place in places(page)] == pytest.approx([0, 0], abs=1)
+    assert Vote.objects.count() == 1
+
+
+def test_single_keys_that_are_off_enlarge_nothing(open_page, molecules):
+    page = settled(join(open_page, molecules))
+    page.get_by_label("Vote with single keys").uncheck()
+    page.keyboard.press("+")
+    expect(page.locator("#zoom-level")).to_have_text("100 %")
+    keyboard = Keyboard(page)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#zoom-level")).to_have_text("150 %")
+    keyboard.tab_to("Vote with single keys")
+    assert not keyboard.lost
+
+
+def test_a_finger_enlarges_and_chooses(open_page, molecules):
+    page = settled(join(open_page, molecules, viewport=PHONE, has_touch=True, is_mobile=True))
+    page.get_by_role("button", name="Larger").tap()
+    page.get_by_role("button", name="Move down").tap()
+    first, second = places(page)
+    assert first[0] > 0.5
+    assert first == pytest.approx(second, abs=0.01)
+    lease = lease_on(page)
+    page.wait_for_timeout(300)
+    page.locator(".option").first.tap()
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=lease)
+    assert Vote.objects.count() == 1
+
+
+def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(open_page, campaign, molecules):
+    page = settled(join(open_page, campaign))
+    look = """() => [...document.querySelectorAll('.text span')].map((each) => {
+      const style = getComputedStyle(each);
+      return [style.color, style.backgroundColor, style.opacity, style.fontWeight, style.textDecorationLine].join();
+    })"""
+    assert len(set(page.evaluate(look))) == 1
+    page.keyboard.press("d")
+    assert len(set(page.evaluate(look))) > 1
+    press_and_wait(page, "ArrowLeft")
+    expect(page.locator("#differences")).to_have_attribute("aria-pressed", "true")
+    assert not Axe().run(page, options=RULES).response["violations"]
+    page.get_by_role("button", name="Show differences").click()
+    assert len(set(page.evaluate(look))) == 1
+    # The choice is this tab's: nobody else has it, and it does not outlive it.
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.includes('differences'))") == []
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(invitation_path(molecules))
+    page.get_by_role("button", name="Start").click()
+    settled(page)
+    pictures = [url for url in asked if "/picture/" in url or re.search(r"/(left|right)/", url)]
+    assert len(pictures) >= 2
+    assert not [url for url in pictures if "marked" in url]
+    page.keyboard.press("d")
+    page.wait_for_timeout(500)
+    assert [url for url in asked if "marked" in url]
+
+
+@pytest.mark.parametrize("kind", ["texts", "molecules"])
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 900}, PHONE], ids=["wide", "narrow"])
+def test_both_long_objects_are_in_view_and_nothing_is_too_small_to_press(open_page, request, kind, size):
+    page = settled(join(open_page, request.getfixturevalue(kind), viewport=size))
+    if kind == "molecules":
+        page.get_by_role("button", name="Larger").click()
+    wide, *boxes = page.evaluate(
+        "() => [document.documentElement.scrollWidth,"
+        " ...[...document.querySelectorAll('.reading')].map((each) => each.getBoundingClientRect().bottom)]"
+    )
+    assert wide <= size["width"]
+    assert max(boxes) <= size["height"]
+    assert page.evaluate(_SMALL) == 0
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page, options=RULES).response["violations"]
+        assert not [(wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]

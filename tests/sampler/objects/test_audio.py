@@ -1,0 +1,207 @@
+"""Reading recordings from a ZIP: what is kept, what is dropped, what is refused; and what is measured of one."""
+
+from __future__ import annotations
+
+import io
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+
+import sampler
+from sampler import OBJECT_KINDS, CatalogError
+from tests.support.files import archive, picture, read, table
+from tests.support.sounds import recorded, recording, tone
+
+TWO = {"a.wav": recording(220), "b.wav": recording(880)}
+
+
+def recordings(files):
+    return {item.content: item for item in read("audio", archive(files)).items}
+
+
+def decoded(item):
+    return soundfile.read(io.BytesIO(item.picture), dtype="float64", always_2d=True)
+
+
+def reason(name, content):
+    """Return why one file is refused; the two good ones beside it must be kept."""
+    reading = read("audio", archive(TWO | {name: content}))
+    assert [item.content for item in reading.items] == ["a.wav", "b.wav"]
+    (refusal,) = reading.refusals
+    assert refusal.source == name
+    return refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype", "media_type", "tolerance"),
+    [
+        ("WAV", "PCM_16", "audio/flac", 0),
+        ("WAV", "PCM_24", "audio/flac", 0),
+        ("WAV", "PCM_U8", "audio/flac", 0),
+        ("WAV", "FLOAT", "audio/flac", 2**-22),
+        ("FLAC", "PCM_16", "audio/flac", 0),
+        ("AIFF", "PCM_16", "audio/flac", 0),
+    ],
+)
+def test_lossless_recordings_keep_every_sample(kind, subtype, media_type, tolerance):
+    sent = recording(330, kind, subtype, channels=2)
+    item = recordings(TWO | {"x": sent})["x"]
+    assert item.media_type == media_type
+    (before, rate), (after, rate_after) = soundfile.read(io.BytesIO(sent), always_2d=True), decoded(item)
+    assert rate == rate_after
+    assert before.shape == after.shape
+    np.testing.assert_allclose(after, before, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(("kind", "subtype"), [("MP3", None), ("OGG", "VORBIS"), ("OGG", "OPUS")])
+def test_lossy_recordings_become_mp3_and_sound_alike(kind, subtype):
+    item = recordings(TWO | {"x": recording(330, kind, subtype, seconds=1.0)})["x"]
+    assert item.media_type == "audio/mpeg"
+    samples, rate = decoded(item)
+    spectrum = np.abs(np.fft.rfft(samples[:, 0]))
+    assert np.argmax(spectrum) * rate / len(samples) == pytest.approx(330, abs=3)
+    assert np.sqrt(np.mean(samples**2)) == pytest.approx(0.5 / np.sqrt(2), rel=0.1)
+
+
+def test_what_is_louder_than_full_scale_is_cut_there():
+    item = recordings(TWO | {"x": recorded(tone(loudness=3.0), subtype="FLOAT")})["x"]
+    samples, _ = decoded(item)
+    assert samples.max() == pytest.approx(1, abs=1e-6)
+    assert np.mean(np.abs(samples) > 0.999) > 0.5
+
+
+def test_tags_and_pictures_in_a_recording_are_dropped():
+    secret = b"<script>alert(1)</script>"
+    tags = b"TIT2" + struct.pack(">I", len(secret) + 1) + b"\0\0\0" + secret
+    header = b"ID3\x03\0\0" + bytes([0, 0, len(tags) >> 7, len(tags) & 127])
+    page = b"\n" + secret
+    sent = {"tagged.mp3": header + tags + recording(kind="MP3"), "polyglot.wav": recording() + page}
+    for item in recordings(TWO | sent).values():
+        assert secret not in item.picture
+    assert set(recordings(TWO | sent)) == {*TWO, *sent}
+
+
+def test_weights_and_columns_stand_in_a_table():
+    files = {"takes/a.wav": TWO["a.wav"], "takes/b.wav": TWO["b.wav"]}
+    files["takes/weights.csv"] = table([["file", "weight", "Speaker"], ["a.wav", 3, "Ada"], ["b.wav", 1, "Bo"]])
+    items = recordings(files)
+    assert {name: (item.weight, dict(item.extra)) for name, item in items.items()} == {
+        "takes/a.wav": (3.0, {"speaker": "Ada"}),
+        "takes/b.wav": (1.0, {"speaker": "Bo"}),
+    }
+
+
+def test_a_row_for_a_recording_that_is_not_there_is_told():
+    files = TWO | {"weights.csv": table([["file"], ["a.wav"], ["b.wav"], ["c.wav"]])}
+    (refusal,) = read("audio", archive(files)).refusals
+    assert refusal.reason == "the archive has no recording “c.wav”"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "not a recording; accepted are WAV"),
+        (b"words, and no sound", "not a recording"),
+        (picture(), "not a recording"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "not a recording"),
+        (b"RIFF\x24\0\0\0WEBPVP8 ", "not a recording"),
+        (b"MThd\0\0\0\6\0\1\0\2", "not a recording"),
+        # Formats that libsndfile would open.
+        (recorded(tone(), kind="AU"), "not a recording"),
+        (recorded(tone(), kind="CAF"), "not a recording"),
+        (b"fLaC" + b"\0" * 200, "cannot be read"),
+        (b"OggS" + b"\xff" * 200, "cannot be read"),
+        (recorded(tone(), subtype="IMA_ADPCM"), "coded as IMA_ADPCM; save it as WAV, FLAC or MP3"),
+        (recording(channels=3), "3 channels; at most 2"),
+        (recording(rate=96_000), "96,000 samples a second; 8,000 to 48,000 are allowed"),
+        (recording(rate=4_000), "4,000 samples a second"),
+        (recorded(np.zeros((0, 1))), "the recording is empty"),
+        (recorded(np.array([[0.1], [np.nan], [0.2]]), subtype="FLOAT"), "samples that are no numbers"),
+        (recorded(np.zeros((301 * 8_000, 1)), 8_000), "longer than 5 minutes"),
+        # Hours of silence in some kilobytes.
+        (recorded(np.zeros((3_600 * 8_000, 1), np.int16), 8_000, "FLAC"), "longer than 5 minutes"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_with_a_reason(content, told):
+    assert told in reason("x.wav", content)
+
+
+def test_a_header_that_claims_hours_is_not_believed():
+    sent = bytearray(recording(seconds=0.5))
+    at = sent.index(b"data")
+    sent[at + 4 : at + 8] = struct.pack("<I", 2**31)
+    sent[4:8] = struct.pack("<I", 2**31 + 36)
+    items = recordings(TWO | {"x.wav": bytes(sent)})
+    if "x.wav" in items:
+        samples, rate = decoded(items["x.wav"])
+        assert len(samples) / rate == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["WAV", "FLAC", "MP3", "OGG", "AIFF"])
+def test_a_recording_that_is_cut_off_anywhere_is_refused_or_shorter(kind):
+    """Nothing but a refusal with a reason may come of it, whatever libsndfile makes of the rest."""
+    whole = recording(kind=kind)
+    rng = np.random.default_rng(20)
+    for place, cut in enumerate(rng.integers(1, len(whole), 30)):
+        for name, broken in {f"cut{place}": whole[:cut], f"torn{place}": whole[:cut] + bytes(40) + whole[cut:]}.items():
+            reading = read("audio", archive(TWO | {name: broken}))
+            assert len(reading.items) + len(reading.refusals) == 3
+            for item in reading.items:
+                samples, _ = decoded(item)
+                assert np.isfinite(samples).all()
+
+
+def test_a_file_that_is_no_archive_is_refused():
+    with pytest.raises(CatalogError, match="not a ZIP archive"):
+        read("audio", recording())
+
+
+def test_a_recording_cannot_be_written_down():
+    with pytest.raises(ValueError, match="cannot be written down"):
+        OBJECT_KINDS["audio"].written("a song")
+
+
+def test_recordings_that_sound_alike_are_neighbours():
+    """Whatever their lengths: three low tones and three noises."""
+    rng = np.random.default_rng(5)
+    low = {f"low{n}.wav": recording(200 + n, seconds=0.4 + 0.3 * n) for n in range(3)}
+    noise = {f"noise{n}.wav": recorded(rng.normal(0, 0.1, (8_000 * (n + 1), 1))) for n in range(3)}
+    items = read("audio", archive(low | noise)).items
+    graph = OBJECT_KINDS["audio"].neighbours(items, 2)
+    assert graph == ((1, 2), (0, 2), (0, 1), (4, 5), (3, 5), (3, 4))
+
+
+def test_a_tone_is_measured():
+    found = sampler.describe_audio(recording(1_000, seconds=2.0, loudness=0.5))
+    assert found.seconds == pytest.approx(2)
+    # A sine of amplitude A has the power A²/2.
+    assert found.level == pytest.approx(10 * np.log10(0.5**2 / 2), abs=0.01)
+    assert found.brightness == pytest.approx(1_000, abs=10)
+    assert found.pauses == 0
+
+
+def test_pauses_are_found_and_silence_has_no_level():
+    half = np.concatenate([tone(seconds=1.0), np.zeros((16_000, 1))])
+    assert sampler.describe_audio(recorded(half)).pauses == pytest.approx(0.5, abs=0.03)
+    silent = sampler.describe_audio(recorded(np.zeros((16_000, 1))))
+    assert silent == sampler.AudioDescription(1.0, None, None, None)
+
+
+def test_both_channels_are_measured_as_their_mean():
+    left_only = np.hstack([tone(), np.zeros_like(tone())])
+    alone, beside = (sampler.describe_audio(recorded(samples)) for samples in (tone(), left_only))
+    assert beside.level == pytest.approx(alone.level - 20 * np.log10(2), abs=0.01)
+
+
+def test_the_library_is_loaded_only_where_recordings_are():
+    told = subprocess.run(
+        [sys.executable, "-c", "import sampler, sys; sampler.OBJECT_KINDS; print('soundfile' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "False\n"

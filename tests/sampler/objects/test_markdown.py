@@ -1,0 +1,173 @@
+"""Reading texts in Markdown, measuring them, and the HTML that is shown of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+import sampler
+from sampler import OBJECT_KINDS, Catalog, Item
+from tests.support.files import read, table
+
+RICH = """# Tea
+
+Boil *half a litre*, then **wait**:
+
+1. First
+2. Second
+   - nested
+
+| water | tea |
+|---|---:|
+| 0.5 l | 6 g |
+
+```python
+print("tea")
+steep(180)
+```
+
+See [the guide](https://example.org/tea) and ~~coffee~~.
+"""
+HOSTILE = {
+    "a script": "<script>alert(1)</script>",
+    "a handler": '<img src=x onerror="alert(1)">',
+    "a handler in a line": 'words <b onmouseover="alert(1)">here</b>',
+    "an address that runs": "[press](javascript:alert(1))",
+    "one in capitals with a tab": "[press](JaVa\tScRiPt:alert(1))",
+    "one in entities": "[press](&#106;avascript:alert(1))",
+    "an address with marks": '[press](https://a.example/" onclick="alert(1))',
+    "a title with marks": '[press](https://a.example "\\" onclick=\\"alert(1)")',
+    "an autolink": "<javascript:alert(1)>",
+    "a reference": "[press][1]\n\n[1]: javascript:alert(1)",
+    "data that is a page": "[press](data:text/html;base64,PHNjcmlwdD4=)",
+    "a picture of another host": "![seen](https://spy.example/pixel.png)",
+    "a picture in a script": '![a"onerror="alert(1)](x)',
+    "a vector picture": "![](data:image/svg+xml;base64,PHN2Zz4=)",
+    "a style": '<style>@import "https://spy.example/x.css";</style>',
+    "a frame": '<iframe src="https://spy.example"></iframe>',
+    "a form": '<form action="https://spy.example"><button>Press</button></form>',
+    "a base": '<base href="https://spy.example/">',
+    "a comment": "<!-- --><script>alert(1)</script>",
+    "code that ends itself": "```\n</code></pre><script>alert(1)</script>\n```",
+    "a language of code": '```"><script>alert(1)</script>\nx\n```',
+    "a cell": "| a |\n|---|\n| <script>alert(1)</script> |",
+}
+ALLOWED = {
+    *("blockquote", "br", "code", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "span"),
+    *("strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+}
+
+
+class Tags(HTMLParser):
+    """All tags of a piece of HTML, with their attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_headings_lists_tables_and_code_are_shown():
+    html = sampler.object_html(RICH)
+    for part in (
+        "<h2>Tea</h2>",
+        "<em>half a litre</em>",
+        "<strong>wait</strong>",
+        "<li>Second\n<ul>\n<li>nested</li>",
+        '<td class="end">6 g</td>',
+        '<pre><code>print("tea")\nsteep(180)\n</code></pre>',
+        "<s>coffee</s>",
+    ):
+        assert part in html
+    assert "<h1" not in html
+
+
+def test_a_link_is_its_words_and_a_picture_its_description():
+    html = sampler.object_html("[the guide](https://example.org/tea) ![a red <b>cup</b>](https://example.org/cup.png)")
+    assert html.strip() == (
+        '<p><span class="link" title="https://example.org/tea">the guide</span> '
+        '<span class="picture">a red &lt;b&gt;cup&lt;/b&gt;</span></p>'
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_hostile_runs_loads_or_leads_away(text):
+    for tag, attributes in Tags(sampler.object_html(text)).found:
+        assert tag in ALLOWED
+        assert attributes.keys() <= {"class", "title", "start"}
+    for tag, attributes in Tags(sampler.page_html(text)).found:
+        assert tag in ALLOWED | {"a", "img"}
+        assert attributes.keys() <= {"href", "src", "alt", "rel", "title"}
+        assert re.match("https?:|mailto:", attributes.get("href") or "https:")
+        assert re.match("data:image/(png|jpeg|webp|gif);", attributes.get("src") or "data:image/png;")
+
+
+def test_what_is_measured():
+    found = sampler.describe_markdown(RICH)
+    assert (found.headings, found.list_items, found.table_rows, found.code_lines, found.links) == (1, 3, 1, 2, 1)
+    # Tea | Boil half a litre, then wait: | First | Second | nested | water | tea | 0 5 l | 6 g
+    # | See the guide and coffee
+    assert found.words == 1 + 6 + 3 + 2 + 3 + 2 + 5
+    assert sampler.describe_markdown("One two. Three!").sentences == 2
+    assert sampler.describe_markdown("# One\n\n- two\n- three.").sentences == 3
+    assert sampler.describe_markdown("[words](https://example.org/not/words)").words == 1
+
+
+def test_plain_prose_is_measured_as_a_text_is():
+    prose = "It was a dark night. Nobody came.\n\n“Who is it?” she asked."
+    markdown, text = sampler.describe_markdown(prose), sampler.describe_text(prose)
+    assert (markdown.words, markdown.sentences, markdown.readability) == (text.words, text.sentences, text.readability)
+
+
+def test_a_table_is_read_as_one_of_texts_is():
+    rows = [
+        ["text", "weight", "prompt"],
+        ["# One\n\n- a", 2, "Say one"],
+        ["", 1, ""],
+        ["x" * 20_001, 1, ""],
+        ["Two", 1, ""],
+    ]
+    reading = read("markdown", table(rows))
+    assert [(item.content, item.weight, item.extra["prompt"]) for item in reading.items] == [
+        ("# One\n\n- a", 2.0, "Say one"),
+        ("Two", 1.0, ""),
+    ]
+    assert [refusal.source for refusal in reading.refusals] == ["row 3", "row 4"]
+
+
+def test_neighbours_share_words():
+    kind = OBJECT_KINDS["markdown"]
+    contents = ["# Tea\n\n- boil water", "**Tea** and boiled water", "`print(1)` prints one", "Code prints `one`"]
+    graph = kind.neighbours([Item("", content) for content in contents], 1)
+    Catalog([1.0] * 4, graph)
+    assert 1 in graph[0]
+    assert 3 in graph[2]
+
+
+PATHOLOGICAL = {
+    "brackets": "'[' * 20_000",
+    "pairs of brackets": "'[](' * 6_000",
+    "quotations": "'>' * 20_000",
+    "emphasis": "'*a_' * 6_600",
+    "stars": "'*' * 20_000",
+    "backticks": "''.join('`' * n + ' ' for n in range(1, 199))",
+    "nested lists": "'- ' * 10_000",
+    "columns": "'|' * 6_000 + chr(10) + '|-' * 3_000 + '|'",
+    "entities": "'&' * 20_000",
+    "strikes": "'~~a' * 6_600",
+}
+
+
+@pytest.mark.parametrize("text", PATHOLOGICAL.values(), ids=PATHOLOGICAL)
+def test_a_text_that_is_made_to_be_slow_is_shown_and_measured_before_anybody_gives_up(text):
+    told = f"text = ({text})[:20_000]; sampler.object_html(text); sampler.describe_markdown(text); print('done')"
+    command = [sys.executable, "-c", f"import sampler; {told}"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout == "done\n"

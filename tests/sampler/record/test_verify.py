@@ -1,0 +1,296 @@
+"""Twelve true records are accepted, and each way to change one is refused by file and row: as it is, and signed again.
+
+The changed record is tried twice. As it is, its hashes tell which file was changed. Hashed and signed again with the
+site's own key, only its content can tell; `UNSEEN` names the changes that it cannot, and docs/certified-records.md
+lists them.
+"""
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import sampler
+from tests.support.signing import Files, files_of, fingerprint_of, rows_of, signed, table_of, write
+
+RELEASED = Path(__file__).parents[2] / "released" / "0.2.0"
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+SALT = "0123456789abcdef" * 2
+TRUE = (
+    "catalog-texts", "catalog-molecules", "catalog-images", "texts", "molecules", "patterns", "model-texts",
+    "two-judge-order", "people-and-model", "model-asked-first", "ratings-difference", "ratings-separate",
+)  # fmt: skip
+OTHER = {"left": "right", "right": "left"}
+OTHER_RATING = {str(rating): str(10 - rating) if rating != 5 else "6" for rating in range(1, 10)}
+VERDICTS = {"accept": "reject", "reject": "accept"}
+Row = dict[str, str]
+
+
+def certified(files: Files) -> Files:
+    """Return a finished record as that of a certified campaign."""
+    recipe = json.loads(files["recipe.json"])
+    digest = sampler.hash_of_seed(recipe["seed"], SALT)
+    steps = [row | {"seed_hash": digest} for row in rows_of(files, "steps.csv")]
+    told = sampler.opened_recipe(recipe, digest, SALT)
+    return files | {"recipe.json": json.dumps(told).encode(), "steps.csv": table_of(steps)}
+
+
+def record(name: str) -> Files:
+    return signed(certified(files_of(RELEASED / f"{name}.zip")), KEY)
+
+
+@pytest.fixture(scope="module")
+def records() -> Callable[[str], Files]:
+    kept = {}
+    return lambda name: copy.copy(kept.setdefault(name, record(name)))
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_a_true_record_is_accepted(records, name, tmp_path):
+    path = write(records(name), tmp_path / "record.zip")
+    found = sampler.verify(path, {fingerprint_of(KEY)})
+    assert found.differs == ()
+    assert any("one of the keys that you named" in each for each in found.proven)
+    assert any("The seed is the one of the hash" in each for each in found.proven)
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_an_old_record_verifies_as_unsigned(name):
+    found = sampler.verify(RELEASED / f"{name}.zip")
+    assert (found.differs, found.fingerprint) == ((), "")
+    assert found.proven[0].startswith("It is not signed")
+
+
+@dataclass(frozen=True)
+class Tampering:
+    """A way to change a record.
+
+    Args:
+        change: takes its files and returns other ones.
+        file, row: where a verification of its content says that it differs; the row as a spreadsheet counts.
+        name: of the record.
+        changed: the file that is changed, where that is another one.
+    """
+
+    change: Callable[[Files], Files]
+    file: str
+    row: int | None = None
+    name: str = "catalog-texts"
+    changed: str = ""
+
+
+def rows(name: str, change: Callable[[list[Row]], object]) -> Callable[[Files], Files]:
+    """Return a change of one table's rows."""
+
+    def changed(files: Files) -> Files:
+        found = rows_of(files, name)
+        change(found)
+        return files | {name: table_of(found)}
+
+    return changed
+
+
+def cell(name: str, row: int, column: str, value: str | Callable[[str], str]) -> Callable[[Files], Files]:
+    """Return a change of one cell; the row as a spreadsheet counts."""
+
+    def change(found: list[Row]) -> None:
+        before = found[row - 2][column]
+        found[row - 2][column] = value(before) if callable(value) else value
+        assert found[row - 2][column] != before
+
+    return rows(name, change)
+
+
+def document(name: str, change: Callable[[dict], object]) -> Callable[[Files], Files]:
+    """Return a change of a JSON file."""
+
+    def changed(files: Files) -> Files:
+        held = json.loads(files[name])
+        change(held)
+        return files | {name: json.dumps(held).encode()}
+
+    return changed
+
+
+def without(name: str) -> Callable[[Files], Files]:
+    return lambda files: {each: content for each, content in files.items() if each != name}
+
+
+def without_column(name: str, column: str) -> Callable[[Files], Files]:
+    return rows(name, lambda found: [row.pop(column) for row in found])
+
+
+def both(*changes: Callable[[Files], Files]) -> Callable[[Files], Files]:
+    def changed(files: Files) -> Files:
+        for change in changes:
+            files = change(files)
+        return files
+
+    return changed
+
+
+def flipped(row: int, votes_for: tuple[int, str] | None = None) -> Callable[[Files], Files]:
+    """Return the flip of a vote, and of the tally that its step has, if that is given with the step's row."""
+    vote = both(
+        cell("votes.csv", row, "chosen_side", OTHER.__getitem__),
+        cell("votes.csv", row, "for_proposal", lambda is_for: str(1 - int(is_for))),
+    )
+    return vote if votes_for is None else both(vote, cell("steps.csv", votes_for[0], "votes_for", votes_for[1]))
+
+
+def swapped_sides(row: int) -> Callable[[Files], Files]:
+    """Return a change of where the two objects stood: the same object is chosen."""
+    return both(*(cell("votes.csv", row, side, OTHER.__getitem__) for side in ("proposal_side", "chosen_side")))
+
+
+def swapped_order(one: int, other: int) -> Callable[[Files], Files]:
+    def change(found: list[Row]) -> None:
+        first, second = found[one - 2], found[other - 2]
+        first["number"], second["number"] = second["number"], first["number"]
+
+    return rows("votes.csv", change)
+
+
+def renamed_text(files: Files) -> Files:
+    """Return the files with another text of a state, wherever it stands."""
+    states, samples = rows_of(files, "states.csv"), rows_of(files, "samples.csv")
+    before = samples[0]["content"]
+    for row in (*states, *samples):
+        row["content"] = "Another text." if row["content"] == before else row["content"]
+    return files | {"states.csv": table_of(states), "samples.csv": table_of(samples)}
+
+
+def other_seed(files: Files) -> Files:
+    """Return the files with another seed, whose hash is put wherever the other one stood."""
+    recipe = json.loads(files["recipe.json"])
+    seed, digest = recipe["seed"] + 1, sampler.hash_of_seed(recipe["seed"] + 1, SALT)
+    steps = [row | {"seed_hash": digest} for row in rows_of(files, "steps.csv")]
+    told = recipe | {"seed": seed, "seed_hash": digest}
+    return files | {"recipe.json": json.dumps(told).encode(), "steps.csv": table_of(steps)}
+
+
+def of_recipe(**changes: object) -> Callable[[Files], Files]:
+    return document("recipe.json", lambda recipe: recipe.update(changes))
+
+
+def of_judge(**changes: object) -> Callable[[Files], Files]:
+    return document("recipe.json", lambda recipe: recipe["judges"][0].update(changes))
+
+
+VOTES, STEPS, STATES, SAMPLES, RATINGS = "votes.csv", "steps.csv", "states.csv", "samples.csv", "ratings.csv"
+SEEN = {
+    "one vote": Tampering(flipped(4), STEPS, 2, changed=VOTES),
+    "one vote with its tally": Tampering(flipped(4, (2, "0 1")), STEPS, 2, changed=VOTES),
+    "one answer without its side": Tampering(cell(VOTES, 2, "for_proposal", "1"), VOTES, 2),
+    "one chosen side": Tampering(cell(VOTES, 2, "chosen_side", "right"), VOTES, 2),
+    "one side of the proposal": Tampering(cell(VOTES, 3, "proposal_side", "right"), VOTES, 3),
+    "one order of votes": Tampering(swapped_order(2, 4), VOTES, 2),
+    "one number of a vote": Tampering(cell(VOTES, 3, "number", "1"), VOTES, 3),
+    "one vote left out": Tampering(rows(VOTES, lambda found: found.pop(2)), STEPS, 2, changed=VOTES),
+    "one vote twice": Tampering(rows(VOTES, lambda found: found.insert(3, found[2] | {"number": "4"})), VOTES, 5),
+    "a late vote that counts": Tampering(cell(VOTES, 5, "number", "4"), VOTES, 5),
+    "one vote of another judge": Tampering(cell(VOTES, 2, "judge", "1"), VOTES, 2),
+    "one question": Tampering(cell(VOTES, 3, "question", "Which is longer?"), VOTES, 3),
+    "two votes of one person": Tampering(cell(VOTES, 4, "annotator", "3"), VOTES, 4),
+    "one vote of no step": Tampering(cell(VOTES, 2, "step", "99"), VOTES, 2),
+    "one uniform": Tampering(cell(STEPS, 3, "uniform", "0.5"), STEPS, 3),
+    "the last digit of a uniform": Tampering(cell(STEPS, 2, "uniform", lambda u: u[:-1] + "3"), STEPS, 2),
+    "no uniform": Tampering(cell(STEPS, 2, "uniform", ""), STEPS, 2),
+    "one base ratio": Tampering(cell(STEPS, 4, "log_r0", "0.1"), STEPS, 4),
+    "one budget of a step": Tampering(cell(STEPS, 5, "budgets", "3 1"), STEPS, 5),
+    "votes cast": Tampering(cell(STEPS, 2, "votes_cast", "1 1"), STEPS, 2),
+    "votes for": Tampering(cell(STEPS, 2, "votes_for", "2 1"), STEPS, 2),
+    "one verdict": Tampering(cell(STEPS, 3, "verdict", VERDICTS.__getitem__), STEPS, 3),
+    "one current object": Tampering(cell(STEPS, 3, "current", "2"), STEPS, 3),
+    "one proposal": Tampering(cell(STEPS, 4, "proposal", "4"), STEPS, 4),
+    "one step left out": Tampering(rows(STEPS, lambda found: found.pop(1)), STEPS, 3),
+    "one step twice": Tampering(rows(STEPS, lambda found: found.insert(1, dict(found[0]))), STEPS, 3),
+    "a number that is none": Tampering(cell(STEPS, 3, "log_r0", "low"), STEPS, 3),
+    "one step's hash of the seed": Tampering(cell(STEPS, 4, "seed_hash", "0" * 64), STEPS, 4),
+    "one sample": Tampering(cell(SAMPLES, 3, "state", lambda state: "0" if state != "0" else "3"), SAMPLES, 3),
+    "one sample's text": Tampering(cell(SAMPLES, 2, "content", "Another text."), SAMPLES, 2),
+    "one sample left out": Tampering(rows(SAMPLES, lambda found: found.pop(3)), SAMPLES),
+    "one sample twice": Tampering(rows(SAMPLES, lambda found: found.append(dict(found[0]))), SAMPLES, 12),
+    "one weight": Tampering(cell(STATES, 3, "weight", "40.0"), STEPS, 2, changed=STATES),
+    "one object left out": Tampering(rows(STATES, lambda found: found.pop()), STATES),
+    "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
+    "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),
+    "a made object's code": Tampering(cell(STATES, 3, "code", "CCO"), STATES, 3, "molecules"),
+    "the seed": Tampering(of_recipe(seed=7), "recipe.json"),
+    "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="recipe.json"),
+    "the random bits": Tampering(of_recipe(seed_salt="0" * 32), "recipe.json"),
+    "the budget": Tampering(of_judge(budget=4), STEPS, 2, changed="recipe.json"),
+    "the question": Tampering(of_judge(question="Which is longer?"), "recipe.json"),
+    "fewer steps": Tampering(of_recipe(steps=3), STEPS, 5, changed="recipe.json"),
+    "fewer chains": Tampering(of_recipe(chains=1), STEPS, 6, changed="recipe.json"),
+    "the law that is stated": Tampering(of_recipe(target="another"), "recipe.json"),
+    "the judges": Tampering(document("judges.json", lambda held: held[0].update(question="?")), "judges.json"),
+    "a file missing": Tampering(without(VOTES), VOTES),
+    "a recipe missing": Tampering(without("recipe.json"), "recipe.json"),
+    "a column missing": Tampering(without_column(VOTES, "judge"), VOTES),
+    "one side that a model saw": Tampering(swapped_sides(2), VOTES, 2, "model-asked-first"),
+    "one probability of a model": Tampering(cell(VOTES, 2, "preference", "0.0"), VOTES, 2, "model-asked-first"),
+    "one slot of a model": Tampering(cell(VOTES, 3, "slot", "0"), VOTES, 3, "model-asked-first"),
+    "one rating": Tampering(
+        cell(RATINGS, 2, "rating", OTHER_RATING.__getitem__), STEPS, 2, "ratings-difference", RATINGS
+    ),
+    "one rating left out": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-difference"),
+    "one rating off its scale": Tampering(cell(RATINGS, 2, "rating", "99"), RATINGS, 2, "ratings-difference"),
+}  # fmt: skip
+UNSEEN = {
+    "a vote whose flip changes no verdict": Tampering(flipped(8, (6, "1 0")), VOTES),
+    "a vote that came too late": Tampering(flipped(5), VOTES),
+    "the order of two votes that settle nothing earlier": Tampering(swapped_order(2, 3), VOTES),
+    "where a person saw the two objects": Tampering(swapped_sides(2), VOTES),
+    "who voted": Tampering(cell(VOTES, 2, "annotator", "9"), VOTES),
+    "how long an answer took": Tampering(cell(VOTES, 2, "elapsed_ms", "5"), VOTES),
+    "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
+    "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
+    "a text of an uploaded list, wherever it stands": Tampering(renamed_text, STATES),
+    "judges.json missing": Tampering(without("judges.json"), "judges.json"),
+    "a file that no record has": Tampering(lambda files: files | {"notes.txt": b"mine"}, "notes.txt"),
+}
+EVERY = SEEN | UNSEEN
+
+
+def test_there_are_enough_of_them():
+    assert len(SEEN) >= 40
+    assert len(TRUE) == 12
+
+
+def test_the_docs_list_what_cannot_be_seen():
+    text = (Path(__file__).parents[3] / "docs" / "certified-records.md").read_text()
+    assert [name for name in UNSEEN if name not in text] == []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_changed_record_is_refused_as_it_is(records, name, tmp_path):
+    tampering = EVERY[name]
+    changed = tampering.change(records(tampering.name))
+    found = sampler.verify(write(changed, tmp_path / "changed.zip"), {fingerprint_of(KEY)})
+    said = {each.file: each.message for each in found.differs if "signed" in each.message or "manifest" in each.message}
+    assert (tampering.changed or tampering.file) in said
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_changed_record_that_is_signed_again_is_refused_by_file_and_row(records, name, tmp_path):
+    tampering = SEEN[name]
+    changed = signed(tampering.change(records(tampering.name)), KEY)
+    found = sampler.verify(write(changed, tmp_path / "changed.zip"), {fingerprint_of(KEY)})
+    places = [(each.file, each.row) for each in found.differs]
+    if tampering.row is None:
+        assert tampering.file in {file for file, _ in places}, places
+    else:
+        assert (tampering.file, tampering.row) in places
+    assert not any("manifest" in each.message for each in found.differs)
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_content_cannot_show_is_accepted_once_it_is_signed_again(records, name, tmp_path):
+    tampering = UNSEEN[name]
+    changed = signed(tampering.change(records(tampering.name)), KEY)
+    assert sampler.verify(write(changed, tmp_path / "changed.zip"), {fingerprint_of(KEY)}).differs == ()

@@ -1,0 +1,80 @@
+"""Connections from the pool: one that the server has ended is never handed out, and none is asked for each vote."""
+
+import psycopg
+import pytest
+from django.db.utils import ConnectionHandler, OperationalError
+
+from prefmh_web.settings import environment
+from prefmh_web.transport.postgresql import base
+from tests.support import engines
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    engines.demand()
+    postgres = engines.Postgres()
+    postgres.start()
+    yield postgres
+    postgres.remove()
+
+
+@pytest.fixture
+def pooled(postgres, monkeypatch, django_db_blocker):
+    """A connection of Django's, from a pool of one: with several, another one may be handed out."""
+    monkeypatch.setenv("DATABASE_URL", postgres.url())
+    monkeypatch.setenv("DATABASE_POOL_SIZE", "1")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    database = environment.read(environment.Engines).database
+    connection = ConnectionHandler({"default": {}, "pooled": database})["pooled"]
+    with django_db_blocker.unblock():
+        yield connection
+    connection.close()
+    connection.close_pool()
+
+
+def told(connection, sql: str) -> object:
+    """Take a connection from the pool, ask one thing, and give it back, as a vote does."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        [answer] = cursor.fetchone()
+    connection.close()
+    return answer
+
+
+def ended_sessions(postgres) -> int:
+    with psycopg.connect(postgres.url(), autocommit=True) as admin:
+        others = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        return len(admin.execute(f"SELECT pg_terminate_backend(pid, 5000) {others}").fetchall())
+
+
+def test_a_session_that_the_server_has_ended_is_replaced_and_nobody_notices(postgres, pooled):
+    first = told(pooled, "SELECT pg_backend_pid()")
+    assert told(pooled, "SELECT pg_backend_pid()") == first
+    assert ended_sessions(postgres) >= 1
+    second = told(pooled, "SELECT pg_backend_pid()")
+    assert second != first
+    assert told(pooled, "SELECT pg_backend_pid()") == second
+
+
+def test_without_the_look_the_ended_session_would_be_handed_out(postgres, pooled, monkeypatch):
+    told(pooled, "SELECT 1")
+    monkeypatch.setattr(base, "_lives", lambda _connection: True)
+    ended_sessions(postgres)
+    with pytest.raises(OperationalError):
+        told(pooled, "SELECT 1")
+
+
+def test_a_connection_in_use_is_not_asked_whether_it_lives_and_an_idle_one_is(postgres, pooled, monkeypatch):
+    pid = told(pooled, "SELECT pg_backend_pid()")
+    pooled.ensure_connection()
+    assert last_statement(postgres, pid) == "SELECT pg_backend_pid()"
+    pooled.close()
+    monkeypatch.setattr(base, "_ASK_EVERY_S", 0.0)
+    pooled.ensure_connection()
+    assert last_statement(postgres, pid) == ""
+
+
+def last_statement(postgres, pid: int) -> str:
+    with psycopg.connect(postgres.url()) as admin:
+        [statement] = admin.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone()
+        return statement
