@@ -105,9 +105,9 @@ def test_answers_pay_for_no_further_round(researcher, told):
 
 def test_an_endpoint_that_fails_rests_and_is_told_of_once(researcher, endpoint, script, told):
     campaign = draft(researcher, by_model(budget=1), chains=4, steps=50)
-    lifecycle.start(campaign)
-    watch(campaign, told)
     script.faults.extend([status(500)] * 100)
+    watch(campaign, told)
+    lifecycle.start(campaign)
     [event] = eventually_told(told, "endpoint.resting")
     assert event["endpoint"] == endpoint.name
     assert event["until"] > timezone.now().isoformat()[:10]
@@ -128,7 +128,8 @@ def eventually_told(told, kind: str) -> list[dict]:
 
 
 def test_a_server_that_asks_for_a_pause_is_no_event(researcher, endpoint, told):
-    campaign = draft(researcher, by_model(budget=1), {"question": "Which?", "budget": 1}, chains=1, steps=2)
+    # Many steps: those that the model rejects are decided without a person, and the campaign must not finish by them.
+    campaign = draft(researcher, by_model(budget=1), {"question": "Which?", "budget": 1}, chains=1, steps=50)
     watch(campaign, told)
     lifecycle.start(campaign)
     breaker.failed(endpoint, RateLimited("too many", retry_after=30.0))
