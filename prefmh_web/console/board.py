@@ -26,7 +26,7 @@ from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.forms.rule import RELEASED, rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
-from prefmh_web.console.outlook import Outlook, outlook_of
+from prefmh_web.console.outlook import Outlook, next_look, outlook_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
 from prefmh_web.console.spending import Spending, spending_of
@@ -244,6 +244,11 @@ class Board:
         if self.progress is None:
             raise ValueError("a draft has no outlook")
         return outlook_of(self.campaign, self.progress)
+
+    @property
+    def look(self) -> int | None:
+        """The step where the chains wait for the stopping rule; None where they walk to their last step."""
+        return next_look(self.campaign, self.progress) if self.progress else None
 
     @property
     def heads(self) -> list[ChainProgress]:

@@ -31,7 +31,7 @@ def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
     if campaign.status == Campaign.Status.FINISHED:
         return Outlook("Finished.", ending_in_words(campaign), is_well=True)
     pace = pace_of(campaign, [each.chain for each in progress.chains])
-    look = _next_look(campaign, progress)
+    look = next_look(campaign, progress)
     left_until = f"left until the stopping rule looks, at step {look:,}" if look else "left"
     if not campaign.is_running:
         return Outlook("Paused.", f"Nobody is asked. {pace.left:,} steps are {left_until}.", is_well=False)
@@ -50,7 +50,7 @@ def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
     return Outlook("Running well." if pace.decided else "Waiting for votes.", left, is_well=bool(pace.decided))
 
 
-def _next_look(campaign: Campaign, progress: Progress) -> int | None:
+def next_look(campaign: Campaign, progress: Progress) -> int | None:
     """Return the step where the chains wait for the stopping rule; None where they walk to their last step."""
     recipe = campaign.readable_recipe
     walking = next((each.chain.length for each in progress.chains if each.chain.ended_at is None), recipe.steps)

@@ -4,6 +4,7 @@ address, so that nobody makes this site draw what it has not chosen itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -43,6 +44,11 @@ class Unstored:
         """Where its picture is, for the kinds that have one."""
         described = (self.kind, self.content, self.code, self.beside)
         return reverse("console:unstored", args=[signing.dumps(described, salt=_SALT, compress=True)])
+
+    @property
+    def templates(self) -> list[str]:
+        """What draws it on the card of its kind: the first that there is."""
+        return _templates_of(self.kind)
 
     @property
     def stored(self) -> StoredObject:
@@ -86,6 +92,16 @@ class Sample:
     def stored_beside(self) -> None:
         """None: it is seen alone."""
 
+    @property
+    def templates(self) -> list[str]:
+        """What draws it on the card of its kind: the first that there is."""
+        return _templates_of(self.kind)
+
+    @property
+    def option(self) -> Mapping[str, Any]:
+        """What a voter's card shows of it."""
+        return OBJECT_KINDS[self.kind].options(self.content, self.content)[0]
+
 
 OF_NOISE = Unstored("images", NOISE, NOISE)
 
@@ -103,6 +119,10 @@ def read(signed: str) -> Unstored | Sample:
 def pair_of(kind: str) -> tuple[Unstored | Sample, Unstored | Sample]:
     """Return two objects of a kind, which hold the place of those of a campaign."""
     return (OF_NOISE, OF_NOISE) if kind == NOISE else (Sample(kind, 0), Sample(kind, 1))
+
+
+def _templates_of(kind: str) -> list[str]:
+    return [f"objects/{kind}/card.html", f"objects/{kind}/thumbnail.html"]
 
 
 @lru_cache

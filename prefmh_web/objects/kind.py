@@ -7,12 +7,14 @@ To add a kind: write a folder like the ones here, with a class that has what `Ob
     thumbnail.html   an object in a table: `state`, whose `content` it may show, and `address`; in a table of pairs
                      also `excerpt`, as `excerpts` returned it
 
+A third, `card.html`, is for a kind that its thumbnail does not show well: `state` is a sample with its `option`.
+
 `address` is where a browser gets what `media` returns. Whatever `option.html` shows
 scrolls in its card where it is long, together with the other one; a picture whose frame has the class `zoomable` can be
 enlarged, together with the other one.
 
-The setup shows a kind by the first of its `samples`, drawn by `thumbnail.html`. Both stand in the preview until a
-campaign has objects of its own.
+The setup shows a kind by the first of its `samples`, drawn by `card.html` or `thumbnail.html`. Both stand in
+the preview until a campaign has objects of its own.
 """
 
 import re

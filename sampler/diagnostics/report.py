@@ -73,7 +73,7 @@ def diagnose(
     """
     try:
         record, about_further = _further(record, beyond_declared)
-        opening = [*_chains(record), *_extensions(record), *about_further]
+        opening = [*_chains(record), *_extensions(record), *_looks(record), *about_further]
         if not all_samples:
             record, left_out = analysed(record)
             opening += [f"Left out: {left_out}"] if left_out else []
@@ -139,6 +139,20 @@ def _extensions(record: Record) -> Iterator[str]:
             f"Extended from {row['steps_before']} to {_many(int(row['steps_after']), 'step')} a chain on "
             f"{row['extended_at'][:10]}; if that was decided by what had been sampled, averages are biased"
         )
+
+
+def _looks(record: Record) -> Iterator[str]:
+    """Yield what a stopping rule has come to: it depends on what was sampled, so whoever reads averages should know."""
+    rule = record.recipe.get("stopping")
+    if not rule:
+        return
+    looks, most = record.looks or [], int(record.recipe["steps"])
+    met = [row["step"] for row in looks if int(row["stops"])]
+    came_to = f"stopped all chains at step {met[0]} of at most {most:,}" if met else "has not stopped the chains"
+    yield (
+        f"The stopping rule on {rule['property']} {came_to}, after {_many(len(looks), 'look')}; "
+        "the length depends on what was seen, so averages have a small bias"
+    )
 
 
 def _chains(record: Record) -> Iterator[str]:

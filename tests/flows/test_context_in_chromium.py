@@ -13,7 +13,7 @@ from tests.support.chromium import press_and_wait
 from tests.support.stack import invitation_path, make_campaign
 
 pytestmark = pytest.mark.browser
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
 HEIGHTS = """() => [
   document.querySelector("#panel > .context").getBoundingClientRect().height,

@@ -55,7 +55,7 @@ class CampaignOut(Schema):
     name: str
     owner: str
     status: Campaign.Status
-    objects: str = Field(description="What is compared: texts, markdown, molecules or images")
+    objects: str = Field(description="What is compared: texts, markdown, molecules, images or audio")
     chains: int = Field(description="That are open; of a draft, those that a start opens")
     steps: int = Field(description="Of each chain; the most, where a stopping rule may end all sooner")
     steps_decided: int = Field(description="Of all chains together")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import sampler
@@ -13,6 +14,7 @@ from prefmh_web.campaigns.lifecycle import unparking
 from prefmh_web.campaigns.models import Annotator, Comparison
 from prefmh_web.campaigns.record import snapshot
 from sampler import Record, read_record
+from sampler.diagnostics.report import diagnose
 from tests.campaigns.engine.test_looks import EASY, NEVER, campaign_with, lengths, vote_to
 from tests.campaigns.engine.test_rounds import finish
 from tests.support.record import assert_replay_passes, export_to, table
@@ -166,3 +168,17 @@ def test_a_chain_that_is_ended_while_an_export_begins_takes_no_look_from_it(rese
     looks = snapshot._looks_at(campaign, {0: 6, 1: 9, 2: 8}, set())
     assert [each.step for each in looks] == [8]
     assert not snapshot._looks_at(campaign, {0: 6, 1: 8, 2: 8}, set())
+
+
+def test_a_report_says_that_the_length_depends_on_what_was_seen(record):
+    def about(found: Record) -> list[str]:
+        return [line for line in diagnose(found, np.random.default_rng(1), None, 50) if "stopping rule" in line]
+
+    [line] = about(record)
+    assert line.startswith("The stopping rule on words has not stopped the chains, after 3 looks; ")
+    stopped_at_the_second(record)
+    [line] = about(record)
+    assert line.startswith("The stopping rule on words stopped all chains at step 12 of at most 20, after 2 looks; ")
+    assert line.endswith("averages have a small bias")
+    del record.recipe["stopping"]
+    assert about(record) == []
