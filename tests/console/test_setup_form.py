@@ -25,7 +25,8 @@ def folds_of(page: str) -> dict[str, bool]:
 
 def test_sections_follow_a_persons_thinking_and_nothing_is_open_at_first(signed_in):
     page = signed_in.get(reverse("console:create")).content.decode()
-    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    # Numbered, unlike those of an example on the card of a kind, which is hidden from screen readers.
+    headings = re.findall(r"<h2>(\d\. .*?)</h2>", page)
     assert headings[:4] == [
         "1. What is compared", "2. What is asked", "3. Who answers", "4. How long, and what it costs"
     ]  # fmt: skip
