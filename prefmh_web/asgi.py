@@ -27,7 +27,7 @@ _convergence = ConvergenceConsumer.as_asgi()
 sockets = URLRouter(
     [
         path("ws/join/<str:token>/", _voting),  # type: ignore[arg-type, list-item]  # a socket is no page
-        path("ws/campaigns/<int:campaign_id>/convergence/", _convergence),  # type: ignore[arg-type, list-item]  # as above
+        path("ws/campaigns/<int:campaign_id>/convergence/", _convergence),  # type: ignore[arg-type, list-item]  # no page
         path("ws/campaigns/<int:campaign_id>/", _board),  # type: ignore[arg-type, list-item]  # a socket is no page
     ]
 )

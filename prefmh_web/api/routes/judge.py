@@ -184,7 +184,7 @@ def picture(request: HttpRequest, key: UUID, position: Place) -> HttpResponse:
 
 def _judge(request: HttpRequest) -> Judge:
     # What `JudgeBearer` has found; ninja puts it there.
-    judge: Judge = request.auth  # type: ignore[attr-defined]
+    judge: Judge = request.auth  # type: ignore[attr-defined]  # django-ninja sets it: what the token check returned
     return judge
 
 

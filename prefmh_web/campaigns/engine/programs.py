@@ -40,7 +40,7 @@ class QuestionOver(Exception):  # noqa: N818 - reads as the sentence it starts
     """A question takes no answer, or no other one, any more; the message says why."""
 
 
-class HoldsTooMany(Exception):  # noqa: N818 - likewise
+class HoldsTooMany(Exception):  # noqa: N818 - it reads as the sentence it starts
     """A judge holds as many questions as one may."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class CampaignEvent(models.Model):
         ARCHIVED = "archived"
         UNARCHIVED = "unarchived"
         JUDGE_TOKEN_MADE = "judge-token-made"  # noqa: S105 - what was done, no token
-        JUDGE_TOKEN_WITHDRAWN = "judge-token-withdrawn"  # noqa: S105 - likewise
+        JUDGE_TOKEN_WITHDRAWN = "judge-token-withdrawn"  # noqa: S105 - what was done, no token
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="events")
     kind = models.CharField(max_length=24, choices=Kind)
