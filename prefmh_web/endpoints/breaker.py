@@ -7,7 +7,7 @@
 
 A trial that is answered closes the circuit; one that fails opens it for twice as long as before. A server that asks
 for a pause (429, or Retry-After) gets it at once. Hundreds of requests may be under way when the circuit opens: they
-fail of the same cause, and their failures lengthen no pause.
+fail of the same cause, and their failures lengthen no pause. Nor does an answer to one of them close the circuit.
 
 Who should hear that an endpoint rests says so in `also_tell`. A pause that a server asks for is no such rest.
 """
@@ -67,10 +67,15 @@ def admit(endpoint: Endpoint) -> bool:
     raise CircuitOpen(f"the endpoint {endpoint.name} rests for {wait:.0f} s, because: {_reason(endpoint)}", wait)
 
 
-def answered(endpoint: Endpoint) -> None:
-    """A request was answered: close the circuit."""
+def answered(endpoint: Endpoint, *, is_trial: bool = False) -> None:
+    """A request was answered: forget the failures before it; a trial closes the circuit.
+
+    Args:
+        is_trial: as `failed` takes it. Other answers to what was sent before the circuit opened do not close it.
+    """
     # Of failures that came to nothing it is enough to know none; most answers change nothing here.
-    Endpoint.objects.filter(pk=endpoint.pk).exclude(failures=0, open_until=None).update(failures=0, open_until=None)
+    rows = Endpoint.objects.filter(pk=endpoint.pk).exclude(failures=0, open_until=None)
+    (rows if is_trial else rows.filter(open_until=None)).update(failures=0, open_until=None)
 
 
 def failed(endpoint: Endpoint, error: EndpointError, *, is_trial: bool = False) -> None:
@@ -79,19 +84,18 @@ def failed(endpoint: Endpoint, error: EndpointError, *, is_trial: bool = False) 
     Args:
         is_trial: whether it was the trial of a half-open circuit: what `admit` said before it was sent.
     """
-    if isinstance(error, Stopped):
-        # We ended it; that says nothing of the server.
-        release(endpoint)
-        return
     now = timezone.now()
     seen = Endpoint.objects.filter(pk=endpoint.pk)
-    seen.update(last_error=error.reason[:300], last_error_at=now)
-    if isinstance(error, KeyMissing | AddressRefused):
-        release(endpoint)
+    if not isinstance(error, Stopped):
+        seen.update(last_error=error.reason[:300], last_error_at=now)
+    if isinstance(error, Stopped | KeyMissing | AddressRefused):
+        # We ended it, or sent nothing; that says nothing of the server.
+        if is_trial:
+            release(endpoint)
         return
     if not isinstance(error, TryLater):
         # The server did answer, and so the trial, if it was one, is over.
-        answered(endpoint)
+        answered(endpoint, is_trial=is_trial)
         return
     # A guarded update: what was sent before the circuit opened is no further failure.
     if not (seen if is_trial else seen.filter(open_until=None)).update(failures=F("failures") + 1):

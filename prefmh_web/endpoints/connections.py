@@ -82,12 +82,12 @@ class Allowance:
         if self._received or self._is_tls:
             return Unreachable("the connection was cut")
         # What many servers do when they are spoken to in plain HTTP on the port of https://.
-        return Unreachable("the connection was cut before any reply; should the base URL begin with https://?")
+        return Unreachable("the connection was cut before any reply; should the address begin with https://?")
 
     def not_http(self) -> EndpointError:
         """Return the error for a reply that breaks the rules of HTTP."""
         if self._beginning.startswith(_TLS_BYTES):
-            return BadReply("the server speaks TLS on that port: begin the base URL with https://")
+            return BadReply("the server speaks TLS on that port: begin the address with https://")
         if not _HTTP.startswith(self._beginning):
             return BadReply("the server does not speak HTTP on that port")
         if self._has_ended:
@@ -309,12 +309,12 @@ def _tls_fault(cause: BaseException | None, name: str) -> str:
     """Return in words why a TLS handshake failed."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         if cause.verify_code in _WRONG_NAME:
-            return f"its certificate is not for {name}; use the name that the certificate is for in the base URL"
+            return f"its certificate is not for {name}; use the name that the certificate is for in the address"
         known = _CERTIFICATE_FAULTS.get(cause.verify_code)
         return known or f"its certificate does not pass: {cause.verify_message}"
     reason = getattr(cause, "reason", None)
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"):
-        return "it does not speak TLS on that port; begin the base URL with http://, or give the port of https://"
+        return "it does not speak TLS on that port; begin the address with http://, or give the port of https://"
     if isinstance(cause, ssl.SSLError) and reason:
         return f"the TLS handshake failed: {reason.lower().replace('_', ' ')}"
     return "the connection was cut in the TLS handshake"

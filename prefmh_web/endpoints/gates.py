@@ -110,7 +110,7 @@ class ByTheRow:
         accounting.record(self._endpoint, calls, unparsable)
         limit_of(self._endpoint).note(calls, self._endpoint.concurrency)
         if error is None:
-            breaker.answered(self._endpoint)
+            breaker.answered(self._endpoint, is_trial=not was_usual)
         else:
             breaker.failed(self._endpoint, error, is_trial=not was_usual)
 
@@ -201,9 +201,9 @@ class Kept:
         if error is not None:
             self._has_failed, self._closed_until = True, 0.0
             breaker.failed(self.endpoint, error, is_trial=not was_usual)
-        elif self._has_failed:
+        elif self._has_failed or not was_usual:
             self._has_failed = False
-            breaker.answered(self.endpoint)
+            breaker.answered(self.endpoint, is_trial=not was_usual)
 
     def turned_away(self, error: EndpointError | None, *, was_usual: bool) -> None:
         """Let somebody else try, or keep the reason."""

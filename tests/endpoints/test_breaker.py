@@ -12,7 +12,8 @@ from django.utils import timezone
 from prefmh_web.endpoints import breaker, judge_calls, limits, slots
 from prefmh_web.endpoints.calls import call
 from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimited, Unreachable
+from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimited, Stopped, Unreachable
+from prefmh_web.endpoints.gates import ByTheRow, Kept
 from prefmh_web.endpoints.models import Endpoint, Slot
 from sampler.judges import Exhibit
 from tests.support.scripted_server import Script, says, status
@@ -91,6 +92,23 @@ class TestBreaker:
     def test_failures_of_what_was_under_way_lengthen_no_pause(self, scripted) -> None:
         # Hundreds are asked side by side, and a server that restarts fails all of them.
         fail(scripted, 200)
+        assert 0 < seconds_left(scripted) <= breaker.FIRST_PAUSE_S
+
+    @pytest.mark.parametrize("gate_of", [ByTheRow, Kept])
+    def test_an_answer_to_what_was_under_way_does_not_end_the_pause_and_the_trials_does(self, scripted, gate_of):
+        gate = gate_of(scripted)
+        fail(scripted, 3)
+        gate.passed((), 0, None, was_usual=True)
+        assert 0 < seconds_left(scripted) <= breaker.FIRST_PAUSE_S
+        rest_is_over(scripted)
+        assert gate.admit() is False
+        gate.passed((), 0, None, was_usual=False)
+        scripted.refresh_from_db()
+        assert (scripted.failures, scripted.open_until) == (0, None)
+
+    def test_what_we_end_ourselves_does_not_end_the_pause(self, scripted):
+        fail(scripted, 3)
+        breaker.failed(scripted, Stopped("the campaign was paused"))
         assert 0 < seconds_left(scripted) <= breaker.FIRST_PAUSE_S
 
     def test_a_server_that_asks_for_a_longer_pause_gets_it_while_its_circuit_is_open(self, scripted) -> None:

@@ -113,7 +113,7 @@ def test_an_endpoint_that_fails_rests_and_is_told_of_once(researcher, endpoint, 
     assert event["until"] > timezone.now().isoformat()[:10]
     # The trial fails, and so it goes on resting; then it answers and fails anew.
     breaker.failed(endpoint, Unreachable("the server cannot be reached"), is_trial=True)
-    breaker.answered(endpoint)
+    breaker.answered(endpoint, is_trial=True)
     for _ in range(3):
         breaker.failed(endpoint, Unreachable("the server cannot be reached"))
     assert len(told("endpoint.resting")) == 1
@@ -134,7 +134,7 @@ def test_a_server_that_asks_for_a_pause_is_no_event(researcher, endpoint, told):
     lifecycle.start(campaign)
     breaker.failed(endpoint, RateLimited("too many", retry_after=30.0))
     assert told("endpoint.resting") == []
-    breaker.answered(endpoint)
+    breaker.answered(endpoint, is_trial=True)
     for _ in range(3):
         breaker.failed(endpoint, Unreachable("the server cannot be reached"))
     assert len(told("endpoint.resting")) == 1
