@@ -5,6 +5,8 @@ const KEYS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s:
 
 document.addEventListener("keydown", (event) => {
   if (!isSingleKey(event) || (event.shiftKey && event.key.startsWith("Arrow"))) return;
+  // A player that has the focus winds with its arrows.
+  if (event.target.matches("audio") && event.key.startsWith("Arrow")) return;
   const pressed = document.querySelector(`button[name=choice][value="${KEYS[event.key]}"]`);
   if (!pressed) return;
   event.preventDefault();

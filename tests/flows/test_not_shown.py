@@ -19,6 +19,15 @@ ONE_CHAIN = make_recipe(
     steps=40,
 )
 PICTURES = "**/pairs/**"
+# Counts how often one picture of a pair stands there without the other.
+COUNT_HALVES = """() => {
+    window.halves = 0;
+    setInterval(() => {
+        const pictures = [...document.querySelectorAll(".sides:not(.loading) .option img")];
+        const seen = pictures.filter(picture => picture.complete && picture.naturalWidth > 0);
+        if (seen.length === 1) window.halves += 1;
+    }, 10);
+}"""
 # Tells the page what a browser tells it when somebody turns to another tab.
 TURN = """isHidden => {
     Object.defineProperty(document, "hidden", {value: isHidden, configurable: true});
@@ -65,6 +74,26 @@ def test_a_picture_that_loads_later_is_voted_on(open_page, drawn):
     press_and_wait(page, "ArrowLeft")
     page.get_by_text("You: 1 vote").wait_for()
     assert Vote.objects.get().hidden_ms == 0
+
+
+def test_no_picture_comes_before_the_other_when_the_server_sends_the_pair_again(open_page, drawn):
+    page, slow = open_page("about:blank"), []
+    page.route(PICTURES, lambda route: slow.append(route) if "right" in route.request.url else route.continue_())
+    page.goto(drawn.invitations.get().get_absolute_url())
+    page.get_by_role("button", name="Start").click(no_wait_after=True)
+    page.wait_for_url("**/vote/", wait_until="commit")
+    page.wait_for_function("() => document.querySelector('.sides.loading')")
+    page.evaluate(COUNT_HALVES)
+    # On connecting, the server sends what there is to see: the same pair, in new elements.
+    page.wait_for_function("() => everShown")
+    page.wait_for_timeout(500)
+    assert slow
+    for route in slow:
+        route.continue_()
+    page.wait_for_function("() => !document.querySelector('.sides.loading')")
+    assert page.evaluate("window.halves") == 0
+    assert page.locator(".option img").count() == 2
+    press_and_wait(page, "ArrowLeft")
 
 
 def test_the_time_in_a_hidden_tab_comes_with_the_vote(open_page, campaign):

@@ -18,7 +18,7 @@ from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
 from tests.support import files
-from tests.support.chromium import lease_on, press_and_wait
+from tests.support.chromium import MS_TO_JUDGE, lease_on, press_and_wait
 from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
 
 pytestmark = pytest.mark.browser
@@ -202,6 +202,22 @@ def test_a_finger_enlarges_and_chooses(open_page, molecules):
     lease = lease_on(page)
     page.wait_for_timeout(300)
     page.locator(".option").first.tap()
+    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=lease)
+    assert Vote.objects.count() == 1
+
+
+@pytest.mark.parametrize("end", ["touchEnd", "touchCancel"])
+def test_the_key_after_a_drag_by_finger_is_a_vote(open_page, molecules, end):
+    page = settled(join(open_page, molecules, has_touch=True))
+    page.keyboard.press("+")
+    box, finger = page.locator(".zoomable").first.bounding_box(), page.context.new_cdp_session(page)
+    for kind, moved in (("touchStart", 0), ("touchMove", 20), ("touchMove", 60), (end, None)):
+        points = [] if moved is None else [{"x": box["x"] + 100 - moved, "y": box["y"] + 100 - moved}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert places(page)[0][0] > 0.5
+    lease = lease_on(page)
+    page.wait_for_timeout(MS_TO_JUDGE)
+    page.keyboard.press("ArrowLeft")
     page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=lease)
     assert Vote.objects.count() == 1
 

@@ -81,6 +81,13 @@ document.addEventListener("pointermove", (event) => {
   drag.isFar ||= Math.hypot(x, y) > DRAG_PX;
   if (drag.isFar) drag.frame.scrollTo({ left: drag.left - x, top: drag.top - y, behavior: "instant" });
 });
+// A click may follow at once. No click follows a drag by finger, or one that ends outside of the window: then the next
+// one is a vote.
+document.addEventListener("pointerup", () => {
+  const ended = drag;
+  setTimeout(() => { if (drag === ended) drag = null; });
+});
+document.addEventListener("pointercancel", () => { drag = null; });
 document.addEventListener("wheel", (event) => {
   const frame = event.target.closest(".sides.zoomed .option")?.querySelector(".zoomable");
   if (!frame || event.ctrlKey) return;

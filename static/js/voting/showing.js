@@ -7,27 +7,40 @@ const LOAD_AGAIN_MS = 1000;
 const RECORDING_PATIENCE_MS = 3000;
 const FILES = ".option :is(img, audio)";
 const notShown = document.getElementById("not-shown");
+// What is shown now replaces what was shown before, the same pair in new elements too: only the last one counts.
+let shownTimes = 0;
+// The screen that has been seen whole. Its stop watch runs on when the server sends it again.
+let seenWhole = null;
 
 // A file that was on the screen before is in the browser's cache, and would stand there before the other: the order
 // would tell which object the chain is in. So both appear together, and the stop watch starts then.
 async function showBothAtOnce(isSecondTime = false) {
-  startWatch();
+  shownTimes += 1;
+  const mine = shownTimes;
+  startWatchOf(screenKey());
   tellWhetherShown(true);
   const files = [...form.querySelectorAll(FILES)];
-  if (!files.length) return;
-  const key = screenKey();
-  const sides = form.querySelector(".sides");
-  sides.classList.add("loading");
-  await Promise.allSettled(files.map(loaded));
-  if (screenKey() !== key) return;
-  const broken = files.filter(isBroken);
+  const broken = files.length ? await brokenOf(files) : [];
+  if (mine !== shownTimes) return;
   if (broken.length && !isSecondTime) {
-    setTimeout(() => { if (screenKey() === key) loadAgain(); }, LOAD_AGAIN_MS);
+    setTimeout(() => { if (mine === shownTimes) loadAgain(); }, LOAD_AGAIN_MS);
     return;
   }
-  sides.classList.remove("loading");
+  form.querySelector(".sides")?.classList.remove("loading");
   tellWhetherShown(!broken.length);
-  startWatch();
+  startWatchOf(screenKey());
+  if (!broken.length) seenWhole = screenKey();
+}
+
+function startWatchOf(screen) {
+  if (screen !== seenWhole) startWatch();
+}
+
+// Waits for all files, out of sight, and returns those that cannot be shown.
+async function brokenOf(files) {
+  form.querySelector(".sides").classList.add("loading");
+  await Promise.allSettled(files.map(loaded));
+  return files.filter(isBroken);
 }
 
 // A promise that is settled once the file can be shown, or cannot.
@@ -48,6 +61,7 @@ function isBroken(file) {
 }
 
 function loadAgain() {
+  seenWhole = null;
   form.querySelectorAll(FILES).forEach((file) => { if (isBroken(file)) file.src = file.src; });
   showBothAtOnce(true);
 }

@@ -1,7 +1,8 @@
 // One response at a time: it goes out with its times, and what comes back takes the place of the pair.
 "use strict";
 
-// Nobody judges a pair in less: the second half of a double click, meant for the pair before.
+// Nobody judges a pair in less: the second half of a double click, meant for the pair before. A report that a pair is
+// not shown is no judgement.
 const TOO_SOON_MS = 250;
 
 const elapsed = document.getElementById("elapsed-ms");
@@ -20,7 +21,8 @@ function markChangedQuestion() {
 // A second click before the answer would repeat the same vote; the server knows it by its key, the page drops it.
 form.addEventListener("submit", (event) => {
   const now = performance.now();
-  if (form.dataset.busy || form.querySelector(".sides.loading") || now - shownAt < TOO_SOON_MS) {
+  const isTooSoon = now - shownAt < TOO_SOON_MS && event.submitter?.value !== "not-shown";
+  if (form.dataset.busy || form.querySelector(".sides.loading") || isTooSoon) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
@@ -38,13 +40,13 @@ document.addEventListener("htmx:wsBeforeMessage", () => {
 });
 
 document.addEventListener("htmx:wsAfterMessage", () => {
+  showBothAtOnce();
   if (!isAnswered()) return;
   delete form.dataset.busy;
   if (screenKey() !== shownScreen) {
     shownScreen = screenKey();
     window.scrollTo({ top: 0 });
     markChangedQuestion();
-    showBothAtOnce();
   }
   // The swap took the focused element away; without this a screen reader would start at the top of the page.
   if (form.dataset.hadFocus) form.querySelector("h1")?.focus({ preventScroll: true });
