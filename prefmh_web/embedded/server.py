@@ -54,12 +54,20 @@ class Clock(threading.Thread):
         self.join()
 
 
-class InterruptibleServer(uvicorn.Server):
-    """Stops at Ctrl-C, whatever libraries do.
+class EmbeddedServer(uvicorn.Server):
+    """Says when it listens, and stops at Ctrl-C, whatever libraries do.
 
     While RDKit looks for a substructure it handles the interrupt itself, and puts back what it found; of two threads
     that do so at once the second finds the first one's handler, and that is what stays.
     """
+
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_listening()
 
     async def on_tick(self, counter: int) -> bool:
         if threading.current_thread() is threading.main_thread():
@@ -67,8 +75,8 @@ class InterruptibleServer(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def server(address: str, port: int) -> uvicorn.Server:
-    """Return the configured server; `run()` serves until interrupted."""
+def server(address: str, port: int, on_listening: Callable[[], None] = lambda: None) -> uvicorn.Server:
+    """Return the configured server. `run()` serves until interrupted; `on_listening` is called once it listens."""
     config = uvicorn.Config(
         "prefmh_web.asgi:application",
         host=address,
@@ -80,4 +88,4 @@ def server(address: str, port: int) -> uvicorn.Server:
         ws_max_size=64 * 1024,
         timeout_graceful_shutdown=3,
     )
-    return InterruptibleServer(config)
+    return EmbeddedServer(config, on_listening)

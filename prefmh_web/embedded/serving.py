@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.core.management.base import OutputWrapper
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.embedded.server import CannotListen, free_port, server
@@ -81,13 +82,19 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def serve(address: str, port: int) -> None:
-    """Serve until interrupted, and do all work that there is meanwhile."""
+def serve(address: str, port: int, out: OutputWrapper, links: str) -> None:
+    """Serve until interrupted, and do all work that there is meanwhile. Print the links once they can be opened."""
+
+    def tell() -> None:
+        out.write(f"{links}\nServing. Stop with Ctrl-C.")
+        # A file or another program reads it at once, too.
+        out.flush()
+
     # Uvicorn has shut down when it passes the interrupt on. One that comes while all is still being loaded ends that.
     with suppress(KeyboardInterrupt), at_work():
         # Uvicorn passes the signal on once it has shut down, and by default nothing of ours would run after that.
         signal.signal(signal.SIGTERM, _end_with_scorers)
-        server(address, port).run()
+        server(address, port, tell).run()
 
 
 def _end_with_scorers(number: int, frame: object) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 from django.contrib.auth import get_user_model
@@ -38,25 +39,20 @@ class Command(BaseCommand):
         researcher, _ = get_user_model().objects.get_or_create(username="researcher")
         make_researcher(researcher)
         campaigns = ensure_demo_campaigns(researcher)
-        self._print_links(site, campaigns)
         if simulate:
             # Their sockets wait until the server below listens.
             _start_voters(f"http://127.0.0.1:{port}" if address == "0.0.0.0" else site, campaigns, simulate)  # noqa: S104 - compared
             self.stdout.write(f"{simulate} simulated people vote in each campaign.")
-        self.stdout.write("Serving. Stop with Ctrl-C.")
-        self.stdout.flush()
-        serving.serve(address, port)
-
-    def _print_links(self, site: str, campaigns: list[Campaign]) -> None:
-        self.stdout.write(f"\nFor the researcher (this link signs you in and is valid for a day):\n  {_link(site)}")
-        self.stdout.write("\nFor voters (send them one of these links):")
-        for campaign in campaigns:
-            self.stdout.write(f"  {campaign.name:<24} {site}{campaign.invitations.earliest('pk').get_absolute_url()}")
-        self.stdout.write("")
+        serving.serve(address, port, self.stdout, "\n".join(_links(site, campaigns)))
 
 
-def _link(site: str) -> str | None:
-    return serving.sign_in_link(site, "researcher")
+def _links(site: str, campaigns: list[Campaign]) -> Iterator[str]:
+    yield "\nFor the researcher (this link signs you in and is valid for a day):"
+    yield f"  {serving.sign_in_link(site, 'researcher')}"
+    yield "\nFor voters (send them one of these links):"
+    for campaign in campaigns:
+        yield f"  {campaign.name:<24} {site}{campaign.invitations.earliest('pk').get_absolute_url()}"
+    yield ""
 
 
 def _start_voters(site: str, campaigns: list[Campaign], count: int) -> None:

@@ -26,6 +26,5 @@ class Command(BaseCommand):
         serving.prepare_database()
         user, _ = get_user_model().objects.get_or_create(username=researcher)
         make_researcher(user)
-        self.stdout.write(f"Sign in as {researcher} (for a day): {serving.sign_in_link(site, researcher)}")
-        self.stdout.write("Serving. Stop with Ctrl-C.")
-        serving.serve(address, port)
+        link = f"Sign in as {researcher} (for a day): {serving.sign_in_link(site, researcher)}"
+        serving.serve(address, port, self.stdout, link)
