@@ -1,5 +1,6 @@
 """What loads on first use: the sampler's names, and the tasks. Processes that serve load all of it at their start."""
 
+import gc
 import importlib
 
 import sampler
@@ -16,3 +17,6 @@ def load_everything() -> None:
     for module in _LATE:
         importlib.import_module(module)
     celery_app.loader.import_default_modules()
+    # All of this stays. The garbage collector would look through it again and again, and nobody is served meanwhile.
+    gc.collect()
+    gc.freeze()

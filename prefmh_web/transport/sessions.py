@@ -10,6 +10,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
 
+from prefmh_web.transport.among import among
+
 _AT_ONCE = 500
 
 
@@ -22,7 +24,8 @@ def stored(key: str | None) -> SessionBase:
 def contents(keys: Collection[str | None]) -> dict[str | None, dict[str, Any]]:
     """Return what stands in these sessions now, read together; nothing of one that has ended or never was."""
     model = import_module(settings.SESSION_ENGINE).SessionStore.get_model_class()
-    alive = model.objects.filter(session_key__in=[key for key in keys if key], expire_date__gt=timezone.now())
+    wanted = among("session_key", [key for key in keys if key])
+    alive = model.objects.filter(wanted, expire_date__gt=timezone.now())
     return {session.session_key: session.get_decoded() for session in alive}
 
 

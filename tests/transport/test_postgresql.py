@@ -78,3 +78,15 @@ def last_statement(postgres, pid: int) -> str:
     with psycopg.connect(postgres.url()) as admin:
         [statement] = admin.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone()
         return statement
+
+
+def test_a_connection_keeps_a_bounded_number_of_prepared_statements_and_those_in_use(postgres, pooled):
+    with pooled.cursor() as cursor:
+        for number in range(100):
+            for _ in range(5):
+                cursor.execute(f"SELECT {number} + %s", [1])
+                cursor.execute("SELECT %s AS in_use", [1])
+        cursor.execute("SELECT statement FROM pg_prepared_statements")
+        prepared = [statement for (statement,) in cursor.fetchall()]
+    assert len(prepared) <= base._MOST_PREPARED + 1
+    assert "SELECT $1 AS in_use" in prepared
