@@ -19,6 +19,7 @@ from django.utils import timezone
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.transport import nudges, sessions
+from prefmh_web.transport.among import among
 
 # A page renews its presence a little more than twice in this time.
 PRESENCE = timedelta(seconds=75)
@@ -98,10 +99,10 @@ def _standings(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int
 
 def _renew(annotator_ids: Collection[int]) -> set[int]:
     """Renew the presence of those who may be here and whose rows are free; return them."""
-    admitted = Annotator.objects.filter(pk__in=annotator_ids, removed_at__isnull=True)
+    admitted = Annotator.objects.filter(among("pk", annotator_ids), removed_at__isnull=True)
     with transaction.atomic():
         free = set(admitted.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
-        Annotator.objects.filter(pk__in=free).update(online_until=timezone.now() + PRESENCE)
+        Annotator.objects.filter(among("pk", free)).update(online_until=timezone.now() + PRESENCE)
     return free
 
 

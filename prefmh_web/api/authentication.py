@@ -12,7 +12,7 @@ from ninja.security import HttpBearer
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.api.problems import Refused
+from prefmh_web.api.problems import NoJudge, Refused
 from prefmh_web.campaigns.lifecycle import programs
 from prefmh_web.campaigns.models import Judge
 from prefmh_web.transport import rate_limits
@@ -53,6 +53,18 @@ class JudgeBearer(HttpBearer):
     """Lets a program in by the token of one judge, and counts its requests. It acts for nobody but that judge."""
 
     openapi_scheme_description = "The token of one judge that is a program"
+
+    def __call__(self, request: HttpRequest) -> Judge:
+        """Return the judge.
+
+        Raises:
+            NoJudge: the request has no token, or one that lets nobody in.
+            TooMany: the token was used too often.
+        """
+        judge: Judge | None = super().__call__(request)
+        if judge is None:
+            raise NoJudge
+        return judge
 
     def authenticate(self, request: HttpRequest, token: str) -> Judge | None:
         """Return the judge; None if the token lets nobody in.

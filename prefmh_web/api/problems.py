@@ -22,6 +22,10 @@ _UNTIL_ANSWERED = 5
 _UNREADABLE = "This version of prefmh cannot read the campaign’s setup. Its page says why."
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
 
+_SIGN_IN_AS_JUDGE = (
+    "Send the token of a judge: “Authorization: Bearer prefmh-judge_…”. Its campaign’s page “Programs” makes one."
+)
+
 
 class ProblemOut(Schema):
     """One thing that was wrong."""
@@ -49,6 +53,10 @@ class Refused(Exception):  # noqa: N818 - reads as the sentence it starts
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NoJudge(AuthenticationError):  # noqa: N818 - reads as the sentence it starts
+    """A request to the addresses of judges, without the token of one."""
 
 
 def tell_on(api: NinjaAPI) -> None:
@@ -93,8 +101,9 @@ def tell_on(api: NinjaAPI) -> None:
         return answer(request, [ProblemOut(message="There is no such thing, or it is not yours to see.")], 404)
 
     @api.exception_handler(AuthenticationError)
-    def unknown(request: HttpRequest, _error: AuthenticationError) -> HttpResponse:
-        response = answer(request, [ProblemOut(message=_SIGN_IN)], 401)
+    def unknown(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+        message = _SIGN_IN_AS_JUDGE if isinstance(error, NoJudge) else _SIGN_IN
+        response = answer(request, [ProblemOut(message=message)], 401)
         response["WWW-Authenticate"] = "Bearer"
         return response
 

@@ -26,9 +26,9 @@ from prefmh_web.transport import nudges, publishing
 logger = logging.getLogger(__name__)
 
 GPU, ENDPOINTS, SCORES, WEBHOOKS = "gpu", "endpoints", "scores", "webhooks"
-# Which queue's worker makes the proposals of each backend; the kernel's are made by any worker.
 # An endpoint that rests is told of once within so many seconds.
 _RESTS_WITHIN_S = 600
+# Which queue's worker makes the proposals of each backend; the kernel's are made by any worker.
 _QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
 
 
@@ -112,7 +112,8 @@ def endpoint_rests(endpoint: Endpoint, until: datetime) -> None:
 
 def webhook_tested(webhook: Webhook) -> None:
     """A researcher wants to see whether a webhook works."""
-    _write([webhook], Delivery.TEST, {"webhook": webhook.pk})
+    if found := _locked(pk=webhook.pk):
+        _write(found, Delivery.TEST, {"webhook": webhook.pk})
 
 
 def round_opened(campaign: Campaign) -> None:
@@ -252,9 +253,17 @@ def _tell(
     campaign_id: int, event: Webhook.Event, details: Mapping[str, object] | None = None, *, once: str | None = None
 ) -> None:
     """Write an event to the outbox of those webhooks of a campaign that are told of its kind."""
-    wanted = [each for each in Webhook.objects.filter(campaign=campaign_id) if event in each.events]
+    wanted = [each for each in _locked(campaign=campaign_id) if event in each.events]
     if wanted:
         _write(wanted, event, details or {}, once)
+
+
+def _locked(**which: int) -> list[Webhook]:
+    """Return webhooks that stay until this transaction ends: a row for one that is removed meanwhile would let it fail.
+
+    They come after all other locks, the campaign's included, and in one order.
+    """
+    return list(Webhook.objects.select_for_update(no_key=True).filter(**which).order_by("pk"))
 
 
 def _write(webhooks: list[Webhook], event: str, details: Mapping[str, object], once: str | None = None) -> None:

@@ -16,7 +16,7 @@ from prefmh_web.campaigns.monitoring.convergence import follow, main_property
 from prefmh_web.campaigns.monitoring.costs import Costs, costs_of
 from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
 from prefmh_web.campaigns.monitoring.programs import ProgramStanding, programs_of
-from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of
+from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.seats import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
@@ -250,10 +250,10 @@ class Board:
         """The step where the chains wait for the stopping rule; None where they walk to their last step."""
         return next_look(self.campaign, self.progress) if self.progress else None
 
-    @property
-    def heads(self) -> list[ChainProgress]:
+    @cached_property
+    def heads(self) -> list[ChainHead]:
         """The chains that the first screen shows; the others have a page of their own."""
-        return self.progress.chains[:MOST_HEADS] if self.progress else []
+        return heads_of(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
 
     @property
     def trace(self) -> Plot | None:
@@ -334,3 +334,8 @@ def board_for(campaign: Campaign) -> Board:
         objects=campaign.states.count(),
         scorers=[] if campaign.is_draft else standing_of(campaign),
     )
+
+
+def board_of_setup(campaign: Campaign) -> Board:
+    """Return what to show of a campaign's setup, and nothing of how it is running."""
+    return Board(campaign=campaign, progress=None, preview=[], objects=0, scorers=[])

@@ -7,6 +7,7 @@ Every number in it is one of the setup or of the record (`monitoring/results.py`
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -19,7 +20,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import Figures
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.console.forms.rule import rule_line
-from prefmh_web.console.stopping import DEPENDS, rule_in_words
+from prefmh_web.console.stopping import CUT_SHORT, DEPENDS, rule_in_words
 
 PAPER = (
     "A. Smogorghevski, N. Rosenfeld and Y. Romano. When Metropolis and Hastings Meet Bradley and Terry: Exact MCMC "
@@ -128,12 +129,14 @@ def _judges(campaign: Campaign, recipe: sampler.Recipe) -> Iterator[str]:
 
 
 def _who(source: Any, name: str) -> str:
-    if isinstance(source, sampler.SeatSource):
-        return "each member of a panel"
-    if isinstance(source, sampler.MODEL_SOURCES):
-        drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
-        return f"the model {name} at temperature {source.temperature:g}{drawn}"
-    return "people"
+    match _givers(source):
+        case "models":
+            drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
+            return f"the model {name} at temperature {source.temperature:g}{drawn}"
+        case "programs":
+            return f"the program {name}"
+        case _:
+            return "each member of a panel" if isinstance(source, sampler.SeatSource) else "people"
 
 
 def _rule(recipe: sampler.Recipe) -> Iterator[str]:
@@ -166,6 +169,8 @@ def _lengths(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
     yield f"We ran {chains} {steps}, {figures.steps:,} steps in all, from the seed {recipe.seed}."
     if figures.ended:
         yield f"Of the chains, {figures.ended:,} ended early, at a step that could not be decided."
+    if figures.is_cut_short:
+        yield CUT_SHORT
     if recipe.stopping is not None:
         yield (
             f"A rule declared before the start said when they stop: {rule_in_words(recipe)}. "
@@ -191,16 +196,22 @@ def _met(figures: Figures) -> str:
 def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
     if recipe.rule.evidence != "votes" or not recipe.rule.asks_judges:
         return
-    models = {place for place, judge in enumerate(recipe.judges) if isinstance(judge.source, sampler.MODEL_SOURCES)}
-    by_models = sum(votes for place, votes in figures.votes_of.items() if place in models)
-    if len(models) < len(recipe.judges):
-        people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
-        yield f"{people} gave {_counted(figures.votes - by_models, 'vote')}."
-    if models:
-        yield f"Models gave {_counted(by_models, 'vote')}."
+    given: Counter[str] = Counter()
+    for place, judge in enumerate(recipe.judges):
+        given[_givers(judge.source)] += figures.votes_of.get(place, 0)
+    people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
+    for givers, words in (("people", people), ("models", "Models"), ("programs", "Programs")):
+        if givers in given:
+            yield f"{words} gave {_counted(given[givers], 'vote')}."
     if figures.late:
         late = "1 vote came" if figures.late == 1 else f"{figures.late:,} votes came"
         yield f"Another {late} after the step was decided and did not count."
+
+
+def _givers(source: Any) -> str:
+    if isinstance(source, sampler.MODEL_SOURCES):
+        return "models"
+    return "programs" if isinstance(source, sampler.ProgramSource) else "people"
 
 
 def _acceptance(figures: Figures) -> Iterator[str]:

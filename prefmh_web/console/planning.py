@@ -140,8 +140,11 @@ def pilot_ratios(campaign: Campaign) -> list[float]:
 
 
 def ratios_in(campaigns: Iterable[Campaign]) -> list[float]:
-    """Return the base ratios of all steps of some campaigns; infinite where the state itself was proposed."""
-    steps = Comparison.objects.filter(chain__campaign__in=campaigns).order_by("pk")
+    """Return the base ratios of all steps of some campaigns; infinite where the state itself was proposed.
+
+    They come chain by chain: a forecast draws from them by place, and processes store the steps of chains in any order.
+    """
+    steps = Comparison.objects.filter(chain__campaign__in=campaigns).order_by("chain__campaign", "chain__place", "step")
     rows = steps.values_list("log_r0", "current_id", "proposal_id")
     return [math.inf if current == proposal else log_r0 for log_r0, current, proposal in rows]
 

@@ -74,8 +74,9 @@ def _spreads(campaign_id: int, decided: int) -> Spreads:
 
 
 def _evenly(campaign: Campaign, most: int) -> list[StoredObject]:
-    keys = list(samples_in(campaign).only("pk"))
-    chosen = [keys[place] for place in np.unique(np.linspace(0, len(keys) - 1, most).astype(int))] if keys else []
+    # There may be millions, so nothing but their keys is read of those that are not chosen.
+    keys = np.fromiter(samples_in(campaign).values_list("pk", flat=True).iterator(), dtype=np.int64)
+    chosen = keys[np.unique(np.linspace(0, len(keys) - 1, most).astype(int))].tolist() if len(keys) else []
     return [objects.stored(sample.state) for sample in shown_samples(campaign, chosen)]
 
 

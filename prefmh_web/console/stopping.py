@@ -1,11 +1,13 @@
-"""A stopping rule in words: when it stops chains, and whether it has."""
+"""Why chains stop, in words: a stopping rule, and how a campaign has ended."""
 
 from __future__ import annotations
 
 import sampler
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, StoppingLook
+from prefmh_web.campaigns.monitoring.results import is_cut_short
 
 DEPENDS = "So the length depends on what was seen."
+CUT_SHORT = "The campaign was ended before its last step."
 
 
 def rule_in_words(recipe: sampler.Recipe) -> str:
@@ -22,12 +24,36 @@ def rule_in_words(recipe: sampler.Recipe) -> str:
 
 def ending_in_words(campaign: Campaign) -> str:
     """Return why the chains of a finished campaign walk no further."""
-    last = campaign.looks.last()
-    if last is None:
-        return "Every chain has come to its last step."
-    if last.stops:
-        return f"The stopping rule was met at step {last.step:,}, and all chains stopped there."
-    return "Every chain has come to its last step. The stopping rule was not met at any look before."
+    ended = campaign.chains.filter(ended_at__isnull=False).count()
+    others, last = campaign.chains.count() - ended, campaign.looks.last()
+    sentences = [_ended(ended, others)]
+    if is_cut_short(campaign):
+        sentences.append(CUT_SHORT)
+    elif others:
+        sentences.append(_walked(last, _each_of(others, has_ended=bool(ended))))
+    if last is not None and not last.stops:
+        sentences.append("The stopping rule was not met at any look before.")
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _ended(ended: int, others: int) -> str:
+    if not ended:
+        return ""
+    if not others:
+        return "Every chain was ended at a parked step."
+    return f"{ended:,} chain{' was' if ended == 1 else 's were'} ended at a parked step."
+
+
+def _each_of(others: int, *, has_ended: bool) -> str:
+    if not has_ended:
+        return "every chain"
+    return "the other chain" if others == 1 else "each of the other chains"
+
+
+def _walked(last: StoppingLook | None, chains: str) -> str:
+    if last is not None and last.stops:
+        return f"The stopping rule was met at step {last.step:,}, and {chains} stopped there."
+    return f"{chains.capitalize()} has come to its last step."
 
 
 def _looks(rule: sampler.StoppingRecipe, steps: int) -> str:

@@ -3,7 +3,8 @@
 To add a kind: write a folder like the ones here, with a class that has what `ObjectKind` says; list it in
 `OBJECT_KINDS`; put two templates into `templates/objects/<name>/`:
 
-    option.html      one of the two objects to choose from: `option`, as `options` returned it, and `address`
+    option.html      one of the two objects to choose from: `option`, as `options` returned it, and `address`; on the
+                     page of a step also `label`, which says which it is
     thumbnail.html   an object in a table: `state`, whose `content` it may show, and `address`; in a table of pairs
                      also `excerpt`, as `excerpts` returned it
 

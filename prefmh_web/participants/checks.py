@@ -199,10 +199,12 @@ def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms
         part = Participation.objects.select_for_update(no_key=True).get(annotator=annotator)
         now = {"chosen_side": choice or "", "elapsed_ms": elapsed_ms, "answered_at": timezone.now()}
         checks = part.checks.filter(key=key, answered_at=None)
-        if (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now):
-            _flag_failed(part, key)
+        is_stored = (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
         if part.outcome == "" and _has_failed(part):
             _show_out(part, annotator)
+        if is_stored:
+            # Last: it locks webhooks, which come after all other locks.
+            _flag_failed(part, key)
     reading.refresh(annotator)
 
 

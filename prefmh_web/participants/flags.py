@@ -41,4 +41,6 @@ def _look(campaign: Campaign, webhooks: Iterable[Webhook], now: datetime) -> Non
             for annotator, votes in speed.fast_votes(voted, most).items():
                 about = {"fast_votes": votes, "most_a_minute": most}
                 dispatch.person_flagged(campaign.pk, annotator, "fast-votes", once=f"fast {annotator}", **about)
-        Webhook.objects.filter(campaign=campaign).update(looked_until=now)
+        # Locked in the order in which `dispatch` locks them: an update of many takes them in any.
+        locked = Webhook.objects.select_for_update(no_key=True).filter(campaign=campaign).order_by("pk")
+        Webhook.objects.filter(pk__in=[each.pk for each in locked]).update(looked_until=now)

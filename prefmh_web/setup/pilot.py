@@ -13,6 +13,7 @@ from typing import Final
 from django.contrib.auth.models import User
 from django.db import transaction
 
+import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.recruiters import OPEN, recruiter_by
@@ -22,7 +23,6 @@ from prefmh_web.setup.problems import SetupError
 
 MOST_PEOPLE: Final = 100
 MOST_VOTES_EACH: Final = 200
-_MOST_CHAINS: Final = 1000
 
 
 def make(campaign: Campaign, owner: User, people: int, votes_each: int) -> Campaign:
@@ -77,6 +77,7 @@ def _changes(setup: Setup, people: int, votes_each: int) -> dict[str, object]:
 
 def _most_chains(setup: Setup, people: int, votes_each: int) -> int | None:
     """Return so many chains that nobody waits, where chains may open: each step stands still once all have answered."""
-    if any(judge.source.kind != "people" for judge in setup.judges) or setup.chains >= _MOST_CHAINS:
+    most = min(sampler.MOST_CHAINS, sampler.MOST_STEPS // setup.steps)
+    if any(judge.source.kind != "people" for judge in setup.judges) or setup.chains >= most:
         return setup.most_chains
-    return min(_MOST_CHAINS, max(setup.most_chains or 0, setup.chains + people * votes_each))
+    return min(most, max(setup.most_chains or 0, setup.chains + people * votes_each))

@@ -165,6 +165,15 @@ def test_a_researchers_token_is_no_judge(site, campaign):
     with pytest.raises(RequestRefused) as refused:
         site._json("POST", "/judge/questions", json={})
     assert refused.value.status == 401
+    assert "prefmh-judge_…" in refused.value.problems[0].message
+    assert "“Programs”" in refused.value.problems[0].message
+
+
+def test_who_has_no_token_is_told_which_one_to_send(live_site, campaign):
+    for path, token in (("judge", "prefmh-judge_…"), ("campaigns", "prefmh_…")):
+        answer = httpx.get(f"{live_site.url}/api/{path}")
+        assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert f"Bearer {token}”" in answer.json()["problems"][0]["message"]
 
 
 def test_a_question_of_another_judge_is_not_there(send, researcher):

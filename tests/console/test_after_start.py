@@ -3,8 +3,9 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.messages.storage.fallback import FallbackStorage
 from django.db import transaction
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from prefmh_web.accounts.roles import make_researcher
@@ -13,6 +14,7 @@ from prefmh_web.campaigns.lifecycle import fixed
 from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity, Translation
 from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionForm
+from prefmh_web.console.views.campaigns import told_at_setup
 from prefmh_web.participants import budget, consent, recruiting, wording
 from prefmh_web.participants.models import ConsentText, Participation, Recruitment
 from prefmh_web.participants.protocol import Protocol
@@ -347,3 +349,29 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     owner.post(path_of("accept-model", campaign))
     owner.post(path_of("accept-model", campaign))
     assert list(campaign.events.values_list("kind", "detail")) == [("model-accepted", "judges=1; by=owner")]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "reason"),
+    [
+        ("add-member", {"username": "nobody", "role": "viewer"}, "There is no account “nobody”."),
+        ("extend", {"steps": "50"}, "The budget of 100 answers is too small"),
+        ("caps", {"request_cap": "9"}, "Only the caps of a running or paused campaign"),
+        ("archive", {}, "Pause it before you archive it"),
+        ("delete", {"name": "Another"}, "Nothing was deleted"),
+    ],
+)
+def test_what_is_refused_is_told_on_the_tab_of_its_form(owner, study, name, fields, reason):
+    if name == "caps":
+        # The page was open when the campaign finished.
+        Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    answer = owner.post(path_of(name, study), fields)
+    assert answer.url == path_of("edit", study)
+    assert reason in owner.get(answer.url).content.decode()
+
+
+def test_where_the_campaign_is_no_more_the_list_tells_it(campaign):
+    request = RequestFactory().post("/")
+    request.session = {}
+    request._messages = FallbackStorage(request)
+    assert told_at_setup(request, campaign, lifecycle.Deleted()).url == reverse("console:campaigns")

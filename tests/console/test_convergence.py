@@ -10,7 +10,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns.models import Annotator, Comparison, Measured
 from prefmh_web.campaigns.monitoring.convergence import Followed, first_step, follow
-from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
+from prefmh_web.campaigns.monitoring.trajectories import Trajectories, accepted_since, trajectories_of
 from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.console.consumer import ConvergenceConsumer
 from tests.console.test_socket import cookies_of
@@ -69,6 +69,21 @@ def test_what_is_remembered_goes_on_as_steps_are_decided(researcher, idle_tasks)
     vote_until_finished(campaign, people, LIKES, np.random.default_rng(5))
     along = measured(campaign).along("words")
     assert [each.tolist() for each in along.values()] == [words_along(campaign, c) for c in range(3)]
+
+
+def test_a_chain_that_has_opened_late_does_not_let_the_steps_of_the_others_be_read_again(finished):
+    late, *others = finished.chains.order_by("place").values_list("pk", flat=True)
+    found = accepted_since({late: 0, others[0]: 39, others[1]: 40})
+    accepted = Comparison.objects.filter(verdict="accept")
+    expected = {*accepted.filter(chain=late), *accepted.filter(chain=others[0], step=40)}
+    assert set(found) == expected
+    assert {step.chain_id for step in found} >= {late}
+
+
+def test_many_chains_are_asked_for_in_few_groups(finished):
+    last = {key: key % 7 for key in range(1, 5001)}
+    [condition] = [str(accepted_since(last).query)]
+    assert condition.count(" IN ") == 20
 
 
 def test_the_statistics_are_those_of_the_sampler_without_the_burn_in(finished, researcher):

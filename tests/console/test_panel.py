@@ -10,7 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, panels
-from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Membership, Seat, Side
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Seat, Side
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
 from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
@@ -112,6 +112,7 @@ def test_nobody_joins_leaves_or_is_removed_after_the_start(researcher, signed_in
     ):
         page = signed_in.post(path, fields, follow=True)
         assert "another law" in page.content.decode()
+    assert page.redirect_chain == [(reverse("console:edit", args=[campaign.pk]), 302)]
     person.refresh_from_db()
     assert person.removed_at is None
     assert link_of(campaign, 1).revoked_at is None
@@ -153,9 +154,9 @@ def test_a_seat_that_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researc
 
 def test_a_seat_that_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
     campaign = panel_campaign(researcher, 2, recipe={"chains": 1})
-    assert "holds up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "has held up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    assert "Seat 2 holds up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "Seat 2 has held up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
 
 
 def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
@@ -186,6 +187,32 @@ def test_a_panel_that_somebody_has_left_is_ended_with_its_record(researcher, sig
     assert_replay_passes(export_to(campaign, tmp_path))
     with pytest.raises(lifecycle.NotPossible, match="running or paused"):
         panels.end(campaign)
+
+
+@pytest.mark.parametrize("decided", [0, 8])
+def test_a_panel_that_was_ended_early_says_so(researcher, signed_in, decided):
+    """Also where all chains wait for the look of a stopping rule."""
+    rule = {"property": "words", "ess": 1_000_000, "r_hat": 1.01, "first": 8, "every": 4}
+    campaign = panel_campaign(researcher, 2, recipe={"stopping": rule, "chains": 2, "steps": 20})
+    Chain.objects.update(step=decided)
+    panels.end(campaign)
+    ended = "The campaign was ended before its last step."
+    assert f"Finished.</strong> {ended}" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert ended in signed_in.get(reverse("console:results", args=[campaign.pk])).content.decode()
+
+
+def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
+    campaign = panel_campaign(researcher, 2)
+    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
+    panels.remind(campaign.seats.get(number=1))
+    path, links = reverse("console:panel", args=[campaign.pk]), [link_of(campaign, seat).token for seat in (1, 2)]
+    page = signed_in.get(path).content.decode()
+    assert all(link in page for link in links)
+    panels.end(campaign)
+    page = signed_in.get(path).content.decode()
+    assert not any(link in page for link in links)
+    assert "nobody can join by a link any more" in page
+    assert "Reminded 1 time" in page
 
 
 def test_a_campaign_of_a_crowd_cannot_be_ended_as_a_panel(campaign):

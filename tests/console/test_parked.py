@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Parking
 from tests.campaigns.engine.test_parking import campaign_of, skip
+from tests.campaigns.engine.test_rounds import finish
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 
@@ -50,10 +51,21 @@ def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
     ended = desk.post(path, {"words": WHY}, follow=True).content.decode()
     assert "Chain 0 ends before step 1." in ended
     assert "The campaign is finished." in ended
+    assert "Finished.</strong> Every chain was ended at a parked step." in page_of(desk, study)
     assert Parking.objects.get().words == WHY
     assert "ended here" in page_of(desk, study)
     # The page was open in another tab.
     assert "not parked any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()
+
+
+def test_chains_that_were_ended_are_told_beside_those_that_came_to_their_last_step(researcher, idle_tasks):
+    campaign, desk = campaign_of(researcher, chains=2, steps=4, park_after_skips=1), browser_of(researcher)
+    skip(campaign)
+    desk.post(address(campaign, "end-chain"), {"words": WHY})
+    finish(campaign)
+    ended = "Finished.</strong> 1 chain was ended at a parked step. The other chain has come to its last step."
+    assert ended in page_of(desk, campaign)
+    assert "before its last step" not in desk.get(reverse("console:results", args=[campaign.pk])).content.decode()
 
 
 def test_the_numbers_are_declared_in_the_setup_and_kept(researcher, idle_tasks):

@@ -1,11 +1,13 @@
 """The page of the plan: figures from guesses, what to change, and a pilot that replaces the guesses."""
 
+import math
+
 import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Vote
 from prefmh_web.console import planning
 from prefmh_web.console.estimates import Estimate
 from prefmh_web.endpoints.models import Endpoint
@@ -90,6 +92,18 @@ def test_a_pilot_feeds_the_plan_and_nothing_else(signed_in, researcher):
     seen = planning.pilot_of(campaign)
     assert sum(sum(step.votes_cast) for step in seen.steps) == 8
     assert [len(each.seconds) for each in seen.people] == [4, 4]
+
+
+def test_the_base_ratios_of_a_pilot_come_chain_by_chain_however_they_were_stored(signed_in, researcher):
+    campaign = make_draft(researcher, recipe=make_recipe(chains=2))
+    pilot = pilot_with_votes(signed_in, campaign, people=2, votes_each=4)
+    steps = Comparison.objects.filter(chain__campaign=pilot).order_by("pk")
+    for number, step in enumerate(steps):
+        Comparison.objects.filter(pk=step.pk).update(log_r0=number / 8)
+    stored = list(steps.values_list("chain__place", "step", "log_r0"))
+    assert stored != sorted(stored)
+    moved = [log_r0 for _, _, log_r0 in sorted(stored)]
+    assert [ratio for ratio in planning.pilot_ratios(campaign) if ratio != math.inf] == moved
 
 
 def test_a_pilot_of_a_wrong_size_is_not_made(signed_in, researcher):

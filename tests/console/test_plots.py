@@ -62,10 +62,19 @@ def test_all_chains_are_drawn_however_many_there_are_and_the_page_stays_small():
     plot = traces("Words", [Line(f"chain {c}", 0, rng.normal(size=1001), c) for c in range(200)], "words")
     drawn = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
     assert len(drawn) == 200
-    # The last number of each chain comes on top.
-    assert sum(map(len, drawn)) <= MOST_POINTS + 2 * 200
-    assert "One step in 67 is drawn" in plot.description
+    assert sum(map(len, drawn)) <= MOST_POINTS
+    assert "One step in 72 is drawn" in plot.description
     assert len(shown(plot)) < 30_000
+
+
+def test_of_more_chains_than_points_allow_some_are_drawn_and_the_plot_says_so():
+    numbers = np.random.default_rng(4).normal(size=(5000, 50))
+    plot = traces("Words", [Line(f"chain {c}", 0, each, c) for c, each in enumerate(numbers)], "words")
+    drawn = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
+    assert len(drawn) == 1000
+    assert sum(map(len, drawn)) <= MOST_POINTS
+    assert "1,000 lines, one a chain, chosen evenly from 5,000 chains;" in plot.description
+    assert len(shown(plot)) < 60_000
 
 
 def test_where_a_chain_stands_now_is_drawn_though_steps_are_left_out():

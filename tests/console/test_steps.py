@@ -4,12 +4,19 @@ import re
 
 import numpy as np
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Membership, Side, Vote
+from prefmh_web.campaigns.monitoring.steps import ScorerNumbers, StepRow, Wanted, rows_of, steps_in
 from tests.security.world import browser_of
+from tests.support import ratings
+from tests.support.files import archive
+from tests.support.ratings import rating_endpoint, rating_script  # noqa: F401 - fixtures
+from tests.support.sounds import recording
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished
 
 BEGINNING = "In the oldest street of the town, behind the church and the market, there was, as everybody knew, "
@@ -157,3 +164,59 @@ def test_a_persons_page_leads_to_their_steps(signed_in, finished):
     person = Annotator.objects.filter(votes__isnull=False).first()
     page = signed_in.get(reverse("console:person", args=[finished.pk, person.pk])).content.decode()
     assert f"{reverse('console:steps', args=[finished.pk])}?person={person.pk}" in page
+
+
+@pytest.fixture
+def rated(researcher, endpoint, idle_tasks):
+    made = ratings.make(researcher, idle_tasks)
+    ratings.finish(made, idle_tasks)
+    return made
+
+
+@pytest.fixture
+def scored(researcher, idle_tasks):
+    rule = {"kind": "score", "form": "power", "scorers": ["words"], "beta": 1}
+    made = make_campaign(researcher, recipe=make_recipe(judges=[], rule=rule, chains=2, steps=10))
+    ratings.finish(made, idle_tasks)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["finished", "rated", "scored"])
+def test_more_rows_take_no_more_queries(request, idle_tasks, kind):
+    campaign = request.getfixturevalue(kind)
+    judges, steps = list(campaign.judges.all()), list(steps_in(campaign, Wanted()))
+    taken = []
+    for most in (1, len(steps)):
+        with CaptureQueriesContext(connection) as queries:
+            rows = rows_of(campaign, judges, steps[:most])
+        taken.append(len(queries))
+    assert len(rows) == 20 + 4 * (kind == "finished")
+    assert taken == [1, 1]
+
+
+def rows_in(campaign) -> list[StepRow]:
+    return rows_of(campaign, list(campaign.judges.all()), steps_in(campaign, Wanted()))
+
+
+def test_each_row_has_the_mean_ratings_of_its_objects(rated):
+    for row in rows_in(rated):
+        for mean in row.tallies:
+            told = {row.comparison.current_id: mean.current, row.comparison.proposal_id: mean.proposal}
+            for state, shown in told.items():
+                given = mean.judge.ratings.filter(state=state).values_list("value", flat=True)
+                assert shown == pytest.approx(np.mean(given))
+
+
+def test_each_row_has_the_scores_of_its_objects(scored):
+    for row in rows_in(scored):
+        pair = row.comparison.current, row.comparison.proposal
+        assert row.tallies == [ScorerNumbers(*(len(state.content.split()) for state in pair))]
+
+
+def test_each_player_of_a_step_is_named(signed_in, researcher, idle_tasks):
+    files = {f"{hertz}.wav": recording(hertz) for hertz in (220, 440)}
+    space = {"kind": "catalog", "objects": "audio", "neighbours": 1}
+    recipe = make_recipe(space=space, kernel={"kind": "neighbours"}, chains=1, steps=3)
+    campaign = make_campaign(researcher, file=archive(files), filename="a.zip", recipe=recipe)
+    page = signed_in.get(reverse("console:step", args=[campaign.pk, 0, 1])).content.decode()
+    assert re.findall(r"<audio [^>]*aria-label=\"(\w+)\"", page) == ["Current", "Proposal"]

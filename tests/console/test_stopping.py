@@ -3,7 +3,11 @@
 import pytest
 from django.urls import reverse
 
+from prefmh_web.campaigns.lifecycle import unparking
 from prefmh_web.campaigns.models import Campaign
+from tests.campaigns.engine.test_looks import EASY, campaign_with
+from tests.campaigns.engine.test_parking import skip
+from tests.campaigns.engine.test_rounds import finish
 from tests.console.test_pages import form
 
 RULE = {"stop_property": "words", "stop_ess": "50", "stop_r_hat": "1.1", "stop_first": "5", "stop_every": "2"}
@@ -51,3 +55,12 @@ def test_what_does_not_fit_is_refused_beside_its_field(signed_in, changes, probl
     page = signed_in.post(reverse("console:create"), form(**USUAL | RULE | changes)).content.decode()
     assert problem in page
     assert not Campaign.objects.exists()
+
+
+def test_a_chain_that_was_ended_was_not_stopped_by_the_rule(signed_in, researcher, idle_tasks):
+    campaign = campaign_with(researcher, EASY, fields={"park_after_skips": 1})
+    unparking.end_chain(skip(campaign).pk, "A file is broken.")
+    finish(campaign)
+    step = campaign.looks.get(stops=True).step
+    told = f"The stopping rule was met at step {step}, and each of the other chains stopped there."
+    assert f"1 chain was ended at a parked step. {told}" in page_of(signed_in, "campaign", campaign)

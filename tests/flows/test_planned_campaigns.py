@@ -23,7 +23,9 @@ def small_ones():
 
 
 def test_intervals_hold_after_a_pilot_and_those_of_people_who_are_all_alike_do_not(researcher, transactional_db):
-    """Of 16 figures, 14.4 should hold; fewer than 12 do so in two seeds of a hundred, and this seed is fixed."""
+    """Of 16 figures, 14.4 should hold. A campaign's two figures often hold or fail together: even if they always did,
+    fewer than 10 would hold in five seeds of a thousand (a binomial law of 8 campaigns at .9), and this seed is fixed.
+    """
     held = blind = 0
     campaigns = list(small_ones())[:8]
     assert len(campaigns) == 8
@@ -44,6 +46,5 @@ def test_intervals_hold_after_a_pilot_and_those_of_people_who_are_all_alike_do_n
             true = getattr(came, figure)
             held += getattr(foreseen, figure).holds(true)
             blind += getattr(alike, figure).holds(true)
-    print(held, blind)
-    assert held >= 12
-    assert blind < 12
+    assert held >= 10
+    assert blind < 10

@@ -38,7 +38,7 @@ def test_a_webhook_is_made_tried_and_removed(open_page, researcher, receiver):
     can_be_read(page)
 
     page.get_by_role("link", name=receiver.url).click()
-    page.get_by_text("Nothing was sent yet.").wait_for()
+    page.get_by_text("Nothing has been sent yet.").wait_for()
     page.get_by_role("button", name="Send a test event").click()
     page.get_by_text("A test event is on its way").wait_for()
     wait_until_idle()

@@ -252,6 +252,11 @@ def test_no_wrong_number_makes_a_campaign(world, field):
         assert answer.status_code == 200, value
 
 
+def test_no_number_of_questions_makes_a_page_without_end(world):
+    answer = browser_of(world.victim).post("/campaigns/new/", form(**{"questions-TOTAL_FORMS": "100000"}))
+    assert answer.content.count(b'name="questions-') < 1000
+
+
 @pytest.mark.parametrize("field", ["space", "catalog-objects", "catalog-move"])
 def test_no_wrong_choice_makes_a_campaign(world, field):
     for value in WRONG_CHOICES:

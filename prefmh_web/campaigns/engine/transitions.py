@@ -293,11 +293,13 @@ def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> Non
 def finish_if_done(campaign: Campaign) -> None:
     """Let a campaign whose chains have all decided their last step, or were ended before, go on with a round of further
     steps, or with a look of its stopping rule; finish it where there is none.
+
+    Not while the recipe cannot be read: it alone says what follows. The sweep asks again.
     """
     with transaction.atomic():
         # Locked first: of two last steps decided at once, the second then sees the first.
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        if not locked.is_under_way:
+        if not locked.is_under_way or not started_campaign(locked).is_readable:
             return
         if campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True).exists():
             return

@@ -83,7 +83,8 @@ def start(campaign: Campaign) -> None:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     _check_readable(campaign)
-    stored, campaign.recipe = campaign.recipe, certificate.recipe_at_start(campaign)
+    stored = _as_looked_at(campaign)
+    campaign.recipe = certificate.recipe_at_start(campaign)
     for demand in _demands:
         demand(campaign)
     scorers.chosen(campaign)
@@ -103,7 +104,7 @@ def start(campaign: Campaign) -> None:
 
 def _begin(
     campaign: Campaign,
-    stored: dict[str, Any],
+    stored: tuple[dict[str, Any], bool],
     revision: int | None,
     starts: list[sampler.Position[Any]],
     models: model_start.Models,
@@ -112,12 +113,12 @@ def _begin(
 
     Args:
         campaign: with the recipe that it starts with.
-        stored: the recipe of the draft.
+        stored: the draft `_as_looked_at` before.
     """
     recipe = campaign.recipe
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
-        if campaign.recipe != stored or _ready_revision(campaign) != revision:
+        if _as_looked_at(campaign) != stored or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
         campaign.recipe = recipe
         # Once more, now that nothing of it can change.
@@ -137,6 +138,11 @@ def _begin(
         backend_of(campaign).clean_up(campaign)
         _create_links(campaign)
         dispatch.campaign_started(campaign)
+
+
+def _as_looked_at(campaign: Campaign) -> tuple[dict[str, Any], bool]:
+    """Return what of a draft its start goes by: the recipe, and, since no recipe says so, whether it is certified."""
+    return campaign.recipe, campaign.is_certified
 
 
 def discard(campaign: Campaign) -> None:

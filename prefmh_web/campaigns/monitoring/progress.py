@@ -1,8 +1,9 @@
 """What a researcher watches: chains, rates, people, recent steps. Reads only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
@@ -33,12 +34,11 @@ WAITING_SHOWN = 20
 RATE_WINDOW = timedelta(minutes=5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChainProgress:
-    """One chain: where it stands and how it moves."""
+    """One chain: how far it is and how it moves."""
 
     chain: Chain
-    head: State
     votes_on_open: int
     is_open: bool
     opened_at: datetime | None = None
@@ -50,13 +50,20 @@ class ChainProgress:
         return 100 * self.chain.step // self.chain.length
 
     @property
+    def acceptance_percent(self) -> int | None:
+        return round(100 * self.chain.accepted / self.chain.moves) if self.chain.moves else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainHead(ChainProgress):
+    """One chain with the object where it stands."""
+
+    head: State
+
+    @property
     def properties(self) -> str:
         """What can be measured of the head, in one line."""
         return self.head.campaign.object_kind.line(objects.stored(self.head))
-
-    @property
-    def acceptance_percent(self) -> int | None:
-        return round(100 * self.chain.accepted / self.chain.moves) if self.chain.moves else None
 
 
 @dataclass(frozen=True)
@@ -255,24 +262,33 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
     found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "parked"))
     open_votes = {chain: cast for chain, cast, _ in found}
     parked = {chain for chain, _, is_parked in found if is_parked}
-    chains = campaign.chains.select_related("head")
-    if isinstance(campaign.parsed_recipe.space, sampler.ServedImagesRecipe):
-        # A code is as long as a small picture, and all that is shown is in the files.
-        chains = chains.defer("head__code")
-    for chain in chains:
-        # Known already: read with every head, a long recipe would be read as often.
-        chain.head.campaign = campaign
     opened_at: dict[int | None, datetime | None] = {}
     if campaign.parsed_recipe.is_elastic:
         opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
     return [
         ChainProgress(
             chain=chain,
-            head=chain.head,
             votes_on_open=open_votes.get(chain.pk, 0),
             is_open=chain.pk in open_votes,
             opened_at=opened_at.get(chain.pk),
             is_parked=chain.pk in parked,
         )
-        for chain in chains
+        for chain in campaign.chains.all()
     ]
+
+
+def heads_of(campaign: Campaign, chains: Sequence[ChainProgress]) -> list[ChainHead]:
+    """Return some of a campaign's chains with the objects where they stand, in their order."""
+    heads = State.objects.all()
+    if isinstance(campaign.parsed_recipe.space, sampler.ServedImagesRecipe):
+        # A code is as long as a small picture, and all that is shown is in the files.
+        heads = heads.defer("code")
+    found = heads.in_bulk([each.chain.head_id for each in chains])
+    for head in found.values():
+        # Known already: read with every head, a long recipe would be read as often.
+        head.campaign = campaign
+    return [ChainHead(**_fields(each), head=found[each.chain.head_id]) for each in chains]
+
+
+def _fields(progress: ChainProgress) -> dict[str, Any]:
+    return {each.name: getattr(progress, each.name) for each in fields(progress)}

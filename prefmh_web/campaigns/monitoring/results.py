@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 
 from prefmh_web.campaigns.models import Campaign, Comparison, State, Vote
 from prefmh_web.campaigns.started import objects, started_campaign
@@ -18,6 +18,7 @@ class Figures:
 
     Args:
         chains: those that have opened; `ended` of them were ended at a parked step.
+        is_cut_short: true where it was ended before the last step of the others.
         shortest, longest: steps that a chain has decided.
         moves: decided steps whose proposal differed from the current object; `accepted` of them were accepted.
         samples: states after the steps that are not left out of an analysis.
@@ -32,6 +33,7 @@ class Figures:
 
     chains: int
     ended: int
+    is_cut_short: bool
     shortest: int
     longest: int
     steps: int
@@ -72,6 +74,7 @@ def figures_of(campaign: Campaign) -> Figures:
     return Figures(
         chains=chains["n"],
         ended=chains["ended"],
+        is_cut_short=is_cut_short(campaign),
         shortest=chains["shortest"],
         longest=chains["longest"],
         steps=chains["steps"],
@@ -88,6 +91,15 @@ def figures_of(campaign: Campaign) -> Figures:
         started_at=campaign.started_at,
         finished_at=campaign.finished_at,
     )
+
+
+def is_cut_short(campaign: Campaign) -> bool:
+    """Return whether a campaign was finished while chains had steps left, as a panel is that cannot go on."""
+    if campaign.status != Campaign.Status.FINISHED or campaign.looks.filter(stops=True).exists():
+        return False
+    # Until the last look of a stopping rule, chains are shorter than the recipe says.
+    left = Q(step__lt=F("length")) | Q(step__lt=started_campaign(campaign).recipe.steps)
+    return campaign.chains.filter(left, ended_at__isnull=True).exists()
 
 
 @dataclass(frozen=True)
@@ -114,9 +126,8 @@ def samples_in(campaign: Campaign) -> QuerySet[Comparison]:
     return found.order_by("-step", "chain__place")
 
 
-def shown_samples(campaign: Campaign, steps: Iterable[Comparison]) -> list[Sample]:
-    """Return samples with their objects, in the order of their steps."""
-    keys = [step.pk for step in steps]
+def shown_samples(campaign: Campaign, keys: Sequence[int]) -> list[Sample]:
+    """Return samples with their objects, by the keys of their steps and in that order."""
     whole = Comparison.objects.select_related("chain", "current", "proposal")
     found = whole.defer("current__code", "proposal__code").in_bulk(keys)
     return [_sample(campaign, found[key]) for key in keys]

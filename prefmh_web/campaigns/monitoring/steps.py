@@ -144,9 +144,9 @@ def rows_of(campaign: Campaign, judges: Sequence[Judge], steps: Iterable[Compari
         step.chain.campaign = step.current.campaign = step.proposal.campaign = campaign
     recipe = started_campaign(campaign).recipe
     if recipe.rule.evidence == "ratings":
-        return [StepRow(step, _ratings(step, judges)) for step in found]
+        return _rated(found, judges)
     if names := recipe.rule.scorers:
-        return [StepRow(step, _numbers(campaign, step, names)) for step in found]
+        return _scored(campaign, found, names)
     return _tallied(found, judges)
 
 
@@ -173,15 +173,26 @@ def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepR
     ]
 
 
-def _ratings(step: Comparison, judges: Sequence[Judge]) -> list[JudgeRatings]:
-    means = [
-        dict(Rating.objects.filter(state=state).order_by().values_list("judge").annotate(mean=Avg("value")))
-        for state in (step.current_id, step.proposal_id)
-    ]
-    return [JudgeRatings(judge, *(by_judge.get(judge.pk) for by_judge in means)) for judge in judges]
+def _rated(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:
+    ratings = Rating.objects.filter(state__in=_objects(steps)).order_by()
+    means = {
+        (state, judge): mean for state, judge, mean in ratings.values_list("state", "judge").annotate(Avg("value"))
+    }
+
+    def rated(step: Comparison, judge: Judge) -> JudgeRatings:
+        return JudgeRatings(judge, *(means.get((state, judge.pk)) for state in (step.current_id, step.proposal_id)))
+
+    return [StepRow(step, [rated(step, judge) for judge in judges]) for step in steps]
 
 
-def _numbers(campaign: Campaign, step: Comparison, names: Sequence[str]) -> list[ScorerNumbers]:
-    pair = step.current_id, step.proposal_id
-    current, proposal = map(scores_of(campaign, pair).__getitem__, pair)
-    return [ScorerNumbers(current.get(name), proposal.get(name)) for name in names]
+def _scored(campaign: Campaign, steps: Sequence[Comparison], names: Sequence[str]) -> list[StepRow]:
+    scores = scores_of(campaign, _objects(steps))
+
+    def scored(step: Comparison, name: str) -> ScorerNumbers:
+        return ScorerNumbers(*(scores[state].get(name) for state in (step.current_id, step.proposal_id)))
+
+    return [StepRow(step, [scored(step, name) for name in names]) for step in steps]
+
+
+def _objects(steps: Iterable[Comparison]) -> set[int]:
+    return {state for step in steps for state in (step.current_id, step.proposal_id)}

@@ -10,10 +10,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.db.models import Q, QuerySet
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Measured, Score
@@ -23,6 +26,8 @@ FloatArray = npt.NDArray[np.float64]
 _KEPT = 8
 # Of more objects than this the numbers are read with those of the whole campaign.
 _ONE_BY_ONE = 500
+# In so many groups chains are read at most.
+_GROUPS = 20
 
 
 @dataclass
@@ -101,14 +106,8 @@ class Trajectories:
                 behind[key] = path, step
         if not behind:
             return
-        decided = Comparison.objects.filter(
-            chain__campaign=self.campaign_id,
-            verdict=Comparison.Verdict.ACCEPT,
-            step__gt=min(path.last for path, _ in behind.values()),
-        )
-        for key, step, state in decided.order_by("chain", "step").values_list("chain", "step", "proposal"):
-            if key not in behind:
-                continue
+        accepted = accepted_since({key: path.last for key, (path, _) in behind.items()})
+        for key, step, state in accepted.values_list("chain", "step", "proposal"):
             path, last = behind[key]
             # Those that were decided after the chains were read come next time.
             if path.last < step <= last and state != path.states[-1]:
@@ -138,9 +137,26 @@ class Trajectories:
             return
         found = Score.objects.filter(scorer=self.scorers[name], **_only(unknown)).values_list("state", "value")
         for state, value in found:
-            scored.add(state)
+            # Without a number it may be asked for again.
             if value is not None:
+                scored.add(state)
                 self._numbers.setdefault(name, {})[state] = value
+
+
+def accepted_since(last: dict[int, int]) -> QuerySet[Comparison]:
+    """Return the accepted steps of some chains that follow the last ones known, in their order, and few others.
+
+    Chains that are about as far are asked for together: one that has opened late does not let all steps of the others
+    be read again.
+
+    Args:
+        last: the last step known of each chain, by its key; of one chain or more.
+    """
+    ordered = sorted(last, key=lambda key: last[key])
+    size = -(-len(ordered) // _GROUPS)
+    groups = [ordered[begun : begun + size] for begun in range(0, len(ordered), size)]
+    since = reduce(or_, (Q(chain__in=group, step__gt=last[group[0]]) for group in groups))
+    return Comparison.objects.filter(since, verdict=Comparison.Verdict.ACCEPT).order_by("chain", "step")
 
 
 def _only(states: set[int]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -55,8 +56,11 @@ def measure(campaign_id: int) -> None:
 def measure_some(campaign: Campaign, most: int = _A_TASK) -> bool:
     """Measure at most so many objects; True where there were as many, so that there may be more."""
     waiting = list(unmeasured(campaign).order_by("pk").values_list("pk", flat=True)[:most])
+    # Another process may be at the same work: in an order of its own, it seldom is at the same objects.
+    random.shuffle(waiting)
     for first in range(0, len(waiting), _AT_ONCE):
-        states = State.objects.filter(pk__in=waiting[first : first + _AT_ONCE])
+        # Asked again: what another one has stored since is not measured twice.
+        states = unmeasured(campaign).filter(pk__in=waiting[first : first + _AT_ONCE])
         rows = [Measured(state=state, numbers=_numbers(campaign, state)) for state in _with_campaign(states)]
         Measured.objects.bulk_create(rows, ignore_conflicts=True)
         nudges.nudge(nudges.watchers(campaign.pk))

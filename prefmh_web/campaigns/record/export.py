@@ -185,10 +185,17 @@ def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     yield _drain(buffer)
 
 
-def archive(campaign: Campaign) -> Iterator[bytes]:
-    """Yield a ZIP of the recipe and all tables, all of the same moment."""
-    # First: who has no key learns it before anything is sent.
-    key = keys.signing_key()
+def archive(campaign: Campaign, key: Ed25519PrivateKey | None = None) -> Iterator[bytes]:
+    """Yield a ZIP of the recipe and all tables, all of the same moment.
+
+    Args:
+        key: what signs it; None for the site's. A view asks for that one itself, before it answers: a download begins
+            with its status, and this is called after it.
+
+    Raises:
+        UnusableKeysError: the site has no key that signs.
+    """
+    key = keys.signing_key() if key is None else key
     snapshot = Snapshot.now(campaign)
     stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
     files: dict[str, list[schema.Cell]] = {}

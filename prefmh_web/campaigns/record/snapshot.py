@@ -77,10 +77,13 @@ class Snapshot:
         # Open comparisons first. One decided before the second query is exported as decided, with all its votes,
         # because its chain's step says so.
         found = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        columns = ("chain__place", "step", "cast", "parked")
+        columns = ("chain__place", "step", "cast")
         opened = list(found.annotate(cast=Max("votes__number")).values_list(*columns))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         steps = dict(campaign.chains.values_list("place", "step"))
+        # After the steps: a look that a chain's end has made room for is in the record only with that end.
+        parked = found.filter(parked=Comparison.Parked.ENDED)
+        ended = frozenset(parked.values_list("chain__place", "step")) & {(place, step) for place, step, _ in opened}
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         # Also the recipe: somebody may have extended the campaign, and the steps may be those of longer chains.
@@ -90,7 +93,6 @@ class Snapshot:
         recipe = campaign.parsed_recipe
         first = [step for place, step in steps.items() if place < recipe.chains]
         is_made = tuning and ("ended_at" in tuning or min(first, default=0) >= campaign.warm_up)
-        ended = frozenset((place, step) for place, step, _, parked in opened if parked == Comparison.Parked.ENDED)
         last_opened = dict(steps)
         for place, step, *_ in opened:
             last_opened[place] = max(step, last_opened[place])
@@ -98,7 +100,7 @@ class Snapshot:
             campaign=campaign,
             recipe=recipe,
             steps=steps,
-            open_votes={(place, step): cast or 0 for place, step, cast, _ in opened},
+            open_votes={(place, step): cast or 0 for place, step, cast in opened},
             last_opened=last_opened,
             ended=ended,
             last_vote=last_vote,

@@ -84,7 +84,7 @@ class CampaignForm(CapFields):
     )
     chains = forms.IntegerField(
         min_value=1,
-        max_value=1000,
+        max_value=sampler.MOST_CHAINS,
         initial=4,
         label="Chains at the start",
         help_text="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart and "
@@ -92,7 +92,7 @@ class CampaignForm(CapFields):
     )
     most_chains = forms.IntegerField(
         min_value=1,
-        max_value=1000,
+        max_value=sampler.MOST_CHAINS,
         required=False,
         initial=USUAL_MOST_CHAINS,
         label="Chains at most",

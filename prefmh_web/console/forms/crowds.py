@@ -21,8 +21,8 @@ _KEPT = 256
 class _CrowdForm(forms.Form):
     """The fields of a setup that decide it, by the names that they have there."""
 
-    chains = forms.IntegerField(min_value=1, max_value=1000)
-    most_chains = forms.IntegerField(min_value=1, max_value=1000)
+    chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS)
+    most_chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS)
     steps = forms.IntegerField(min_value=1, max_value=1_000_000)
     burn_in = forms.IntegerField(min_value=0, required=False)
 

@@ -225,10 +225,15 @@ class PracticePairForm(OwnPairForm):
     )
 
 
-_Questions = forms.formset_factory(AboutPersonForm, extra=1, max_num=40, validate_max=True)
-_Checks = forms.formset_factory(CheckForm, extra=1, max_num=20, validate_max=True)
-_Practice = forms.formset_factory(PracticePairForm, extra=1, max_num=40, validate_max=True)
-_Gold = forms.formset_factory(OwnPairForm, extra=1, max_num=40, validate_max=True)
+def _formset(form: type[forms.Form], most: int) -> type[forms.BaseFormSet[Any]]:
+    # Django would show a thousand forms beyond the most, to whoever asks for them.
+    return forms.formset_factory(form, extra=1, max_num=most, validate_max=True, absolute_max=2 * most)
+
+
+_Questions = _formset(AboutPersonForm, 40)
+_Checks = _formset(CheckForm, 20)
+_Practice = _formset(PracticePairForm, 40)
+_Gold = _formset(OwnPairForm, 40)
 
 
 class ProtocolForms:

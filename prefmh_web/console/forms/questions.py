@@ -196,8 +196,16 @@ class QuestionForm(PromptFields, VisionFields):
         }
 
 
+MOST_QUESTIONS = 8
+# Django would show a thousand forms beyond the most, to whoever asks for them.
 QuestionFormSet = forms.formset_factory(
-    QuestionForm, extra=0, min_num=1, validate_min=True, max_num=8, validate_max=True
+    QuestionForm,
+    extra=0,
+    min_num=1,
+    validate_min=True,
+    max_num=MOST_QUESTIONS,
+    validate_max=True,
+    absolute_max=2 * MOST_QUESTIONS,
 )
 
 

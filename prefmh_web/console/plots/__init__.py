@@ -15,7 +15,7 @@ How many points are drawn is bounded, whatever there is to draw: `MOST_POINTS` f
 
 from prefmh_web.console.plots.axes import Axis, axis_of
 from prefmh_web.console.plots.bars import histogram, rank_bars, rank_overlay
-from prefmh_web.console.plots.lines import MOST_POINTS, Line, every_for, traces
+from prefmh_web.console.plots.lines import MOST_POINTS, Line, traces
 from prefmh_web.console.plots.plot import Mark, Plot
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Mark",
     "Plot",
     "axis_of",
-    "every_for",
     "histogram",
     "rank_bars",
     "rank_overlay",

@@ -13,7 +13,8 @@ from prefmh_web.console.plots.plot import COLOURS, Mark, Plot, colour, in_few_pa
 
 MOST_POINTS = 3_000
 """Of all lines of a plot together."""
-_FEWEST_POINTS = 2
+# Of a line that is drawn: one at the start, one on the way and the last.
+_FEWEST_POINTS = 3
 
 
 @dataclass(frozen=True)
@@ -33,32 +34,37 @@ class Line:
     place: int = 0
 
 
-def every_for(lines: Sequence[Line], most_points: int = MOST_POINTS) -> int:
-    """Return k such that every k-th number of each line makes at most so many points; 1 where all of them fit."""
-    lengths = [np.size(line.values) for line in lines]
-    room = max(_FEWEST_POINTS, most_points // max(1, len(lines)))
-    return max(1, -(-max(lengths, default=0) // room))
+_Drawn = tuple[Line, npt.NDArray[np.float64]]
 
 
 def traces(
     title: str, lines: Sequence[Line], y_label: str, x_label: str = "step", most_points: int = MOST_POINTS
 ) -> Plot:
-    """Return the plot of a number along several chains; the description says if not every step is drawn.
+    """Return the plot of a number along several chains; the description says if some chains or steps are not drawn.
 
     Raises:
         ValueError: no line has a number.
     """
-    shown = [(line, np.asarray(line.values, dtype=np.float64)) for line in lines if np.size(line.values)]
-    if not shown:
+    found = [(line, np.asarray(line.values, dtype=np.float64)) for line in lines if np.size(line.values)]
+    if not found:
         raise ValueError("a plot of chains needs a chain with a number")
-    every = every_for(lines, most_points)
+    shown = _evenly(found, most_points // _FEWEST_POINTS)
+    # The last number of each line is always drawn.
+    every = max(1, -(-max(len(values) for _, values in shown) // (most_points // len(shown) - 1)))
     x = axis_of(
         x_label, min(line.first for line, _ in shown), max(line.first + len(v) - 1 for line, v in shown), is_whole=True
     )
     y = axis_of(y_label, min(float(v.min()) for _, v in shown), max(float(v.max()) for _, v in shown))
     marks = in_few_paths([_mark(line, values, every, x, y) for line, values in shown])
     legend = marks if 1 < len(shown) <= COLOURS else ()
-    return Plot(title, _description(shown, every, x_label), x, y, marks, legend, len(shown) > COLOURS)
+    return Plot(title, _description(shown, len(found), every, x_label), x, y, marks, legend, len(shown) > COLOURS)
+
+
+def _evenly(lines: list[_Drawn], most: int) -> list[_Drawn]:
+    """Return so many lines at most, chosen evenly."""
+    if len(lines) <= most:
+        return lines
+    return [lines[place] for place in np.linspace(0, len(lines) - 1, most).round().astype(int).tolist()]
 
 
 def _mark(line: Line, values: npt.NDArray[np.float64], every: int, x: Axis, y: Axis) -> Mark:
@@ -76,9 +82,11 @@ def path_through(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> str:
     return f"M{x[0]} {y[0]}l{' '.join(steps)}"
 
 
-def _description(shown: Sequence[tuple[Line, npt.NDArray[np.float64]]], every: int, x_label: str) -> str:
+def _description(shown: Sequence[_Drawn], there: int, every: int, x_label: str) -> str:
     lows = min(float(values.min()) for _, values in shown)
     highs = max(float(values.max()) for _, values in shown)
     lines = f"{len(shown):,} line{'' if len(shown) == 1 else 's'}, one a chain"
+    if there > len(shown):
+        lines += f", chosen evenly from {there:,} chains"
     thinned = "" if every == 1 else f" One {x_label} in {every:,} is drawn, and the last."
     return f"{lines}; the numbers lie between {lows:g} and {highs:g}.{thinned}"

@@ -44,6 +44,14 @@ def told(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible
     return redirect("console:campaigns") if isinstance(reason, lifecycle.Deleted) else redirect(campaign)
 
 
+def told_at_setup(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible) -> HttpResponse:
+    """Show on the page with the setup, where the form stands that asked for it, why a change was not possible."""
+    if isinstance(reason, lifecycle.Deleted):
+        return told(request, campaign, reason)
+    messages.error(request, str(reason))
+    return back_to_setup(campaign)
+
+
 def back_to_setup(campaign: Campaign) -> HttpResponse:
     """Go to the page that shows a campaign's setup, links and members: of a draft, its only one."""
     return redirect(campaign) if campaign.is_draft else redirect("console:edit", campaign.pk)

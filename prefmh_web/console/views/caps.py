@@ -10,7 +10,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import caps
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.console.forms.caps import CapFields
-from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 
 
 @login_required
@@ -27,7 +27,7 @@ def change(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     try:
         caps.change(campaign, request.user, **form.cleaned_data)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     is_paused = campaign.status == campaign.Status.PAUSED
     messages.info(request, f"The caps are changed.{' Press Resume to go on.' if is_paused else ''}")
     return back_to_setup(campaign)

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.monitoring.progress import chains_of
+from prefmh_web.campaigns.monitoring.progress import chains_of, heads_of
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.console.answers import ANSWERS
 from prefmh_web.console.tabs import frame
@@ -29,6 +29,7 @@ def chains(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     context = frame(request, campaign) | {
         "within": campaign.get_absolute_url(),
         "page": page,
+        "heads": heads_of(campaign, list(page)),
         "kind": campaign.object_kind,
         "answers": ANSWERS[started_campaign(campaign).recipe.rule.evidence],
     }

@@ -10,7 +10,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import deletion
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told_at_setup
 
 
 @login_required
@@ -22,7 +22,7 @@ def archive(request: SignedInRequest, campaign_id: int, is_archived: bool) -> Ht
     try:
         deletion.archive(campaign, is_archived, request.user)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     messages.info(request, "The campaign is archived." if is_archived else "The campaign is on the list again.")
     return redirect(campaign)
 
@@ -36,6 +36,6 @@ def delete(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     try:
         deletion.request(campaign, request.POST.get("name", ""))
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     messages.info(request, f"“{campaign.name}” is being deleted, with its votes and its people.")
     return redirect("console:campaigns")

@@ -10,7 +10,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.console.forms.extension import ExtensionFields
-from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 
 
 @login_required
@@ -27,7 +27,7 @@ def extend(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     try:
         extension.extend(campaign, form.cleaned_data["steps"], request.user)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     is_paused = campaign.status == campaign.Status.PAUSED
     length = campaign.parsed_recipe.steps
     messages.info(request, f"Each chain walks {length} steps now.{' Press Resume to go on.' if is_paused else ''}")

@@ -10,7 +10,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 from prefmh_web.participants import exclusion
 
 
@@ -23,7 +23,7 @@ def create(request: HttpRequest, campaign_id: int) -> HttpResponse:
     try:
         access.invite(campaign, is_single_use="single_use" in request.POST)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     return back_to_setup(campaign)
 
 
@@ -41,7 +41,7 @@ def revoke(request: SignedInRequest, campaign_id: int, invitation_id: int) -> Ht
         else:
             access.revoke(invitation)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     people = (
         "Everyone who joined with it is removed; their votes are kept." if withdraw else "People who joined can go on."
     )

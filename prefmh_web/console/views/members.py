@@ -11,7 +11,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Membership
-from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 
 
 class MemberForm(forms.Form):
@@ -34,7 +34,7 @@ def add(request: HttpRequest, campaign_id: int) -> HttpResponse:
     try:
         member = access.add_member(campaign, form.cleaned_data["username"], form.cleaned_data["role"])
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     messages.info(request, f"{member.user} {member.get_role_display()}.")
     return back_to_setup(campaign)
 

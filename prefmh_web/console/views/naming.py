@@ -10,7 +10,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import naming
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.console.forms.naming import NameForm
-from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 
 
 @login_required
@@ -25,6 +25,6 @@ def rename(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     try:
         naming.rename(campaign, form.cleaned_data["name"], request.user)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     messages.info(request, "The campaign has its new name.")
     return back_to_setup(campaign)

@@ -33,7 +33,7 @@ def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     context = frame(request, campaign) | {
         "figures": figures,
         "page": page,
-        "samples": shown_samples(campaign, page.object_list),
+        "samples": shown_samples(campaign, [step.pk for step in page.object_list]),
         "as_table": request.GET.get("view") == "table",
         "kind": campaign.object_kind,
         "costs": costs_of(campaign),

@@ -14,7 +14,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership
-from prefmh_web.console.board import board_for
+from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.caps import CapFields
@@ -75,7 +75,7 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     """Show the setup of a started campaign, its links and its members."""
     if campaign.unreadable:
         return redirect(campaign)
-    context = frame(request, campaign) | {"board": board_for(campaign)}
+    context = frame(request, campaign) | {"board": board_of_setup(campaign)}
     if context["may_run"]:
         links = campaign.invitations.filter(seat__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")

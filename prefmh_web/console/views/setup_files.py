@@ -13,7 +13,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.setup_file import SetupFileForm
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told_at_setup
 from prefmh_web.console.views.downloads import prefix_of
 from prefmh_web.setup import apply, duplicate, files, twins
 from prefmh_web.setup.problems import Problem, SetupError
@@ -30,7 +30,7 @@ async def download(request: HttpRequest, campaign_id: int) -> HttpResponse | Str
     try:
         ending, pieces = await sync_to_async(files.write)(campaign)
     except NotPossible as reason:
-        return await sync_to_async(told)(request, campaign, reason)
+        return await sync_to_async(told_at_setup)(request, campaign, reason)
     response: HttpResponse | StreamingHttpResponse = HttpResponse(content_type=_TYPES[ending])
     if request.method == "GET":
         response = stream(lambda: pieces, _TYPES[ending])
@@ -82,7 +82,7 @@ def duplicated(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     try:
         copy = duplicate.duplicate(campaign, request.user)
     except NotPossible as reason:
-        return told(request, campaign, reason)
+        return told_at_setup(request, campaign, reason)
     messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_seats(copy)}")
     return redirect(copy)
 

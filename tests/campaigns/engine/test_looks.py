@@ -20,6 +20,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side
 from prefmh_web.campaigns.proposals import measuring
 from tests.campaigns.engine.test_interleavings import interleave
 from tests.campaigns.engine.test_rounds import finish
+from tests.console.test_unreadable import spoil
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything, wait_until_idle
 from tests.support.warm_ups import TEXTS as OF_DIFFERENT_LENGTHS
@@ -117,6 +118,45 @@ def test_two_tasks_of_one_process_do_not_both_look(researcher, idle_tasks, monke
     assert campaign.looks.get().step == 8
 
 
+def test_what_another_process_has_measured_meanwhile_is_not_measured_again(researcher, idle_tasks, monkeypatch):
+    campaign = campaign_with(researcher, NEVER)
+    measured, numbers = [], measuring._numbers
+
+    def while_another_process_measures(found, state):
+        measured.append(state.pk)
+        if len(measured) == 1:
+            # `alone` keeps out others of this process only.
+            measuring.measure_some(campaign)
+        return numbers(found, state)
+
+    monkeypatch.setattr(measuring, "_AT_ONCE", 1)
+    monkeypatch.setattr(measuring, "_numbers", while_another_process_measures)
+    measuring.measure_some(campaign)
+    # One was under way.
+    assert len(set(measured)) == len(measured) - 1 > 1
+    assert not measuring.unmeasured(campaign).exists()
+
+
+def test_a_campaign_that_waits_for_a_look_is_not_finished_while_its_recipe_cannot_be_read(
+    researcher, idle_tasks, monkeypatch
+):
+    campaign = campaign_with(researcher, NEVER)
+    with monkeypatch.context() as lost:
+        lost.setattr(tasks.look, "apply_async", lambda *args, **kwargs: None)
+        vote_to(campaign, 8)
+    recipe, started_at = now(campaign).recipe, now(campaign).started_at
+    spoil(campaign)
+    sweep_everything()
+    wait_until_idle()
+    assert now(campaign).is_running
+    # A version that can read it goes on.
+    Campaign.objects.filter(pk=campaign.pk).update(recipe=recipe, started_at=started_at)
+    sweep_everything()
+    wait_until_idle()
+    assert campaign.looks.get().step == 8
+    assert lengths(campaign) == {12}
+
+
 def test_a_look_at_many_objects_lets_other_tasks_in_between(researcher, idle_tasks, monkeypatch):
     monkeypatch.setattr(measuring.measure_some, "__defaults__", (2,))
     campaign = campaign_with(researcher, NEVER)
@@ -154,7 +194,8 @@ def test_no_page_offers_to_extend_what_a_rule_stops(researcher, idle_tasks, clie
         draft = make_draft(researcher, recipe=described(rule), file=OF_DIFFERENT_LENGTHS)
         assert (promises in page_of(client, "campaign", draft)) == is_offered
         lifecycle.start(draft)
-        assert (offers in page_of(client, "edit", draft)) == is_offered
+        page = page_of(client, "edit", draft)
+        assert (offers in page) == ("more steps by “Extend”" in page) == is_offered
 
 
 def test_the_pages_say_that_the_length_depends_on_what_was_seen(researcher, idle_tasks, client):

@@ -17,7 +17,7 @@ from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import drafts, extension
+from prefmh_web.campaigns.lifecycle import drafts, extension, status
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.record import export
 from prefmh_web.setup import duplicate, twins
@@ -139,6 +139,22 @@ def test_the_start_draws_another_seed_than_the_drafts(running):
     assert running.recipe["seed"] != TYPED
     assert running.seed_hash == sampler.hash_of_seed(running.recipe["seed"], running.seed_salt)
     assert len(running.seed_salt) == 32
+
+
+@pytest.mark.parametrize("is_certified", [True, False])
+def test_a_draft_is_certified_or_not_as_it_was_when_its_start_began(researcher, idle_tasks, monkeypatch, is_certified):
+    """Where models are asked first, a start takes minutes, and the setup can be edited meanwhile."""
+    draft = make_draft(researcher, recipe=make_recipe(chains=2, steps=6), is_certified=not is_certified)
+
+    def somebody_edits(starting: Campaign) -> None:
+        if Campaign.objects.get(pk=draft.pk).is_draft:
+            drafts.change(Campaign.objects.get(pk=draft.pk), is_certified=is_certified)
+
+    monkeypatch.setattr(status, "_demands", [somebody_edits])
+    with pytest.raises(lifecycle.NotPossible, match="was changed in this very moment"):
+        lifecycle.start(Campaign.objects.get(pk=draft.pk))
+    draft.refresh_from_db()
+    assert (draft.status, draft.recipe["seed"], draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
 
 
 def test_a_campaign_that_is_not_certified_starts_under_its_own_seed(researcher, idle_tasks, tmp_path):

@@ -12,6 +12,7 @@ from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.lifecycle import scorers
 from prefmh_web.campaigns.models import Annotator, Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.scores import standing_of
+from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
 from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything, vote_until_finished
@@ -99,6 +100,17 @@ def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_reques
     assert scorers.try_again(campaign) == count
     idle_tasks()
     assert Score.objects.count() == len(visited(campaign))
+
+
+def test_a_score_that_comes_later_is_followed(researcher, idle_tasks, declare):
+    declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
+    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
+    finish(campaign)
+    sweep_everything()
+    idle_tasks()
+    assert any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
+    assert Score.objects.filter(value=None).update(value=2.0, reason="") > 0
+    assert not any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
 
 
 def test_a_command_that_changes_under_way_is_refused(researcher, idle_tasks, declare, settings):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from django.db import connection
 
 import sampler
 from prefmh_web.campaigns.engine import leases
@@ -65,6 +66,16 @@ def stopped_at_the_second(record: Record) -> None:
     del record.looks[2:]
 
 
+def a_chain_that_lags(record: Record) -> None:
+    for rows in (record.steps, record.votes, record.samples):
+        rows[:] = [row for row in rows if row["chain"] != "2" or int(row["step"]) <= 5]
+
+
+def a_step_before_its_look(record: Record) -> None:
+    step = next(row for row in record.steps if (row["chain"], row["step"]) == ("1", "14"))
+    step["opened_at"] = "2020-01-01T00:00:00.000+00:00"
+
+
 def easier(record: Record) -> None:
     record.recipe["stopping"] = EASY
 
@@ -86,6 +97,8 @@ def test_a_true_record_agrees(record):
         (one_too_many, "expected none: there are 3 looks at most"),
         (stopped_at_the_second, "looks.csv, step 12: stops: the export has 1, expected 0"),
         (easier, "stops"),
+        (a_chain_that_lags, "looks.csv, step 8: the steps of chain 2: the export has 5, expected 8, or its end before"),
+        (a_step_before_its_look, "looks.csv, step 12: when step 14 of chain 1 opened"),
     ],
 )
 def test_a_changed_record_is_told_of(record, change, message):
@@ -104,6 +117,13 @@ def test_what_cannot_be_read_is_refused(record, change, message):
     change(record)
     with pytest.raises(sampler.RecordError, match=message):
         told(record)
+
+
+def test_a_last_look_that_cannot_be_read_is_told_with_its_row(record):
+    record.looks[-1] |= {"step": "far", "stops": "1"}
+    with pytest.raises(sampler.RecordError) as refused:
+        told(record)
+    assert (refused.value.file, refused.value.row) == ("looks.csv", record.looks[-1])
 
 
 def test_a_record_without_its_looks_is_refused(record):
@@ -159,6 +179,40 @@ def test_a_record_whose_chains_were_all_ended_after_a_look_keeps_the_look(resear
     path = export_to(campaign, tmp_path)
     assert [row["step"] for row in table(path, "looks.csv")] == ["8"]
     assert_replay_passes(path)
+
+
+def test_a_look_takes_no_chain_that_was_ended_before_it(researcher, idle_tasks, tmp_path):
+    campaign = campaign_with(researcher, NEVER, fields={"park_after_skips": 1})
+    unparking.end_chain(parked_in(campaign), "not to be shown")
+    finish(campaign)
+    path = export_to(campaign, tmp_path)
+    assert [row["step"] for row in table(path, "looks.csv")] == ["8", "12", "16"]
+    assert_replay_passes(path)
+
+
+def parked_in(campaign) -> int:
+    """Return a step that somebody has skipped, and which is parked by that."""
+    person = Annotator.objects.create(campaign=campaign, votes_cast=0)
+    leases.skip(leases.take(person).key, person)
+    return Comparison.objects.get(chain__campaign=campaign, parked=Comparison.Parked.PARKED).pk
+
+
+def test_a_chain_that_is_ended_while_an_export_begins_is_ended_in_it(researcher, idle_tasks):
+    """Else the record would have a look that others came to, and a chain that lags without an end."""
+    campaign = campaign_with(researcher, NEVER, fields={"park_after_skips": 1})
+    parked = parked_in(campaign)
+    is_ended = []
+
+    def end_first(execute, sql, params, many, context):
+        if 'FROM "campaigns_chain"' in sql and not is_ended:
+            is_ended.append(True)
+            unparking.end_chain(parked, "not to be shown")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(end_first):
+        found = snapshot.Snapshot.now(campaign)
+    step = Comparison.objects.select_related("chain").get(pk=parked)
+    assert found.ended == {(step.chain.place, step.step)}
 
 
 def test_a_chain_that_is_ended_while_an_export_begins_takes_no_look_from_it(researcher, idle_tasks):

@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns.record import keys
@@ -118,6 +119,29 @@ def test_a_damaged_file_of_keys_is_told_and_stays(settings, content):
     with pytest.raises(CommandError, match=r"signing-keys\.json holds no key"):
         call_command("signing_key")
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize("content", ["", '{"current": {"private_key": "no"}, "retired": []}'])
+def test_a_download_without_a_key_that_signs_says_so_on_the_page(settings, researcher, idle_tasks, client, content):
+    campaign = make_campaign(researcher)
+    Path(settings.SIGNING_KEYS).write_text(content)
+    client.force_login(researcher)
+    answer = client.get(reverse("console:download", args=[campaign.pk, "export.zip"]))
+    assert (answer.status_code, answer.streaming, answer.headers.get("Content-Disposition")) == (503, False, None)
+    page = answer.content.decode()
+    assert "The record cannot be signed: " in page
+    assert "signing-keys.json holds no key" in page
+    assert "Download all (ZIP)" in page
+    # What needs no signature comes as before.
+    assert client.get(reverse("console:download", args=[campaign.pk, "recipe.json"])).status_code == 200
+
+
+def test_keys_that_cannot_be_read_are_told_without_where_they_are(settings, client, db):
+    Path(settings.SIGNING_KEYS).write_text("{}")
+    answer = client.get("/.well-known/prefmh-keys.json")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (503, "text/plain")
+    assert "cannot be read" in answer.content.decode()
+    assert str(settings.SIGNING_KEYS) not in answer.content.decode()
 
 
 def test_files_are_hashed_while_they_are_streamed():
