@@ -139,7 +139,7 @@ from .planning import (
     mean_votes,
     planned_changes,
 )
-from .recipe import Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
+from .recipe import MOST_CHAINS, MOST_STEPS, Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
 from .record import schema
 from .record.archives import BROKEN_ARCHIVE, ArchiveError, TooLargeError, archive_in
 from .record.codebook import codebook, entry_of
@@ -210,6 +210,8 @@ __all__ = [
     "MAX_PAIRS",
     "MIDDLE",
     "MODEL_SOURCES",
+    "MOST_CHAINS",
+    "MOST_STEPS",
     "OBJECT_KINDS",
     "ORDERS",
     "PAPER_MIXTURE",

@@ -1,5 +1,6 @@
 """Takes the README's screenshots from a running demo: `uv run --group dev python -m tests.screenshots`."""
 
+import argparse
 import os
 import re
 import subprocess
@@ -22,7 +23,7 @@ FEWEST_STROKES = 12
 
 def main() -> None:
     """Start the demo with simulated voters, take the pictures, stop it."""
-    FOLDER.mkdir(exist_ok=True)
+    argparse.ArgumentParser(description="Replaces the README's screenshots by new ones.").parse_args()
     with tempfile.TemporaryDirectory() as data:
         log = Path(data) / "demo.log"
         with log.open("w") as file:
@@ -32,6 +33,8 @@ def main() -> None:
             )
         try:
             while "Serving" not in log.read_text():
+                if demo.poll() is not None:
+                    raise SystemExit(f"the demo did not start: {log.read_text()}")
                 time.sleep(0.2)
             time.sleep(HISTORY_S)
             with sync_playwright() as playwright:

@@ -12,6 +12,16 @@ problems    how all that is told
 from sampler.recipe.misfits import misfits
 from sampler.recipe.parsing import parse_recipe, validated
 from sampler.recipe.problems import RecipeError, RecipeProblem, problems_in
-from sampler.recipe.recipe import Recipe
+from sampler.recipe.recipe import MOST_CHAINS, MOST_STEPS, Recipe
 
-__all__ = ["Recipe", "RecipeError", "RecipeProblem", "misfits", "parse_recipe", "problems_in", "validated"]
+__all__ = [
+    "MOST_CHAINS",
+    "MOST_STEPS",
+    "Recipe",
+    "RecipeError",
+    "RecipeProblem",
+    "misfits",
+    "parse_recipe",
+    "problems_in",
+    "validated",
+]

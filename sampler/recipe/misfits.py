@@ -13,7 +13,7 @@ from sampler.objects.convergence import FEWEST_DRAWS
 from sampler.objects.properties import property_names
 from sampler.objects.stopping import StoppingRecipe
 from sampler.recipe.problems import RecipeProblem
-from sampler.recipe.recipe import Recipe
+from sampler.recipe.recipe import MOST_STEPS, Recipe
 from sampler.spaces.catalog import CatalogRecipe
 
 
@@ -47,6 +47,10 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     if recipe.rounds is not None:
         is_automatic = any(isinstance(judge.source, AUTOMATIC_SOURCES) for judge in recipe.judges)
         yield from (RecipeProblem("further_steps", message) for message in recipe.rounds.misfits(is_automatic))
+    if recipe.chains_at_most * recipe.longest_chain > MOST_STEPS:
+        chains, steps = f"{recipe.chains_at_most:,} chains", f"{recipe.longest_chain:,} steps"
+        message = f"must be fewer: {chains} of {steps} are too many; all chains together have at most {MOST_STEPS:,}"
+        yield RecipeProblem("steps", message)
     if recipe.burn_in >= recipe.steps:
         yield RecipeProblem("burn_in", f"must be less than the {recipe.steps} steps")
     if recipe.stopping is not None:

@@ -38,6 +38,10 @@ from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.streams import Purpose, stream
 
 VERSION: Final = 2
+# Each stands open with a pair of its own: with so many, so many people can vote at the same time.
+MOST_CHAINS: Final = 5_000
+# Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`record/state_index.py`).
+MOST_STEPS: Final = 2_000_000_000
 _TILTS_KEPT = 10_000
 
 
@@ -60,8 +64,8 @@ class Recipe(BaseModel):
     kernel: KernelRecipe
     judges: tuple[JudgeRecipe, ...] = Field(max_length=8)
     rule: RuleRecipe = NVoteRecipe()
-    chains: int = Field(ge=1, le=1000)
-    most_chains: int | None = Field(default=None, ge=1, le=1000)
+    chains: int = Field(ge=1, le=MOST_CHAINS)
+    most_chains: int | None = Field(default=None, ge=1, le=MOST_CHAINS)
     steps: int = Field(ge=1, le=LONGEST_CHAIN)
     further_steps: int | None = Field(default=None, ge=1, le=LONGEST_CHAIN)
     stopping: StoppingRecipe | None = None
@@ -166,6 +170,11 @@ class Recipe(BaseModel):
     def chains_at_most(self) -> int:
         """How many chains there can be. The numbers of states are spaced by it: see `record/state_index.py`."""
         return self.chains if self.most_chains is None else self.most_chains
+
+    @property
+    def longest_chain(self) -> int:
+        """How many steps a chain can come to, with all rounds of further steps that may follow."""
+        return self.steps if self.rounds is None else self.rounds.longest
 
     @property
     def has_programs(self) -> bool:

@@ -47,7 +47,8 @@ def length_by_looks(recipe: Recipe, rows: Sequence[Row] | None) -> int | None:
     if rule is None or rows is None:
         return None
     if rows and rows[-1]["stops"] == "1":
-        return int(rows[-1]["step"])
+        with reading(schema.LOOKS.file, rows[-1]):
+            return int(rows[-1]["step"])
     return rule.length_after(len(rows), recipe.steps)
 
 
@@ -63,6 +64,7 @@ def compare_looks(recipe: Recipe, rows: Sequence[Row], tables: Tables) -> Iterat
         return
     looks = rule.looks(recipe.steps)
     numbers = _numbers(recipe, rule, tables) if rows else {}
+    steps = _by_step(tables) if rows else {}
     for number, row in enumerate(rows):
         with reading(schema.LOOKS.file, row):
             seen = _seen_in(row)
@@ -70,12 +72,42 @@ def compare_looks(recipe: Recipe, rows: Sequence[Row], tables: Tables) -> Iterat
             expected = f"{looks[number]}" if number < len(looks) else f"none: there are {len(looks)} looks at most"
             yield LookDifference(0, seen.step, "the step", row["step"], expected, row=row)
             return
+        yield from _compare_reached(recipe, seen.step, row, tables)
+        yield from _compare_waited(steps, seen.step, rule.length_after(number + 1, recipe.steps), row)
         yield from _compare_seen(row, seen, look_at(seen.step, recipe.left_out, _at(numbers, seen.step)))
         stops = "1" if rule.is_met(seen) else "0"
         if row["stops"] != stops:
             yield LookDifference(0, seen.step, "stops", row["stops"], stops, row=row)
         if row["stops"] == "1" and number + 1 < len(rows):
             yield LookDifference(0, seen.step, "stops", "1", "0, because looks follow", row=row)
+
+
+def _by_step(tables: Tables) -> dict[int, list[Row]]:
+    """Return the rows of steps.csv, by the step's number."""
+    found: dict[int, list[Row]] = {}
+    for row in tables.steps:
+        found.setdefault(step_key(row)[1], []).append(row)
+    return found
+
+
+def _compare_reached(recipe: Recipe, looked_at: int, row: Row, tables: Tables) -> Iterator[Difference]:
+    """Yield which chains had neither come to the step of a look, nor been ended before it."""
+    for chain in range(recipe.chains):
+        decided = tables.decided.get(chain, 0)
+        if decided < looked_at < tables.ended.get(chain, looked_at + 1):
+            expected = f"{looked_at}, or its end before"
+            yield LookDifference(0, looked_at, f"the steps of chain {chain}", f"{decided}", expected, row=row)
+
+
+def _compare_waited(steps: Mapping[int, list[Row]], looked_at: int, last: int, row: Row) -> Iterator[Difference]:
+    """Yield which steps from a look to the next one, or to the last step, had opened before it."""
+    for place in range(looked_at + 1, last + 1):
+        for step in steps.get(place, ()):
+            # Moments of one zone, written in one way: their order is that of their letters.
+            if step["opened_at"] < row["looked_at"]:
+                what = f"when step {place} of chain {step['chain']} opened"
+                expected = f"no earlier than the look, {row['looked_at']}"
+                yield LookDifference(0, looked_at, what, step["opened_at"], expected, row=row)
 
 
 def _numbers(recipe: Recipe, rule: StoppingRecipe, tables: Tables) -> dict[int, list[float]]:
@@ -100,7 +132,10 @@ def _number_of(properties: Mapping[str, float], rule: StoppingRecipe) -> float:
 
 
 def _at(numbers: Mapping[int, list[float]], step: int) -> list[list[float]]:
-    """Return the chains that have reached a step; one that was ended before has no part in the look."""
+    """Return the chains that have reached a step; one that was ended before has no part in the look.
+
+    Any other that has not is a difference of its own.
+    """
     return [each for _, each in sorted(numbers.items()) if len(each) > step]
 
 

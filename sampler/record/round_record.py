@@ -96,15 +96,7 @@ class _Walks:
         models = {place for place, judge in enumerate(recipe.judges) if judge.source.kind == "model"}
         self._votes = [row for row in tables.votes if row["number"] and int(row["judge"]) not in models]
         self.of_people = sum(int(row["judge"]) not in models for row in tables.votes)
-        # A step at which its chain was ended is the only one with a uniform and without a verdict.
-        self._ended = {
-            int(row["chain"]): int(row["step"]) for row in tables.steps if row["uniform"] and not row["verdict"]
-        }
-        self._decided: dict[int, int] = {}
-        for row in tables.steps:
-            if row["verdict"]:
-                chain, step = step_key(row)
-                self._decided[chain] = max(step, self._decided.get(chain, 0))
+        self._ended, self._decided = tables.ended, tables.decided
 
     def before(self, number: int) -> int:
         """Return how long every chain is before a round."""

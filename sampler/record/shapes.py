@@ -22,12 +22,28 @@ _FORMS: dict[Callable[..., Any], tuple[re.Pattern[str], str]] = {
     cells.if_known: (re.compile("[01]?"), "1, 0 or empty"),
     cells.moment: (re.compile(f"({_MOMENT})?"), "a moment as ISO 8601 writes it"),
 }
-_TABLES = (*schema.TABLES, schema.CHAINS, schema.PARKED, schema.ROUNDS, schema.EXTENSIONS, schema.SEATS, schema.SCORES)
+_TABLES = (
+    *schema.TABLES,
+    schema.CHAINS,
+    schema.PARKED,
+    schema.ROUNDS,
+    schema.LOOKS,
+    schema.EXTENSIONS,
+    schema.SEATS,
+    schema.CHECKS,
+    schema.COLUMNS,
+    schema.SCORES,
+)
+_WIDEST = {schema.CHECKS.file: schema.CHECKS_WITH_KINDS.columns}
+"""All columns that a table may have, where only some records have them all."""
 _FILLED = {
     schema.VOTES.file: ("chain", "step", "judge", "proposal_side", "chosen_side"),
     schema.STEPS.file: ("chain", "step", "current", "proposal", "log_r0"),
     schema.STATES.file: ("state",),
     schema.SAMPLES.file: ("chain", "step", "state"),
+    schema.LOOKS.file: ("step", "stops"),
+    schema.CHECKS.file: ("annotator", "after_votes"),
+    schema.COLUMNS.file: ("state",),
 }
 """Columns whose cells are never empty."""
 _SHOWN = 60
@@ -52,7 +68,8 @@ def malformed_in(record: Record) -> Iterator[Malformed]:
         rows: list[Row] = getattr(record, table.name) or []
         if rows:
             yield from _missing(table, rows[0])
-        kept = [column for column in table.columns if rows and column.name in rows[0]]
+        columns = _WIDEST.get(table.file, table.columns)
+        kept = [column for column in columns if rows and column.name in rows[0]]
         for number, row in enumerate(rows, start=2):
             yield from _cells(table, kept, number, row)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import tempfile
 import time
 import urllib.request
@@ -12,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import sampler
 from tests.benchmarks.load_crowd import Crowd, Seat
 from tests.benchmarks.load_stage import Made, Stage, Wanted
 
 VOTERS, THINK_S = 8, 0.1
-# Of a campaign; see `sampler.Recipe`.
-MOST_CHAINS = 1000
 _CHAINS, _TEXTS, _WARM_UP_S = 20, 200, 10
+_VOTERS_A_WEB = 2
 _FOR_EVER_S, _HOUR_S = 1e9, 3600
 _PAGES_A_RUN = 40
 _JUDGES = [{"question": "Which is darker?", "budget": 2}]
@@ -44,11 +45,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Line:
-    """Some n, and how the costs are measured at one of them: by n, runs and the seconds of each."""
+    """Some n, and how the costs are measured at one of them: by n, runs and the seconds of each.
+
+    Args:
+        most_exponent, most_ratio: how much the costs may grow.
+    """
 
     name: str
     numbers: tuple[int, ...]
     measure: Callable[[int, int, int], list[Cost]]
+    most_exponent: float = 0.05
+    most_ratio: float = 1.25
 
 
 @contextmanager
@@ -84,7 +91,7 @@ def _of_waiting(n: int, runs: int, seconds: int) -> list[Cost]:
 def _of_idle(n: int, runs: int, seconds: int) -> list[Cost]:
     with staged() as stage:
         # Each idle page shows a pair, so it needs a chain of its own.
-        pages = [min(MOST_CHAINS, n - begun) for begun in range(0, n, MOST_CHAINS)]
+        pages = [min(sampler.MOST_CHAINS, n - begun) for begun in range(0, n, sampler.MOST_CHAINS)]
         idle = (Wanted(some, some, _TEXTS, _JUDGES_OF_ONE, lease_seconds=_HOUR_S) for some in pages)
         campaign, *others = stage.make(Wanted(VOTERS, _CHAINS, _TEXTS, _JUDGES), *idle)
         seats = [seat for other in others for seat in other.seats]
@@ -92,8 +99,16 @@ def _of_idle(n: int, runs: int, seconds: int) -> list[Cost]:
 
 
 def _of_webs(n: int, runs: int, seconds: int) -> list[Cost]:
+    return _with_webs(n, VOTERS, runs, seconds)
+
+
+def _of_busy_webs(n: int, runs: int, seconds: int) -> list[Cost]:
+    return _with_webs(n, n * _VOTERS_A_WEB, runs, seconds)
+
+
+def _with_webs(n: int, people: int, runs: int, seconds: int) -> list[Cost]:
     with staged(webs=n) as stage:
-        [campaign] = stage.make(Wanted(VOTERS, _CHAINS, _TEXTS, _JUDGES))
+        [campaign] = stage.make(Wanted(people, _CHAINS, _TEXTS, _JUDGES))
         return _costs_of_votes(stage, n, campaign.seats, runs, seconds)
 
 
@@ -155,11 +170,13 @@ def _cost_of_pages(stage: Stage, n: int, load: Callable[[], object]) -> Cost:
 LINES = {
     line.name: line
     for line in (
-        Line("chains", (10, 100, MOST_CHAINS), _of_chains),
+        Line("chains", (10, 100, 1000, sampler.MOST_CHAINS), _of_chains),
         Line("votes", (1000, 100_000, 1_000_000), _of_votes),
         Line("waiting", (10, 40, 500, 2000), _of_waiting),
         Line("idle", (50, 1000, 5000), _of_idle),
         Line("webs", (1, 2, 4), _of_webs),
-        Line("page", (1000, 100_000, 1_000_000), _of_page),
+        Line("busy-webs", (1, 2, 4), _of_busy_webs),
+        # What a page shows is a total, which may grow with what there is.
+        Line("page", (1000, 100_000, 1_000_000), _of_page, most_exponent=1.1, most_ratio=math.inf),
     )
 }

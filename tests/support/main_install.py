@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -21,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_TRIES = 100
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -66,20 +64,12 @@ def _lines_until(demo: subprocess.Popen, last: str) -> Iterator[str]:
 
 
 def _page(link: str) -> None:
-    """Ask for a page; the server listens a moment after it has said so.
+    """Ask for a page.
 
     Raises:
         urllib.error.URLError: it is not there.
     """
-    for _ in range(_TRIES):
-        try:
-            return urllib.request.urlopen(link, timeout=10).close()
-        except urllib.error.URLError as error:
-            refused = error
-            if not isinstance(error.reason, ConnectionRefusedError):
-                break
-            time.sleep(0.1)
-    raise refused
+    urllib.request.urlopen(link, timeout=10).close()
 
 
 def _free_port() -> int:

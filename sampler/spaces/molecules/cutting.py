@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from rdkit import Chem
 
+from sampler.spaces.molecules.plain import write
+
 SINGLE = Chem.BondType.SINGLE
 
 
@@ -38,7 +40,7 @@ def pieces(molecule: Chem.Mol, cut: Cut) -> Pieces:
     dummy = both.AddAtom(Chem.Atom(0))
     both.AddBond(dummy, cut.drop, SINGLE)
     both.UpdatePropertyCache(strict=False)
-    one, other = Chem.MolToSmiles(both).split(".")
+    one, other = write(both).split(".")
     written = written_order(both)
     if "*" in one:
         return Pieces(other, one, written.index(cut.keep) - cut.size - 1)

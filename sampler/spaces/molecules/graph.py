@@ -27,7 +27,7 @@ from rdkit.Chem import rdqueries
 
 from sampler.spaces.molecules import cutting
 from sampler.spaces.molecules.cutting import SINGLE, Cut, Pieces, set_hydrogens, written_order
-from sampler.spaces.molecules.plain import is_plain, settle
+from sampler.spaces.molecules.plain import can_grow_plain, is_plain, settle, settle_joined, write
 from sampler.spaces.molecules.tree import Tree
 from sampler.spaces.molecules.written import ATOM, Written, elements
 
@@ -37,6 +37,8 @@ _CUTTABLE = Chem.MolFromSmarts("[+0]-;!@[*]")
 _NEVER_IN_A_STATE = rdqueries.AtomNumLessQueryAtom(2)
 _NEVER_IN_A_STATE.ExpandQuery(rdqueries.NumRadicalElectronsGreaterQueryAtom(0), Chem.CompositeQueryType.COMPOSITE_OR)
 _NEVER_IN_A_STATE.ExpandQuery(rdqueries.HasPropQueryAtom("molAtomMapNumber"), Chem.CompositeQueryType.COMPOSITE_OR)
+# What is written where a plain molecule has atom maps or several components, and for a rare kind of bond.
+_IN_NO_PLAIN_STATE = frozenset(":.")
 # SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
 _ROUNDS = 4
 _REMEMBERED_ARMS = 10_000
@@ -99,12 +101,14 @@ class MoleculeGraph:
     @cached_property
     def ranks(self) -> tuple[int, ...]:
         """One number for each atom, the same for equivalent atoms."""
-        return tuple(Chem.CanonicalRankAtoms(self.molecule, breakTies=False))
+        ranks = Chem.CanonicalRankAtoms(self.molecule, breakTies=False)
+        # RDKit's own iterator is a Python function, which takes as long as the ranking.
+        return tuple(map(ranks.__getitem__, range(self.size)))
 
     @cached_property
     def smiles(self) -> str:
         """The canonical SMILES."""
-        return str(Chem.MolToSmiles(self.molecule))
+        return write(self.molecule)
 
     def pieces(self, cut: Cut) -> Pieces:
         """Return what a cut makes."""
@@ -213,6 +217,11 @@ class Arm:
         """Number of heavy atoms."""
         return int(self.molecule.GetNumAtoms())
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """True when a plain molecule stays plain as this is attached, as far as the arm goes."""
+        return bool(settle(_joined(Chem.MolFromSmiles("C"), 0, self.molecule)))
+
 
 def read_molecule(smiles: str) -> MoleculeGraph:
     """Return the graph of a state; atom i is the i-th that the SMILES names.
@@ -237,7 +246,10 @@ def read_state(state: str) -> MoleculeGraph:
     with rdBase.BlockLogs():
         molecule: Chem.Mol | None = Chem.MolFromSmiles(state, sanitize=False)
         plain = None if molecule is None else settle(molecule)
-    graph = _graph_of(state, None if plain is None else molecule, (state,))
+    if molecule is not None and plain and state and _IN_NO_PLAIN_STATE.isdisjoint(state):
+        graph = MoleculeGraph(molecule, (state,))
+    else:
+        graph = _graph_of(state, None if plain is None else molecule, (state,))
     graph.is_plain = bool(plain)
     return graph
 
@@ -319,18 +331,28 @@ def seam(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
 
 
 def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
-    product = cutting.copy(graph.molecule)
+    product = _joined(graph.molecule, atom, arm.molecule)
     one = product.GetAtomWithIdx(atom)
-    set_hydrogens(one, -1)
-    product.InsertMol(arm.molecule)
-    product.AddBond(atom, graph.size, SINGLE)
-    if one.GetFormalCharge() and product.GetAtomWithIdx(graph.size).GetFormalCharge():
-        return None
-    if (plain := settle(product)) is None:
+    if graph.is_plain and arm.is_plain and can_grow_plain(one):
+        settle_joined(product, atom, graph.size)
+        plain: bool | None = True
+    else:
+        are_charged = one.GetFormalCharge() and product.GetAtomWithIdx(graph.size).GetFormalCharge()
+        plain = None if are_charged else settle(product)
+    if plain is None:
         return None
     grown = MoleculeGraph(product, graph.written and (*graph.written, arm.written))
     grown.is_plain = plain
     return grown
+
+
+def _joined(molecule: Chem.Mol, atom: int, arm: Chem.Mol) -> Chem.RWMol:
+    """Return the molecule with an arm in the place of a hydrogen of `atom`, as it is left."""
+    product = cutting.copy(molecule)
+    set_hydrogens(product.GetAtomWithIdx(atom), -1)
+    product.InsertMol(arm)
+    product.AddBond(atom, molecule.GetNumAtoms(), SINGLE)
+    return product
 
 
 def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
@@ -364,4 +386,4 @@ def _why_not(molecule: Chem.Mol | None) -> str:
 
 @lru_cache(maxsize=_REMEMBERED_ARMS)
 def _canonical(arm: str) -> str:
-    return str(Chem.MolToSmiles(Chem.MolFromSmiles(arm)))
+    return write(Chem.MolFromSmiles(arm))

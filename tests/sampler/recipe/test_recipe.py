@@ -252,6 +252,26 @@ def test_chains_that_open_later_are_between_a_least_and_a_most():
     assert "most_chains" not in fixed.model_dump(mode="json")
 
 
+def test_all_chains_together_have_no_more_steps_than_numbers_for_their_objects():
+    parse_recipe(GOOD | {"chains": 5_000, "steps": 400_000})
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"chains": 5_000, "steps": 400_001}, "5,000 chains of 400,001 steps are too many"),
+        ({"most_chains": 5_000, "steps": 400_001}, "5,000 chains of 400,001 steps are too many"),
+        ({"chains": 5_000, "steps": 50_000, "further_steps": 1_000}, "5,000 chains of 500,000 steps are too many"),
+    ],
+)
+def test_too_many_steps_of_all_chains_together_are_told_in_numbers(changes, problem):
+    with pytest.raises(RecipeError) as refused:
+        parse_recipe(GOOD | changes)
+    [found] = refused.value.problems
+    assert found.path == "steps"
+    assert problem in found.message
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [

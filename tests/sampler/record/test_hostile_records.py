@@ -17,6 +17,7 @@ from tests.support.signing import files_of, fingerprint_of, rows_of, signed, wri
 
 TEXTS = RELEASED / "catalog-texts.zip"
 MEGABYTE = 2**20
+CHECKS = b"annotator,after_votes,expected_side,chosen_side,passed,elapsed_ms,shown_at,answered_at"
 
 
 def refused(path, capsys) -> str:
@@ -123,6 +124,23 @@ def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tm
         )
         places = {(each.file, each.row) for each in sampler.verify(path).differs}
         assert (table, 3) in places
+
+
+@pytest.mark.parametrize(
+    ("table", "content"),
+    [
+        ("looks.csv", b"step,r_hat,bulk_ess,tail_ess,stops,looked_at\n8,much,1.0,1.0,0,\n"),
+        ("looks.csv", b"step,r_hat,bulk_ess,tail_ess,stops,looked_at\n,1.0,1.0,1.0,1,\n"),
+        ("checks.csv", CHECKS + b"\n,1,left,,,,,\n"),
+        ("checks.csv", CHECKS + b"\n1,one,left,,,,,\n"),
+        ("checks.csv", CHECKS + b",kind,swapped\n1,1,left,,,,,,gold,maybe\n"),
+        ("columns.csv", b"state,column,value\nfirst,author,Ann\n"),
+        ("columns.csv", b"state,column,value\n,author,Ann\n"),
+    ],
+)
+def test_a_cell_of_a_table_that_not_every_record_has_is_told_with_its_row(table, content, tmp_path):
+    path = write(files_of(TEXTS) | {table: content}, tmp_path / "record.zip")
+    assert (table, 2) in {(each.file, each.row) for each in sampler.verify(path).differs}
 
 
 def test_a_signature_of_another_manifest_and_of_another_kind_is_refused(tmp_path):
