@@ -1,8 +1,10 @@
 """Connections from the pool: one that the server has ended is never handed out, and none is asked for each vote."""
 
+from datetime import timedelta
+
 import psycopg
 import pytest
-from django.db.utils import ConnectionHandler, OperationalError
+from django.db.utils import ConnectionHandler, OperationalError, ProgrammingError
 
 from prefmh_web.settings import environment
 from prefmh_web.transport.postgresql import base
@@ -90,3 +92,30 @@ def test_a_connection_keeps_a_bounded_number_of_prepared_statements_and_those_in
         prepared = [statement for (statement,) in cursor.fetchall()]
     assert len(prepared) <= base._MOST_PREPARED + 1
     assert "SELECT $1 AS in_use" in prepared
+
+
+def test_statements_share_a_cursor_until_the_session_ends_and_read_times_as_others_do(postgres, pooled):
+    def now_and_session() -> tuple[object, int]:
+        cursor = pooled.kept_cursor()
+        cursor.execute("SELECT now(), pg_backend_pid()")
+        [found] = cursor.fetchall()
+        pooled.close()
+        return found
+
+    now, first = now_and_session()
+    assert now.utcoffset() == timedelta(0)
+    assert now_and_session()[1] == first
+    raw = pooled.kept_cursor().cursor
+    assert pooled.kept_cursor().cursor is raw
+    pooled.close()
+    ended_sessions(postgres)
+    assert now_and_session()[1] != first
+    assert pooled.kept_cursor().cursor is not raw
+
+
+def test_a_refused_statement_leaves_the_shared_cursor_usable(pooled):
+    with pytest.raises(ProgrammingError):
+        pooled.kept_cursor().execute("SELECT nothing_of_this_name")
+    cursor = pooled.kept_cursor()
+    cursor.execute("SELECT %s + 1", [1])
+    assert cursor.fetchall() == [(2,)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import models
 
-from prefmh_web.campaigns.engine.rows import adapted, current, insertion, note_stored
+from prefmh_web.campaigns.engine.rows import adapted, current, executed, insertion, note_stored
 from prefmh_web.campaigns.engine.statements import Condition, Statement
 
 
@@ -95,19 +95,14 @@ class Changes:
 
     def _at_once(self) -> list[Any]:
         words = _as_one(tuple(change.words for change in self._changes))
-        with current().cursor() as cursor:
-            cursor.execute(words, [value for change in self._changes for value in change.values])
-            return list(cursor.fetchone())
+        [found] = executed(words, [value for change in self._changes for value in change.values]).fetchall()
+        return list(found)
 
     def _one_by_one(self) -> list[Any]:
         found: list[Any] = []
-        with current().cursor() as cursor:
-            for change in self._changes:
-                row = None
-                if _is_due(change, found):
-                    cursor.execute(change.words, change.values)
-                    row = cursor.fetchone()
-                found.append(None if row is None else row[0])
+        for change in self._changes:
+            rows = executed(change.words, change.values).fetchall() if _is_due(change, found) else []
+            found.append(rows[0][0] if rows else None)
         return found
 
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 
 M = TypeVar("M", bound=models.Model)
 _Converters = tuple[tuple[int, Callable[[Any], Any]], ...]
@@ -23,6 +24,15 @@ _Converters = tuple[tuple[int, Callable[[Any], Any]], ...]
 def current() -> BaseDatabaseWrapper:
     """Return the connection of this thread, which `django.db.connection` looks up anew for each of its attributes."""
     return connections[DEFAULT_DB_ALIAS]
+
+
+def executed(sql: str, values: Sequence[Any]) -> CursorWrapper:
+    """Run a statement. Read all that it has found before the next one runs: that takes its place."""
+    connection = current()
+    # Django's own SQLite has none.
+    cursor: CursorWrapper = getattr(connection, "kept_cursor", connection.cursor)()
+    cursor.execute(sql, values)
+    return cursor
 
 
 class Columns(Generic[M]):
@@ -65,9 +75,7 @@ def insert(instance: models.Model) -> None:
     Raises:
         django.db.IntegrityError: a constraint of the table does not hold.
     """
-    with current().cursor() as cursor:
-        cursor.execute(*insertion(instance))
-        [key] = cursor.fetchone()
+    [[key]] = executed(*insertion(instance)).fetchall()
     note_stored(instance, key)
 
 

@@ -18,13 +18,15 @@ on is read by a statement of its own, afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 
-from prefmh_web.campaigns.engine.rows import Columns, adapted, current
+from prefmh_web.campaigns.engine.rows import Columns, adapted, current, executed
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, State
 
 _OF_THE_COMPARISON = " FOR NO KEY UPDATE OF c"
@@ -54,11 +56,8 @@ class Statement:
 
     def rows(self, *values: object) -> list[tuple[Any, ...]]:
         """Return what it finds."""
-        connection = current()
-        with connection.cursor() as cursor:
-            cursor.execute(self.words(connection), [adapted(value, connection) for value in values])
-            found: list[tuple[Any, ...]] = cursor.fetchall()
-            return found
+        found: list[tuple[Any, ...]] = self._executed(values).fetchall()
+        return found
 
     def row(self, *values: object) -> tuple[Any, ...] | None:
         """Return the first row that it finds, or None."""
@@ -66,10 +65,11 @@ class Statement:
 
     def change(self, *values: object) -> int:
         """Return how many rows it has changed."""
+        return int(self._executed(values).rowcount)
+
+    def _executed(self, values: Sequence[object]) -> CursorWrapper:
         connection = current()
-        with connection.cursor() as cursor:
-            cursor.execute(self.words(connection), [adapted(value, connection) for value in values])
-            return int(cursor.rowcount)
+        return executed(self.words(connection), [adapted(value, connection) for value in values])
 
     def words(self, connection: BaseDatabaseWrapper, only_if: Condition | None = None) -> str:
         """Return its SQL for a database; with a condition, whose values come last, for rows of which that holds."""

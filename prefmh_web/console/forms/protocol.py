@@ -17,6 +17,7 @@ from prefmh_web.console.forms import study_texts
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.fixed import as_posted, fix
 from prefmh_web.console.forms.protocol_texts import TextsForm
+from prefmh_web.console.forms.rows import formset_of
 from prefmh_web.console.forms.study_texts import PERCENTS
 from prefmh_web.console.forms.usual import Fold, fold_of, needs_a_look
 from prefmh_web.participants.own_pairs import questions_of
@@ -225,15 +226,10 @@ class PracticePairForm(OwnPairForm):
     )
 
 
-def _formset(form: type[forms.Form], most: int) -> type[forms.BaseFormSet[Any]]:
-    # Django would show a thousand forms beyond the most, to whoever asks for them.
-    return forms.formset_factory(form, extra=1, max_num=most, validate_max=True, absolute_max=2 * most)
-
-
-_Questions = _formset(AboutPersonForm, 40)
-_Checks = _formset(CheckForm, 20)
-_Practice = _formset(PracticePairForm, 40)
-_Gold = _formset(OwnPairForm, 40)
+_Questions = formset_of(AboutPersonForm, 40, extra=1)
+_Checks = formset_of(CheckForm, 20, extra=1)
+_Practice = formset_of(PracticePairForm, 40, extra=1)
+_Gold = formset_of(OwnPairForm, 40, extra=1)
 
 
 class ProtocolForms:

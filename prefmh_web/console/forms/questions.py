@@ -9,6 +9,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.prompts import PromptFields, prompt_fields_of
+from prefmh_web.console.forms.rows import formset_of
 from prefmh_web.console.forms.usual import needs_a_look
 from prefmh_web.console.forms.vision import VisionFields, vision_fields_of
 
@@ -196,17 +197,7 @@ class QuestionForm(PromptFields, VisionFields):
         }
 
 
-MOST_QUESTIONS = 8
-# Django would show a thousand forms beyond the most, to whoever asks for them.
-QuestionFormSet = forms.formset_factory(
-    QuestionForm,
-    extra=0,
-    min_num=1,
-    validate_min=True,
-    max_num=MOST_QUESTIONS,
-    validate_max=True,
-    absolute_max=2 * MOST_QUESTIONS,
-)
+QuestionFormSet = formset_of(QuestionForm, 8, least=1)
 
 
 def judges_in(questions: forms.BaseFormSet[QuestionForm]) -> list[dict]:

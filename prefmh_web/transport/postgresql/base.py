@@ -8,6 +8,9 @@ question; so it is asked once in a while.
 What a connection has prepared stays in the memory of the server's process, statement by statement and once more for
 each combination of the sizes of its numbers. psycopg keeps a hundred, which rare ones would fill over some minutes of
 voting; the vote's own are fewer than half of what is kept here.
+
+A new cursor finds out anew how each column of what it has selected is read. Statements whose rows are read at once
+share one, which knows that already.
 """
 
 from __future__ import annotations
@@ -19,15 +22,20 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db.backends.postgresql import base
+from django.db.backends.utils import CursorWrapper
+from django.utils.asyncio import async_unsafe
 from psycopg_pool import ConnectionPool
 
 _ASK_EVERY_S = 10.0
 _MOST_PREPARED = 40
+_KEPT_CURSOR = "prefmh_kept_cursor"
 _asked_at: WeakKeyDictionary[psycopg.Connection[Any], float] = WeakKeyDictionary()
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own, but for how pooled connections are checked, and for how much a connection keeps prepared."""
+    """Django's own, but for how pooled connections are checked, and for what a connection keeps: a cursor, and fewer
+    prepared statements.
+    """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection that lives as far as can be seen; those that do not are given up for new ones.
@@ -47,6 +55,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 connection = super().get_new_connection(conn_params)
         connection.prepared_max = _MOST_PREPARED
         return connection
+
+    @async_unsafe
+    def kept_cursor(self) -> CursorWrapper:
+        """Return the one cursor that a connection keeps: what it has found is gone as soon as this is asked for again.
+        It is not to be closed.
+        """
+        self.close_if_health_check_failed()
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            cursor = getattr(self.connection, _KEPT_CURSOR, None)
+            if cursor is None:
+                cursor = self.create_cursor()
+                setattr(self.connection, _KEPT_CURSOR, cursor)
+            return self._prepare_cursor(cursor)
 
 
 def _lives(connection: psycopg.Connection[Any]) -> bool:
