@@ -68,7 +68,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if cursor is None:
                 cursor = self.create_cursor()
                 setattr(self.connection, _KEPT_CURSOR, cursor)
-            return self._prepare_cursor(cursor)
+            # What `cursor` itself returns comes from it, too.
+            return self._prepare_cursor(cursor)  # type: ignore[attr-defined]  # the stubs leave it out
 
 
 def _lives(connection: psycopg.Connection[Any]) -> bool:
