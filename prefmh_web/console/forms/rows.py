@@ -1,5 +1,7 @@
 """Forms in a list, as many as somebody fills in."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django import forms
