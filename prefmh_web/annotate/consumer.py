@@ -80,8 +80,9 @@ class VotingConsumer(LiveConsumer):
                 _release_later(self.annotator)
 
     async def leave(self) -> None:
-        await self._wait_or_not(False)
         await super().leave()
+        # Last: a look of this page that was under way may just have found that it waits.
+        await self._wait_or_not(False)
 
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""

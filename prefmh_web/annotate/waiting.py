@@ -6,7 +6,6 @@ there is room for; those who come too late find nothing, and wait on.
 """
 
 import asyncio
-from contextlib import suppress
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -16,6 +15,7 @@ from prefmh_web.annotate.screens.idle import is_held_up
 from prefmh_web.campaigns.engine import open_comparisons, openings
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.transport import nudges
+from prefmh_web.transport.sockets import set_within
 
 # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
 _LOOK_AT_MOST_EVERY_S = 0.1
@@ -44,40 +44,48 @@ class WaitingRoom:
         self._group = group
         self._pages: dict[Page, None] = {}
         self._nudged = asyncio.Event()
+        self._changing = asyncio.Lock()
+        self._server: Page | None = None
         self._serving: asyncio.Task | None = None
 
     async def enter(self, page: Page) -> None:
         """Wait here. What became free between the page's last look and now is found."""
         self._pages[page] = None
-        if len(self._pages) == 1:
-            await self._serve_by(page)
+        await self._let_the_first_serve()
         self.nudge()
 
     async def leave(self, page: Page) -> None:
         """Wait no more; another page hears the nudges if this one did."""
-        was_first = page is next(iter(self._pages), None)
         self._pages.pop(page, None)
-        if not was_first:
-            return
-        if self._serving is not None:
-            self._serving.cancel()
-        await page.part(self._group)
-        if first := next(iter(self._pages), None):
-            await self._serve_by(first)
-            self.nudge()
+        await self._let_the_first_serve()
 
     def nudge(self) -> None:
         """Look who has a pair now."""
         self._nudged.set()
 
-    async def _serve_by(self, page: Page) -> None:
-        self._serving = page.in_background(self._serve())
-        await page.join(self._group)
+    async def _let_the_first_serve(self) -> None:
+        # Groups are far away: others come and go before they answer. One change at a time, or two pages would serve.
+        async with self._changing:
+            first = next(iter(self._pages), None)
+            if first is self._server:
+                return
+            if self._server is not None:
+                await self._end_serving(self._server)
+            if first is not None:
+                self._server, self._serving = first, first.in_background(self._serve())
+                await first.join(self._group)
+                # What came while nobody heard.
+                self.nudge()
+
+    async def _end_serving(self, server: Page) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+        self._server = self._serving = None
+        await server.part(self._group)
 
     async def _serve(self) -> None:
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._nudged.wait(), _LOOK_AT_LEAST_EVERY_S)
+            await set_within(self._nudged, _LOOK_AT_LEAST_EVERY_S)
             self._nudged.clear()
             pages = list(self._pages)
             takers = await database_sync_to_async(_takers)(pages)

@@ -1,7 +1,6 @@
 """The sockets behind a campaign's pages: they send a part of the page again when something has changed."""
 
 import asyncio
-import contextlib
 import time
 
 from channels.db import database_sync_to_async
@@ -12,7 +11,7 @@ from prefmh_web.console.board import board_for
 from prefmh_web.console.convergence import convergence_for
 from prefmh_web.console.following import Allowance, Group
 from prefmh_web.transport import nudges, sessions
-from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer
+from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer, set_within
 
 _AT_MOST_EVERY_S = 1
 # Rates and presence fade without any event.
@@ -53,8 +52,7 @@ class _Watching(LiveConsumer):
     async def _follow(self) -> None:
         sent = ""
         while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), self._at_least_every_s)
+            await set_within(self._changed, self._at_least_every_s)
             self._changed.clear()
             # Asked every time: they may have signed out, or be a member no more.
             part = await self._part(await sessions.user_now(self._session_key))

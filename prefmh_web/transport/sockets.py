@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 
 from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -12,6 +13,14 @@ logger = logging.getLogger(__name__)
 NOT_ALLOWED = 4401
 BAD_MESSAGE = 4400
 TRY_AGAIN = 1011
+
+
+async def set_within(event: asyncio.Event, seconds: float | None) -> None:
+    """Wait until an event is set, at most so long; without a number, as long as it takes."""
+    # Not `wait_for`: in Python 3.11 a task that is cancelled in the moment of the event goes on.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 class LiveConsumer(AsyncWebsocketConsumer):
