@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks import load_cores, load_floor, load_scenes
+from tests.benchmarks import load_cores, load_floor, load_meters, load_scenes
 from tests.benchmarks.load_cores import Cores
 from tests.benchmarks.load_crowd import Crowd
 from tests.benchmarks.load_floor import quantiles
@@ -57,12 +57,20 @@ def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict
     with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
         stage = Stage(Path(folder), load.webs, revision.checkout, DURABLE if load.is_durable else WITHOUT_FSYNC)
         try:
+            speeds = [_speed_of(cores)]
             found = _described(revision, load) | _measured(stage, load, cores, seed)
+            speeds.append(_speed_of(cores))
+            found["machine"] = {"processor": load_meters.processor(), "loop_s": speeds}
             if floor_s:
                 found["pgbench"] = _of_floor(stage, found["votes_per_s"], floor_s, cores)
             return found
         finally:
             stage.stop()
+
+
+def _speed_of(cores: Cores) -> float:
+    with load_cores.on(cores.servers):
+        return load_meters.loop_s()
 
 
 def _measured(stage: Stage, load: Load, cores: Cores, seed: int) -> dict:
