@@ -12,7 +12,7 @@ from ninja.security import HttpBearer
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.api.problems import NoJudge, Refused
+from prefmh_web.api.problems import NoJudgeError, Refused
 from prefmh_web.campaigns.lifecycle import programs
 from prefmh_web.campaigns.models import Judge
 from prefmh_web.transport import rate_limits
@@ -58,12 +58,12 @@ class JudgeBearer(HttpBearer):
         """Return the judge.
 
         Raises:
-            NoJudge: the request has no token, or one that lets nobody in.
+            NoJudgeError: the request has no token, or one that lets nobody in.
             TooMany: the token was used too often.
         """
         judge: Judge | None = super().__call__(request)
         if judge is None:
-            raise NoJudge
+            raise NoJudgeError
         return judge
 
     def authenticate(self, request: HttpRequest, token: str) -> Judge | None:

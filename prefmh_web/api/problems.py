@@ -21,7 +21,6 @@ from prefmh_web.transport import rate_limits
 _UNTIL_ANSWERED = 5
 _UNREADABLE = "This version of prefmh cannot read the campaign’s setup. Its page says why."
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
-
 _SIGN_IN_AS_JUDGE = (
     "Send the token of a judge: “Authorization: Bearer prefmh-judge_…”. Its campaign’s page “Programs” makes one."
 )
@@ -55,7 +54,7 @@ class Refused(Exception):  # noqa: N818 - reads as the sentence it starts
         self.status = status
 
 
-class NoJudge(AuthenticationError):  # noqa: N818 - reads as the sentence it starts
+class NoJudgeError(AuthenticationError):
     """A request to the addresses of judges, without the token of one."""
 
 
@@ -102,7 +101,7 @@ def tell_on(api: NinjaAPI) -> None:
 
     @api.exception_handler(AuthenticationError)
     def unknown(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-        message = _SIGN_IN_AS_JUDGE if isinstance(error, NoJudge) else _SIGN_IN
+        message = _SIGN_IN_AS_JUDGE if isinstance(error, NoJudgeError) else _SIGN_IN
         response = answer(request, [ProblemOut(message=message)], 401)
         response["WWW-Authenticate"] = "Bearer"
         return response

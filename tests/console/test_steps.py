@@ -15,7 +15,7 @@ from prefmh_web.campaigns.monitoring.steps import ScorerNumbers, StepRow, Wanted
 from tests.security.world import browser_of
 from tests.support import ratings
 from tests.support.files import archive
-from tests.support.ratings import rating_endpoint, rating_script  # noqa: F401 - fixtures
+from tests.support.ratings import rating_endpoint, rating_script  # noqa: F401 - pytest finds them here
 from tests.support.sounds import recording
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished
 

@@ -68,8 +68,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if cursor is None:
                 cursor = self.create_cursor()
                 setattr(self.connection, _KEPT_CURSOR, cursor)
-            # What `cursor` itself returns comes from it, too.
-            return self._prepare_cursor(cursor)  # type: ignore[attr-defined]  # the stubs leave it out
+            # What `cursor` returns comes from it, too: tests and logs see these statements like all others.
+            return self._prepare_cursor(cursor)  # type: ignore[attr-defined]  # not in django-stubs
 
 
 def _lives(connection: psycopg.Connection[Any]) -> bool:

@@ -18,6 +18,7 @@ def hook(campaign, settings):
     return webhooks.make(campaign, "http://127.0.0.1:9/", Webhook.Event.values)
 
 
+# Two transactions at once, of which one waits for a row: CI runs it on PostgreSQL.
 @pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
 def test_who_tells_webhooks_keeps_them_from_being_removed_until_it_is_stored(campaign, hook):
     """Else the row for a webhook that is no more would undo the last vote of a campaign, say."""
