@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.console import planning
 from prefmh_web.console.estimates import Estimate
 from prefmh_web.endpoints.models import Endpoint
@@ -98,12 +98,13 @@ def test_the_base_ratios_of_a_pilot_come_chain_by_chain_however_they_were_stored
     campaign = make_draft(researcher, recipe=make_recipe(chains=2))
     pilot = pilot_with_votes(signed_in, campaign, people=2, votes_each=4)
     steps = Comparison.objects.filter(chain__campaign=pilot).order_by("pk")
+    Chain.objects.filter(pk=steps[0].chain_id).update(place=2)  # whose step was stored first comes last by place
     for number, step in enumerate(steps):
         Comparison.objects.filter(pk=step.pk).update(log_r0=number / 8)
-    stored = list(steps.values_list("chain__place", "step", "log_r0"))
-    assert stored != sorted(stored)
-    moved = [log_r0 for _, _, log_r0 in sorted(stored)]
-    assert [ratio for ratio in planning.pilot_ratios(campaign) if ratio != math.inf] == moved
+    rows = list(steps.values_list("chain__place", "step", "log_r0", "current", "proposal"))
+    assert rows != sorted(rows)
+    expected = [math.inf if current == proposal else log_r0 for _, _, log_r0, current, proposal in sorted(rows)]
+    assert planning.pilot_ratios(campaign) == expected
 
 
 def test_a_pilot_of_a_wrong_size_is_not_made(signed_in, researcher):
