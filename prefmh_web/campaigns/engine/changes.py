@@ -39,6 +39,7 @@ class Changes:
     """Changes of one row each, to be made at once. Each returns one value of its row, or None if it changes none."""
 
     def __init__(self) -> None:
+        self._connection = current()
         self._changes: list[_Change] = []
         self._found: list[Any] = []
 
@@ -58,7 +59,7 @@ class Changes:
     def insert_after(self, instance: models.Model, *statements: Statement, found: str) -> None:
         """Add the storing of a new instance if these statements change their rows, and the last returns `found`."""
         places = tuple(self._place(statement) for statement in statements)
-        if current().vendor == "postgresql":
+        if self._connection.vendor == "postgresql":
             names = ", ".join(f"change_{place}" for place in places)
             words, values = insertion(instance, f" FROM {names} WHERE change_{places[-1]}.found = %s")
             self._changes.append(_Change(words, [*values, found], instance=instance))
@@ -67,11 +68,10 @@ class Changes:
 
     def change(self, statement: Statement, *values: object, only_if: Condition | None = None) -> None:
         """Add a statement that returns one value of the row that it changes."""
-        connection = current()
-        all_values = [adapted(value, connection) for value in values]
+        all_values = [adapted(value, self._connection) for value in values]
         if only_if is not None:
             all_values += only_if.values
-        self._changes.append(_Change(statement.words(connection, only_if), all_values, statement))
+        self._changes.append(_Change(statement.words(self._connection, only_if), all_values, statement))
 
     def make(self) -> None:
         """Make them.
@@ -81,7 +81,7 @@ class Changes:
         """
         if not self._changes:
             return
-        self._found = self._at_once() if current().vendor == "postgresql" else self._one_by_one()
+        self._found = self._at_once() if self._connection.vendor == "postgresql" else self._one_by_one()
         for change, found in zip(self._changes, self._found, strict=True):
             if change.instance is not None and found is not None:
                 note_stored(change.instance, found)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
+from django.db.models.base import ModelState
 
 M = TypeVar("M", bound=models.Model)
-_Converters = tuple[tuple[int, Callable[[Any], Any]], ...]
 
 
 def current() -> BaseDatabaseWrapper:
@@ -55,9 +55,25 @@ class Columns(Generic[M]):
     def read(self, values: Sequence[Any]) -> M:
         """Return the instance that these columns hold."""
         read = list(values)
-        for place, convert in _converters(self._model, self._names, current().vendor):
+        for place, convert in self._converters:
             read[place] = convert(read[place])
-        return self._model.from_db(DEFAULT_DB_ALIAS, self._names, read)
+        # What `from_db` does, without a call for each column and without signals.
+        instance = self._model.__new__(self._model)
+        instance._state = ModelState()
+        instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS
+        vars(instance).update(zip(self._names, read, strict=True))
+        return instance
+
+    @cached_property
+    def _converters(self) -> list[tuple[int, Callable[[Any], Any]]]:
+        # Asked for once a connection is there: what they are depends on the database.
+        connection = current()
+        found: list[tuple[int, Callable[[Any], Any]]] = []
+        for place, field in enumerate(self._fields):
+            column = field.cached_col
+            steps = (*connection.ops.get_db_converters(column), *field.get_db_converters(connection))
+            found.extend((place, _bound(step, column)) for step in steps)
+        return found
 
 
 def read_all(columns: Sequence[Columns[Any]], row: Sequence[Any]) -> list[Any]:
@@ -105,18 +121,6 @@ def adapted(value: Any, connection: BaseDatabaseWrapper) -> Any:
     if isinstance(value, uuid.UUID) and not connection.features.has_native_uuid_field:
         return value.hex
     return value
-
-
-@lru_cache(maxsize=64)
-def _converters(model: type[models.Model], names: tuple[str, ...], vendor: str) -> _Converters:
-    found: list[tuple[int, Callable[[Any], Any]]] = []
-    connection = current()
-    for place, name in enumerate(names):
-        field = next(field for field in model._meta.concrete_fields if field.attname == name)
-        column = field.cached_col
-        steps = (*connection.ops.get_db_converters(column), *field.get_db_converters(connection))
-        found.extend((place, _bound(step, column)) for step in steps)
-    return tuple(found)
 
 
 def _bound(step: Callable[[Any, Any, Any], Any], column: object) -> Callable[[Any], Any]:

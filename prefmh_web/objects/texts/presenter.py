@@ -1,13 +1,18 @@
 """Texts, as words."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import lru_cache
+from html import escape
 from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
 
 import sampler
 from prefmh_web.objects.excerpts import excerpts_of
 from prefmh_web.objects.kind import Look, Measures, Medium, StoredObject, in_one_line
 from sampler.judges import Exhibit
+from sampler.objects.texts.differences import Piece
 
 _LINE = ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue")
 
@@ -34,12 +39,12 @@ class Texts:
     is_a_button = True
 
     def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return each text's pieces: words, and what they are beside the other ("common", "same" or "changed")."""
+        """Return each text's HTML. Its words are of a class: "common" to both beginnings, the "same", or "changed"."""
         first, second = sampler.compare_texts(left, right)
-        return {"pieces": first}, {"pieces": second}
+        return {"html": _html_of(first)}, {"html": _html_of(second)}
 
     def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return some words of each text, from shortly before the first ones that differ, as pieces like `options`."""
+        """Return some words of each text, from shortly before the first ones that differ, as pieces of one class."""
         first, second = excerpts_of(left, right)
         return {"pieces": first}, {"pieces": second}
 
@@ -57,6 +62,16 @@ class Texts:
     def line(self, shown: StoredObject) -> str:
         """Return its length, how easily it reads, and how much of it is dialogue."""
         return in_one_line(_LINE, self.measures(shown))
+
+
+def _html_of(pieces: Iterable[Piece]) -> SafeString:
+    # Not a loop in the template: it took a tenth of what a vote on two texts takes.
+    spans = (f'<span class="{kind}">{_lines(text)}</span>' for text, kind in pieces)
+    return mark_safe("".join(spans))  # noqa: S308 - texts are escaped, and the classes are ours
+
+
+def _lines(text: str) -> str:
+    return "<br>".join(escape(text, quote=True).replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
 @lru_cache(maxsize=2048)
