@@ -21,6 +21,9 @@ from prefmh_web.settings import EMBEDDED
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
 
+# Of ten parts of a processor that both want, a web process gets nine.
+_NICENESS = 10
+
 app = Celery("prefmh", task_cls="prefmh_web.embedded.tasks:InProcessTask" if EMBEDDED else "celery.app.task:Task")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -47,3 +50,10 @@ def _load_everything(**_) -> None:
     from prefmh_web.loading import load_everything
 
     load_everything()
+
+
+@signals.worker_init.connect
+@signals.beat_init.connect
+def _let_votes_come_first(**_) -> None:
+    """Run at a lower priority than the web processes of the same machine: people wait for those."""
+    os.setpriority(os.PRIO_PROCESS, 0, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))

@@ -70,9 +70,10 @@ class Process:
         self._note_exit()
         self._is_to_end = False
         with self._log.open("a") as log:
-            # A session of its own: a kill takes the pool's children along, as a machine that goes down does.
+            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. Not a session:
+            # Linux may give each an equal share of the processor, whatever the priority of what is in it.
             self._process = subprocess.Popen(
-                self._command, env=self._environment, stdout=log, stderr=log, start_new_session=True, **self._options
+                self._command, env=self._environment, stdout=log, stderr=log, process_group=0, **self._options
             )  # fmt: skip
 
     def send(self, number: int) -> None:
