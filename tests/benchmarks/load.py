@@ -23,7 +23,8 @@ environment and a database of its own, under these voters, in alternating pairs;
     memory            resident, without shared memory; its slope is the median of those between samples
     reached           people who think at a moment, over how many would if no server kept them waiting: by Little's law
                       the offered load that is reached, without the chance of the think times drawn
-    loop_s            what five million multiplications in Python took before the run and after it
+    loop_s            what five million multiplications in Python took before the run and after it: compare it only
+                      between runs with the same build of Python
 
 All of it runs on the machine that it measures, voters included: read the times with the load average in mind. The
 processor time and the statements hardly depend on it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,8 @@ def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict
             speeds = [_speed_of(cores)]
             found = _described(revision, load) | _measured(stage, load, cores, seed)
             speeds.append(_speed_of(cores))
-            found["machine"] = {"processor": load_meters.processor(), "loop_s": speeds}
+            # Python's version also tells who built it: builds differ by a third in speed.
+            found["machine"] = {"processor": load_meters.processor(), "python": sys.version, "loop_s": speeds}
             if floor_s:
                 found["pgbench"] = _of_floor(stage, found["votes_per_s"], floor_s, cores)
             return found

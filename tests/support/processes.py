@@ -70,8 +70,8 @@ class Process:
         self._note_exit()
         self._is_to_end = False
         with self._log.open("a") as log:
-            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. Not a session:
-            # Linux may give each an equal share of the processor, whatever the priority of what is in it.
+            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. Not a session
+            # of its own: Linux may give each of these an equal share of the processor, and heed no priorities.
             self._process = subprocess.Popen(
                 self._command, env=self._environment, stdout=log, stderr=log, process_group=0, **self._options
             )  # fmt: skip
@@ -127,6 +127,11 @@ class Process:
         """True when a shared library of this name is in the memory of the process or of one of its children."""
         return any(library in _maps_of(path, self._process.pid) for path in Path("/proc").glob("[0-9]*"))
 
+    def niceness(self) -> set[int]:
+        """Return the niceness of the process and of its children: the higher, the later is their turn."""
+        own = [path for path in Path("/proc").glob("[0-9]*") if _is_of(path, self._process.pid)]
+        return {os.getpriority(os.PRIO_PROCESS, int(path.name)) for path in own}
+
     def log(self) -> str:
         return self._log.read_text()
 
@@ -134,8 +139,14 @@ class Process:
 def _maps_of(path: Path, group: int) -> str:
     """Return what a process of a group has in its memory; nothing of one that has gone or is of another group."""
     with contextlib.suppress(OSError):
-        return (path / "maps").read_text() if os.getpgid(int(path.name)) == group else ""
+        return (path / "maps").read_text() if _is_of(path, group) else ""
     return ""
+
+
+def _is_of(path: Path, group: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(int(path.name)) == group
+    return False
 
 
 class Processes:
