@@ -70,8 +70,8 @@ class Process:
         self._note_exit()
         self._is_to_end = False
         with self._log.open("a") as log:
-            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. Not a session
-            # of its own: Linux may give each of these an equal share of the processor, and heed no priorities.
+            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. No session
+            # of its own: Linux may give each of those an equal share of the processor, and heed no priorities.
             self._process = subprocess.Popen(
                 self._command, env=self._environment, stdout=log, stderr=log, process_group=0, **self._options
             )  # fmt: skip

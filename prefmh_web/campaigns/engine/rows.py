@@ -19,6 +19,16 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models.base import ModelState
 
 M = TypeVar("M", bound=models.Model)
+_NONE = type(None)
+# Of these fields, what has such a type is stored as it is by both databases.
+_STORED_AS_IT_IS: dict[type[models.Field[Any, Any]], set[type]] = {
+    models.BooleanField: {bool},
+    models.CharField: {str, _NONE},
+    models.FloatField: {float, _NONE},
+    models.ForeignKey: {int, _NONE},
+    models.PositiveIntegerField: {int, _NONE},
+    models.PositiveSmallIntegerField: {int, _NONE},
+}
 
 
 def current() -> BaseDatabaseWrapper:
@@ -103,8 +113,15 @@ def insertion(instance: models.Model, source: str = "") -> tuple[str, list[Any]]
             of its own come last.
     """
     model, connection = type(instance), current()
-    values = [field.get_db_prep_save(field.pre_save(instance, True), connection) for field in _stored_fields(model)]
+    values = [_prepared(field, instance, connection) for field in _stored_fields(model)]
     return _insertion(model, source, connection.vendor), values
+
+
+def _prepared(field: Any, instance: models.Model, connection: BaseDatabaseWrapper) -> Any:
+    taken = _STORED_AS_IT_IS.get(type(field))
+    if taken is not None and type(value := getattr(instance, field.attname)) in taken:
+        return value
+    return field.get_db_prep_save(field.pre_save(instance, True), connection)
 
 
 def note_stored(instance: models.Model, key: Any) -> None:
