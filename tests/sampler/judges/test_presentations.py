@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sampler import presentations_of, shows_proposal_first
+from sampler.streams import Purpose, stream
 
 # Agreement of two fair coins in n pairs has mean n/2 and standard deviation sqrt(n)/2; 4.5 of them leave a chance of
 # 7e-6 for each of the some 500 pairs of columns below, with a fixed seed.
@@ -54,3 +55,8 @@ def test_equal_streams_are_found_out():
 def test_each_side_is_first_as_often():
     for name, sides in columns((3, 2), (0,)).items():
         assert deviation(sides, np.ones(len(sides), dtype=bool)) < TOLERANCE, name
+
+
+def test_the_side_of_each_time_that_people_are_asked_is_the_streams_next_number():
+    numbers = stream(SEED, 2, 7, Purpose.PEOPLE_SIDES).random(20)
+    assert [shows_proposal_first(SEED, 2, 7, asked) for asked in range(20)] == (numbers < 0.5).tolist()
