@@ -1,10 +1,12 @@
 """Texts, as words."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import lru_cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.safestring import SafeString, mark_safe
 
@@ -12,7 +14,9 @@ import sampler
 from prefmh_web.objects.excerpts import excerpts_of
 from prefmh_web.objects.kind import Look, Measures, Medium, StoredObject, in_one_line
 from sampler.judges import Exhibit
-from sampler.objects.texts.differences import Piece
+
+if TYPE_CHECKING:
+    from sampler.objects.texts.differences import Piece
 
 _LINE = ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue")
 
