@@ -1,22 +1,15 @@
 """Texts, as words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-from django.utils.safestring import SafeString, mark_safe
+from typing import Any
 
 import sampler
 from prefmh_web.objects.excerpts import excerpts_of
 from prefmh_web.objects.kind import Look, Measures, Medium, StoredObject, in_one_line
 from sampler.judges import Exhibit
-
-if TYPE_CHECKING:
-    from sampler.objects.texts.differences import Piece
 
 _LINE = ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue")
 
@@ -68,10 +61,9 @@ class Texts:
         return in_one_line(_LINE, self.measures(shown))
 
 
-def _html_of(pieces: Iterable[Piece]) -> SafeString:
-    # Not a loop in the template: it took a tenth of what a vote on two texts takes.
-    spans = (f'<span class="{kind}">{_lines(text)}</span>' for text, kind in pieces)
-    return mark_safe("".join(spans))  # noqa: S308 - texts are escaped, and the classes are ours
+def _html_of(pieces: Iterable[tuple[str, str]]) -> str:
+    # Not a loop in the template: it took nearly a tenth of what a vote on two texts takes.
+    return "".join(f'<span class="{kind}">{_lines(text)}</span>' for text, kind in pieces)
 
 
 def _lines(text: str) -> str:
