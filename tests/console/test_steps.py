@@ -15,7 +15,6 @@ from prefmh_web.campaigns.monitoring.steps import ScorerNumbers, StepRow, Wanted
 from tests.security.world import browser_of
 from tests.support import ratings
 from tests.support.files import archive
-from tests.support.ratings import rating_endpoint, rating_script  # noqa: F401 - pytest finds them here
 from tests.support.sounds import recording
 from tests.support.stack import make_campaign, make_recipe, vote_until_finished
 
@@ -23,6 +22,9 @@ BEGINNING = "In the oldest street of the town, behind the church and the market,
 BEGINNINGS = "text\n" + "".join(
     f'"{BEGINNING}a house that was, to all who looked at it, {word}."\n' for word in ("red", "blue", "low", "tall")
 )
+
+# Fixtures: pytest looks for them among the names of this file.
+rating_endpoint, rating_script = ratings.rating_endpoint, ratings.rating_script
 
 
 @pytest.fixture

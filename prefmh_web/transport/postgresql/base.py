@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import select
 import time
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -36,6 +37,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Django's own, but for how pooled connections are checked, and for what a connection keeps: a cursor, and fewer
     prepared statements.
     """
+
+    # Django's, of which django-stubs do not know.
+    _prepare_cursor: Callable[[Any], CursorWrapper]
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection that lives as far as can be seen; those that do not are given up for new ones.
@@ -69,7 +73,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 cursor = self.create_cursor()
                 setattr(self.connection, _KEPT_CURSOR, cursor)
             # What `cursor` returns comes from it, too: tests and logs see these statements like all others.
-            return self._prepare_cursor(cursor)  # type: ignore[attr-defined]  # not in django-stubs
+            return self._prepare_cursor(cursor)
 
 
 def _lives(connection: psycopg.Connection[Any]) -> bool:
