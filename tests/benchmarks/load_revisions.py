@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.processes import HERE, Checkout
+from tests.support.unpacking import unpack
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def checked_out(name: str, environments: Path | None) -> Iterator[Revision]:
     with tempfile.TemporaryDirectory(prefix="prefmh-revision-") as folder:
         root = Path(folder) / "checkout"
         with tarfile.open(fileobj=io.BytesIO(_git("archive", commit))) as archive:
-            archive.extractall(root, filter="data")
+            unpack(archive, root)
         environment = (environments.resolve() if environments else Path(folder)) / commit
         yield Revision(commit, Checkout(root, _python_with_its_needs(root, environment)), is_changed=False)
 

@@ -12,6 +12,7 @@ from django.db import connection, connections
 from django.test import override_settings
 
 from tests.released import server
+from tests.support import unpacking
 from tests.support.in_turn import tasks_in_turn
 
 # As they are called in PREFMH_DATA.
@@ -70,7 +71,7 @@ def pack(folder: Path, target: Path) -> None:
 def unpack(archive: Path, folder: Path) -> Path:
     """Write the record of an archive into a folder, and return the folder."""
     with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+        unpacking.unpack(packed, folder)
     return folder
 
 
