@@ -102,9 +102,12 @@ def test_however_pages_come_and_go_one_of_those_that_wait_hears_the_nudges(resea
     async def hearing(rng: random.Random) -> tuple[int, int]:
         room, pages = WaitingRoom("waiting"), [DistantPage(annotator, rng) for _ in range(3)]
         await asyncio.gather(*(page.come_and_go(room, stays=at < staying) for at, page in enumerate(pages)))
+        tasks = [task for page in pages for task in page.tasks]
         # Those that are told to end may be in the database yet.
-        await asyncio.sleep(0.2)
-        tasks = [task for page in pages for task in page.tasks if not task.done()]
+        async with asyncio.timeout(SOON_S):
+            while sum(not task.done() for task in tasks) > min(staying, 1):
+                await asyncio.sleep(0.01)
+        tasks = [task for task in tasks if not task.done()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

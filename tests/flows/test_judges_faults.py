@@ -50,7 +50,7 @@ MOST_WASTE = 0.02
 _APART_S = 4.0
 
 # So many chains that three kills in a row, each with so many requests under way, leave some that wait for nobody.
-FORCE_CHAINS, FORCE_STEPS, CALLS, UNDER_WAY = 360, 5, 256, 200
+FORCE_CHAINS, FORCE_STEPS, CALLS, UNDER_WAY = 360, 3, 256, 200
 # A killed process keeps its slots for half a minute: so many that the next one need not wait for them.
 SLOTS = 1024
 _VOTES = """
