@@ -144,7 +144,6 @@ from .record import schema
 from .record.archives import BROKEN_ARCHIVE, ArchiveError, TooLargeError, archive_in
 from .record.codebook import codebook, entry_of
 from .record.commitment import SALT_BYTES, hash_of_seed, opened_recipe, sealed_recipe
-from .record.first_version import parse_first_version
 from .record.manifest import ALGORITHM, KeyFileError, Manifest, fingerprint_of, signature_of
 from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
@@ -402,7 +401,6 @@ __all__ = [
     "own_sentences",
     "page_html",
     "parse_arms",
-    "parse_first_version",
     "parse_recipe",
     "parse_size_log_weights",
     "planned_changes",

@@ -21,7 +21,7 @@ from tests.support.worker import worker_in_this_process
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 # Files whose tests wait for servers and clocks: started first, so that no half of a run waits for the other at its end.
-LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/released/", "tests/security/")
+LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/security/")
 # Those that start PostgreSQL, Redis, RabbitMQ, nginx or processes of ours, read records and make databases of old
 # versions, wait for what is frozen, or walk through every page in Chromium. Half of all time went into these: a run of
 # everything leaves them to `--servers`, which CI runs as well.
@@ -52,7 +52,6 @@ WITH_SERVERS = (
     "tests/operations/test_backup.py",
     "tests/operations/test_disk.py",
     "tests/operations/test_probes.py",
-    "tests/released/",
     "tests/security/test_log_secrets.py",
     "tests/transport/test_postgresql.py",
 )

@@ -14,10 +14,14 @@ class SignedInRequest(HttpRequest):
     user: User
 
 
+def researchers() -> Group:
+    """Return the group of researchers."""
+    return Group.objects.get_or_create(name=RESEARCHERS)[0]
+
+
 def make_researcher(user) -> None:
     """Let `user` make campaigns of their own."""
-    group, _ = Group.objects.get_or_create(name=RESEARCHERS)
-    user.groups.add(group)
+    user.groups.add(researchers())
 
 
 def is_researcher(user) -> bool:

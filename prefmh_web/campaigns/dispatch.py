@@ -176,7 +176,7 @@ def write(campaign: Campaign) -> None:
 
 def start(campaign: Campaign) -> None:
     """Hint that a campaign is to be started where its models are run or asked."""
-    judges = campaign.readable_recipe.judges
+    judges = campaign.parsed_recipe.judges
     is_judged_here = any(isinstance(judge.source, sampler.LocalSource) for judge in judges)
     # Only the worker of that queue has the models that the site runs itself.
     queue = GPU if is_judged_here else _QUEUES.get(campaign.backend, ENDPOINTS)

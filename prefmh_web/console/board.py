@@ -62,29 +62,29 @@ class Board:
     @property
     def catalog(self) -> Catalog | None:
         """The file that the objects come from; None where the chains make them."""
-        return None if self.campaign.readable_recipe.generates else self.campaign.catalog
+        return None if self.campaign.parsed_recipe.generates else self.campaign.catalog
 
     @property
     def answers(self) -> AnswerWords:
         """What decides the steps, in words."""
-        return ANSWERS[self.campaign.readable_recipe.rule.evidence]
+        return ANSWERS[self.campaign.parsed_recipe.rule.evidence]
 
     @property
     def deciding_scorers(self) -> tuple[str, ...]:
         """The scorers whose numbers decide, if such decide."""
-        return self.campaign.readable_recipe.rule.scorers
+        return self.campaign.parsed_recipe.rule.scorers
 
     @property
     def warning(self) -> str:
         """What stands above everything else about the law that the chains sample; empty for nothing."""
-        rule = self.campaign.readable_recipe.rule
+        rule = self.campaign.parsed_recipe.rule
         is_released = isinstance(rule, sampler.QuestRecipe) and rule.released
         return f"QUEST {RELEASED}. Use it for comparison only." if is_released else self.answers.warning
 
     @property
     def asks_judges(self) -> bool:
         """False where nobody answers questions."""
-        return self.campaign.readable_recipe.rule.asks_judges
+        return self.campaign.parsed_recipe.rule.asks_judges
 
     @property
     def price(self) -> PanelPrice | None:
@@ -113,7 +113,7 @@ class Board:
     @property
     def judging(self) -> list[Judging]:
         """How models and programs vote; empty before the start, and where ratings decide."""
-        progress, evidence = self.progress, self.campaign.readable_recipe.rule.evidence
+        progress, evidence = self.progress, self.campaign.parsed_recipe.rule.evidence
         return judging_of(progress.judges) if progress and evidence == "votes" else []
 
     @property
@@ -126,7 +126,7 @@ class Board:
         """How the models agree with people on hidden repeats; empty where there are none."""
         if self.progress is None or not asks_models(self.campaign):
             return []
-        return on_repeats(self.campaign) if self.campaign.readable_recipe.rule.evidence == "votes" else []
+        return on_repeats(self.campaign) if self.campaign.parsed_recipe.rule.evidence == "votes" else []
 
     @property
     def has_reasons(self) -> bool:
@@ -156,17 +156,17 @@ class Board:
     @property
     def is_panel(self) -> bool:
         """True where named people judge, each for themselves."""
-        return self.campaign.readable_recipe.seats > 0
+        return self.campaign.parsed_recipe.seats > 0
 
     @property
     def is_elastic(self) -> bool:
         """True where chains open while the campaign runs."""
-        return self.campaign.readable_recipe.is_elastic
+        return self.campaign.parsed_recipe.is_elastic
 
     @property
     def further(self) -> Spending | None:
         """The rounds of further steps, and what is left to pay for more; None where there can be none."""
-        if self.campaign.is_draft or self.campaign.readable_recipe.rounds is None:
+        if self.campaign.is_draft or self.campaign.parsed_recipe.rounds is None:
             return None
         return spending_of(self.campaign, recruitment_of(self.campaign))
 
@@ -182,12 +182,12 @@ class Board:
     @property
     def may_be_extended(self) -> bool:
         """True where a researcher can add steps after the start."""
-        return self.campaign.readable_recipe.has_fixed_length
+        return self.campaign.parsed_recipe.has_fixed_length
 
     @property
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
-        recipe = self.campaign.readable_recipe
+        recipe = self.campaign.parsed_recipe
         judges = list(dict.fromkeys(_judge_line(judge, recipe) for judge in recipe.judges))
         return [
             *SPACE_FORMS[recipe.space.kind].summary(self.campaign),
@@ -213,7 +213,7 @@ class Board:
             return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
         if self.campaign.is_draft and self.campaign.is_certified:
             return "drawn at the start, told at the end"
-        return str(self.campaign.readable_recipe.seed)
+        return str(self.campaign.parsed_recipe.seed)
 
     @property
     def _parking(self) -> str:

@@ -95,12 +95,12 @@ def estimates_of(campaign: Campaign) -> list[Estimate]:
 def asks_models(campaign: Campaign) -> bool:
     """Say whether a campaign asks models of endpoints, or has them write."""
     return campaign.backend == "served-texts" or any(
-        isinstance(judge.source, sampler.MODEL_SOURCES) for judge in campaign.readable_recipe.judges
+        isinstance(judge.source, sampler.MODEL_SOURCES) for judge in campaign.parsed_recipe.judges
     )
 
 
 def _estimates(campaign: Campaign) -> Iterator[Estimate]:
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(owner=campaign.owner_id)}
     if isinstance(recipe.space, sampler.ServedTextsRecipe) and recipe.space.model in endpoints:
         writer = endpoints[recipe.space.model]

@@ -52,7 +52,7 @@ def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
 
 def next_look(campaign: Campaign, progress: Progress) -> int | None:
     """Return the step where the chains wait for the stopping rule; None where they walk to their last step."""
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     walking = next((each.chain.length for each in progress.chains if each.chain.ended_at is None), recipe.steps)
     return walking if recipe.stopping is not None and walking < recipe.steps else None
 

@@ -34,7 +34,7 @@ class Plan:
 
 def planned(campaign: Campaign, form: PlanForm, pilot: sampler.Pilot | None, recruitment: Recruitment) -> Plan:
     """Return what to show of a valid form."""
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     if recipe.rule.evidence != "votes" or all(
         isinstance(each.source, sampler.AUTOMATIC_SOURCES) for each in recipe.judges
     ):

@@ -50,7 +50,7 @@ def study_of(campaign: Campaign, told: Told) -> sampler.PlannedStudy:
     Raises:
         ValueError: a number is not what it can be.
     """
-    recipe, recruitment = campaign.readable_recipe, recruitment_of(campaign)
+    recipe, recruitment = campaign.parsed_recipe, recruitment_of(campaign)
     rounds, shares = recipe.rounds, recruitment.parsed_protocol.shares
     active: float | None = recruitment.most_active_minutes
     present: float | None = recruitment.minutes_each
@@ -105,7 +105,7 @@ def trial_ratios(campaign: Campaign) -> Sequence[float]:
     if campaign.backend != "kernel" or campaign.unreadable:
         return ()
     revision = 0
-    if not campaign.readable_recipe.generates:
+    if not campaign.parsed_recipe.generates:
         if campaign.catalog.status != campaign.catalog.Status.READY:
             return ()
         revision = campaign.catalog.revision

@@ -242,7 +242,7 @@ def _square(shade: int) -> model_judges.Picture:
 
 def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
     """Return of each model of a readable setup its place, its question, and the version of its prompt."""
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     return [
         (place, judge.question, model_judges.prompt_version(freezing.prompt_as_of_now(campaign, recipe, place)))
         for place, judge in enumerate(recipe.judges)

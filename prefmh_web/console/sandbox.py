@@ -183,5 +183,5 @@ _OF_PEOPLE = ("people", "seat")
 
 def asks_people(campaign: Campaign) -> bool:
     """Whether people answer some of the questions of a campaign."""
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     return recipe.rule.asks_judges and any(judge.source.kind in _OF_PEOPLE for judge in recipe.judges)

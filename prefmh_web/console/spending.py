@@ -87,7 +87,7 @@ def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None
     is_known = recruitment.budget is not None or recruitment.cost_of_places is not None
     if campaign.unreadable or not (campaign.is_draft or is_known):
         return None
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     needs = budget.needs(recipe, recruitment.parsed_protocol)
     spent = None if campaign.is_draft else budget.spent(campaign)
     return Spending(recruitment, needs, spent, recipe.rounds, campaign.rounds.count() if recipe.rounds else 0)

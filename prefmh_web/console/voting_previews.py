@@ -90,7 +90,7 @@ def _objects_in(forms: SetupForms) -> str:
         if chosen["objects"] not in OBJECT_KINDS:
             chosen["objects"] = "texts"
     if forms.space.kind == "pairs":
-        return forms.space.before.readable_recipe.space.objects if forms.space.before else "texts"
+        return forms.space.before.parsed_recipe.space.objects if forms.space.before else "texts"
     return sampler.objects_of(chosen)
 
 
@@ -132,7 +132,7 @@ def _pair(forms: SetupForms, campaign: Campaign | None, kind: ObjectKind) -> tup
         recipe, is_fixed = _recipe_in(forms), bool(forms.campaign["seed"].value())
         listed = _list_of(forms, campaign) if recipe is not None else None
         if recipe is not None:
-            if listed and listed.readable_recipe.space != recipe.space:
+            if listed and listed.parsed_recipe.space != recipe.space:
                 raise NotComputable(_READ_AGAIN)
             read = (listed.pk, f"{listed.created_at} {listed.catalog.revision}") if listed else (None, "")
             first, second = _drawn(json.dumps(recipe.model_dump(mode="json")), *read)
@@ -143,7 +143,7 @@ def _pair(forms: SetupForms, campaign: Campaign | None, kind: ObjectKind) -> tup
             )
         note = "Two samples, until the fields above can be read."
     except NotComputable as reason:
-        rows = rows_seen(campaign, campaign.readable_recipe) if campaign and _is_list_of(forms, campaign) else None
+        rows = rows_seen(campaign, campaign.parsed_recipe) if campaign and _is_list_of(forms, campaign) else None
         if rows:
             return (*rows, _READ_AGAIN)
         note = str(reason)

@@ -111,7 +111,7 @@ def _find(owner, demo: DemoCampaign) -> Campaign | None:
 
 def _make(owner, demo: DemoCampaign) -> Campaign:
     described = {
-        "version": 2,
+        "version": 1,
         "space": demo.space,
         "kernel": demo.kernel,
         "judges": [{"question": asked.question, "budget": asked.budget} for asked in demo.questions],

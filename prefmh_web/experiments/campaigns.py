@@ -59,7 +59,7 @@ def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Ca
 
 def _check_prompts(campaign: Campaign, recipe: dict[str, Any]) -> None:
     """Raise where the evaluation would take a chain's states for answers to another prompt than theirs."""
-    if _answered(campaign.readable_recipe) != _answered(sampler.parse_recipe(recipe)):
+    if _answered(campaign.parsed_recipe) != _answered(sampler.parse_recipe(recipe)):
         raise Blocked(
             f"{campaign.name} was made by an earlier version, and its chains answer other prompts than the evaluation "
             "takes them to; delete the campaign and its record in the folder, and run the same command again"

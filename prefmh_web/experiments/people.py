@@ -97,7 +97,7 @@ class PeopleComparing:
 
         pairs = [[shown(match.one, match.one_state), shown(match.other, match.other_state)] for match in self.matches]
         return {
-            "version": 2,
+            "version": 1,
             "space": {"kind": "pairs", "objects": self.records.kind, "pairs": pairs},
             "kernel": {"kind": "neighbours"},
             "judges": [{"question": self.question, "budget": 1}],

@@ -95,7 +95,7 @@ def demand_fit(campaign: Campaign) -> None:
     Raises:
         NotPossible: it does not, or there is none; the message says what would do.
     """
-    recruitment, recipe = recruitment_of(campaign), campaign.readable_recipe
+    recruitment, recipe = recruitment_of(campaign), campaign.parsed_recipe
     wanted = needs(recipe, recruitment.parsed_protocol)
     if recruitment.budget is None and recipe.rounds is not None:
         raise NotPossible(

@@ -29,7 +29,7 @@ def demand_fit(protocol: Protocol, campaign: Campaign) -> None:
     """
     if not protocol.own_pairs:
         return
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     kind, questions = sampler.OBJECT_KINDS[recipe.space.objects], questions_of(recipe)
     for pair in protocol.own_pairs:
         if pair.question > len(questions):
@@ -51,7 +51,7 @@ def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None
     """Return the objects of the protocol's pairs that are states of the campaign's space: feedback on them teaches the
     judge. None where that is not known, because the chains make their objects.
     """
-    if campaign.readable_recipe.generates:
+    if campaign.parsed_recipe.generates:
         return None
     contents = {content for pair in protocol.own_pairs for content in (pair.left, pair.right)}
     return sorted(campaign.states.filter(content__in=contents).values_list("content", flat=True))

@@ -232,7 +232,7 @@ def demand_startable(campaign: Campaign) -> None:
     recruitment = recruitment_of(campaign)
     own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
     wording.demand_whole(campaign, recruitment)
-    if not campaign.readable_recipe.seats:
+    if not campaign.parsed_recipe.seats:
         return
     if recruitment.platform.knows_people:
         raise NotPossible(

@@ -57,9 +57,9 @@ def texts_of(campaign: Campaign, protocol: Protocol) -> list[Text]:
 
 def _of_setup(campaign: Campaign) -> Iterator[Text]:
     yield Text("Instructions for voters", campaign.instructions, is_long=True)
-    for question in questions_of(campaign.readable_recipe):
+    for question in questions_of(campaign.parsed_recipe):
         yield Text("Question above a pair", question)
-    for shown in campaign.readable_recipe.context:
+    for shown in campaign.parsed_recipe.context:
         yield Text("Label of a column shown with a pair", shown.label)
 
 

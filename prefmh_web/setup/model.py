@@ -135,7 +135,7 @@ class Setup(Part):
     def recipe(self, seed: int) -> dict[str, Any]:
         """Return what the sampler's recipe is made of, under a seed if none was typed."""
         parts = self.model_dump(mode="json", include=set(RECIPE_FIELDS))
-        return {"version": 2, **parts, "seed": seed if self.seed is None else self.seed}
+        return {"version": 1, **parts, "seed": seed if self.seed is None else self.seed}
 
 
 RECIPE_FIELDS = tuple(name for name in sampler.Recipe.model_fields if name not in ("version", "seed", "target"))

@@ -55,7 +55,7 @@ def refusal(campaign: Campaign) -> str:
         return "This is a pilot. Run another pilot of its campaign."
     if not campaign.is_draft:
         return "A pilot is run before the start: this campaign has started."
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     if not any(judge.source.kind == "people" for judge in recipe.judges):
         return "No crowd votes in this campaign, so there is nothing that a pilot could time."
     return ""

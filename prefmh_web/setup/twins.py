@@ -34,4 +34,4 @@ def warning_of(campaign: Campaign) -> str:
     """Return the same of a draft; nothing once it has started, when its seed cannot change."""
     if not (campaign.is_draft and campaign.is_seed_typed) or campaign.unreadable:
         return ""
-    return warning_of_seed(campaign.readable_recipe.seed, campaign.owner, campaign)
+    return warning_of_seed(campaign.parsed_recipe.seed, campaign.owner, campaign)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
 from sampler.recipe.misfits import misfits, unbalanced, wrong_target
-from sampler.recipe.problems import RecipeError, RecipeProblem, problems_in
+from sampler.recipe.problems import RecipeError, problems_in
 from sampler.recipe.recipe import Recipe
-
-# Of the program that reads recipes of version 1, and the records that they are part of.
-_FIRST_PROGRAM: Final = "0.1.0"
 
 
 def parse_recipe(data: Mapping[str, Any]) -> Recipe:
     """Return the recipe that `data` (parsed JSON) describes.
 
     Raises:
-        RecipeError: with every problem found; of a recipe of version 1, only that another program reads it.
+        RecipeError: with every problem found.
     """
-    if isinstance(data, Mapping) and data.get("version") == 1:
-        message = f"a recipe or a record of version 1 is read by prefmh {_FIRST_PROGRAM}, not by this program"
-        raise RecipeError([RecipeProblem("version", message)])
     recipe = validated(data)
     if problems := [*misfits(recipe), *unbalanced(recipe), *wrong_target(recipe)]:
         raise RecipeError(problems)

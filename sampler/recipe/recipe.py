@@ -37,7 +37,7 @@ from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.streams import Purpose, stream
 
-VERSION: Final = 2
+VERSION: Final = 1
 # Each stands open with a pair of its own: with so many, so many people can vote at the same time.
 MOST_CHAINS: Final = 5_000
 # Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`record/state_index.py`).
@@ -59,7 +59,7 @@ class Recipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    version: Literal[2] = VERSION
+    version: Literal[1] = VERSION
     space: SpaceRecipe
     kernel: KernelRecipe
     judges: tuple[JudgeRecipe, ...] = Field(max_length=8)

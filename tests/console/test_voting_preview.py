@@ -182,7 +182,7 @@ def test_a_list_that_will_be_read_again_shows_its_first_objects_and_says_so(sign
     draft = make_draft(researcher)
     idle_tasks()
     url = reverse("console:voting-preview", args=[draft.pk])
-    now = draft.readable_recipe.space.neighbours
+    now = draft.parsed_recipe.space.neighbours
     assert "read again" in preview(signed_in, url, seed="5", **{"catalog-neighbours": str(now + 1)})
     assert "read again" not in preview(signed_in, url, seed="5", **{"catalog-neighbours": str(now)})
 

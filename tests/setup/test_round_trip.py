@@ -40,7 +40,7 @@ def assert_same(before: Campaign, after: Campaign) -> None:
         assert one.pay_for(outcome) == other.pay_for(outcome)
     assert excluded(one) == excluded(other)
     assert {*translated(after)} <= {*translated(before)}
-    if not before.readable_recipe.generates:
+    if not before.parsed_recipe.generates:
         assert after.catalog.status == "ready"
         assert after.catalog.filename == before.catalog.filename
         assert b"".join(file_of(after.catalog)) == b"".join(file_of(before.catalog))

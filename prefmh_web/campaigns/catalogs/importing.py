@@ -109,7 +109,7 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
         CatalogError: the file gives no catalog.
         FileNotFoundError: it is gone.
     """
-    space = catalog.campaign.readable_recipe.space
+    space = catalog.campaign.parsed_recipe.space
     if not isinstance(space, sampler.CatalogRecipe):
         raise sampler.CatalogError("this campaign no longer takes its objects from a file")
     kind = sampler.OBJECT_KINDS[space.objects]

@@ -180,7 +180,7 @@ def reserve_beside(campaign: Campaign, place: int, endpoint: Endpoint, requests:
 
 def writer_of(campaign: Campaign) -> Endpoint | None:
     """Return the endpoint that writes a campaign's texts, if one does."""
-    space = campaign.readable_recipe.space
+    space = campaign.parsed_recipe.space
     if not isinstance(space, sampler.ServedTextsRecipe) or campaign.backend != "served-texts":
         return None
     return Endpoint.objects.filter(owner=campaign.owner_id, name=space.model).first()

@@ -25,7 +25,7 @@ def create(
     """
     with transaction.atomic():
         campaign = Campaign.objects.create(owner=owner, **fields)
-        if file is not None and not campaign.readable_recipe.generates:
+        if file is not None and not campaign.parsed_recipe.generates:
             importing.upload(campaign, file, filename)
         if seats:
             panels.name_seats(campaign, seats)
@@ -44,13 +44,13 @@ def change(campaign: Campaign, *, file: File[Any] | None = None, seats: Sequence
     if started is not None:
         fixed.demand_same_setup(started, fields)
     with transaction.atomic():
-        space_before = lock_draft(campaign.pk).readable_recipe.space
+        space_before = lock_draft(campaign.pk).parsed_recipe.space
         Campaign.objects.filter(pk=campaign.pk).update(**fields)
         panels.name_seats(campaign, seats)
         campaign.refresh_from_db()
-        if campaign.readable_recipe.generates:
+        if campaign.parsed_recipe.generates:
             importing.remove(campaign)
         elif file:
             importing.upload(campaign, file, file.name or "")
-        elif campaign.readable_recipe.space != space_before:
+        elif campaign.parsed_recipe.space != space_before:
             importing.read_again(campaign.catalog)

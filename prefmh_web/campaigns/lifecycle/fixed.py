@@ -87,7 +87,7 @@ def demand_same_setup(campaign: Campaign, fields: Mapping[str, Any]) -> None:
 
 
 def _described(campaign: Campaign) -> dict[str, Any]:
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     of_judges = {name: [getattr(judge, name) for judge in recipe.judges] for name in _OF_JUDGES}
     # One that is asked in both orders stands there twice.
     of_judges["question"] = list(dict.fromkeys(of_judges["question"]))

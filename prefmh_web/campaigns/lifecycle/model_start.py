@@ -51,7 +51,7 @@ class Models:
 
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
-    sources = [judge.source for judge in campaign.readable_recipe.judges]
+    sources = [judge.source for judge in campaign.parsed_recipe.judges]
     return backend_of(campaign).is_slow or any(isinstance(source, sampler.MODEL_SOURCES) for source in sources)
 
 
@@ -184,7 +184,7 @@ def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe, sampler.M
 
 def _writer(campaign: Campaign) -> str:
     """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
-    space = campaign.readable_recipe.space
+    space = campaign.parsed_recipe.space
     return space.model if isinstance(space, sampler.ServedTextsRecipe) and not is_run_here(space) else ""
 
 

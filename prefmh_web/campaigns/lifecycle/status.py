@@ -243,7 +243,6 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
     revision = _ready_revision(campaign)
     try:
-        # Also refuses a recipe of version 1, which a draft of prefmh 0.1.0 may have.
         recipe = sampler.parse_recipe(campaign.recipe)
         if not recipe.generates and revision is None:
             raise _not_read(campaign)
@@ -305,7 +304,7 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.P
 
 def _ready_revision(campaign: Campaign) -> int | None:
     """Return which reading of its file a campaign stands on; None while there is none, or where there is no file."""
-    if campaign.readable_recipe.generates:
+    if campaign.parsed_recipe.generates:
         return None
     ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY)
     return ready.values_list("revision", flat=True).first()

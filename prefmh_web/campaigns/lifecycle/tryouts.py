@@ -59,7 +59,7 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
         way, endpoint = _way(draft, place)
         if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
             raise NotPossible("A try is under way. Wait for it, or stop it.")
-        if not draft.readable_recipe.generates and not _has_objects(draft):
+        if not draft.parsed_recipe.generates and not _has_objects(draft):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         tryout = Tryout(
             campaign=draft,
@@ -231,7 +231,7 @@ def _is_something_missing(tryout: Tryout) -> bool:
     """Say whether a pair of a try lacks replies; a setup that changed meanwhile is left to the next step to tell."""
     tells_p = tryout.judge["source"]["votes"] == "log-probabilities"
     replies = 2 * tryout.replies
-    if tryout.campaign is not None and tells_p and tryout.campaign.readable_recipe.rule.evidence == "votes":
+    if tryout.campaign is not None and tells_p and tryout.campaign.parsed_recipe.rule.evidence == "votes":
         replies = 2
     return any(len(pair.replies) < replies for pair in tryout.pairs.all())
 

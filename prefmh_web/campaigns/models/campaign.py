@@ -20,8 +20,7 @@ from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 @lru_cache(maxsize=64)
 def _parsed(recipe: str) -> sampler.Recipe:
-    data = json.loads(recipe)
-    return sampler.parse_first_version(data) if data.get("version") == 1 else sampler.parse_recipe(data)
+    return sampler.parse_recipe(json.loads(recipe))
 
 
 def backend_of_space(space: sampler.SpaceRecipe) -> str:
@@ -160,29 +159,18 @@ class Campaign(models.Model):
     def parsed_recipe(self) -> sampler.Recipe:
         """The recipe as the sampler's value; whoever changes a draft's writes plain data to `recipe`.
 
-        One of version 1 is read in the meaning that it had in prefmh 0.1.0. A campaign that 0.1.0 started keeps that
-        recipe, and with it the rule that its first steps were decided by; a draft with one cannot be started.
-
         Raises:
-            sampler.RecipeError: it does not parse; of what has started that cannot be.
+            sampler.RecipeError: it does not parse.
         """
         if self._kept is None or self._kept[0] is not self.recipe:
             self._kept = self.recipe, _parsed(json.dumps(self.recipe))
         return self._kept[1]
 
     @property
-    def readable_recipe(self) -> sampler.Recipe:
-        """The recipe to show. Of a draft of prefmh 0.1.0 that cannot be started any more, what it said there."""
-        try:
-            return self.parsed_recipe
-        except sampler.RecipeError:
-            return _parsed(json.dumps(self.recipe | {"version": 1}))
-
-    @property
     def target_law(self) -> str:
         """The law that the chains sample, in plain text; of a draft that cannot be started, why there is none."""
         try:
-            recipe = sampler.parse_recipe(self.recipe) if self.is_draft else self.parsed_recipe
+            recipe = self.parsed_recipe
         except sampler.RecipeError as error:
             return f"none: the setup cannot be started ({error})"
         return recipe.target or recipe.law
@@ -191,7 +179,7 @@ class Campaign(models.Model):
     def unreadable(self) -> str:
         """Why this version of the program cannot read the recipe; empty if it can."""
         try:
-            _ = self.readable_recipe if self.is_draft else self.parsed_recipe
+            _ = self.parsed_recipe
         except sampler.RecipeError as error:
             return str(error)
         return ""
@@ -199,12 +187,12 @@ class Campaign(models.Model):
     @property
     def backend(self) -> str:
         """Where the proposals come from: a name of `proposals/backends`."""
-        return backend_of_space(self.readable_recipe.space)
+        return backend_of_space(self.parsed_recipe.space)
 
     @property
     def object_kind(self) -> ObjectKind:
         """How its objects are shown, given to models, and measured."""
-        return OBJECT_KINDS[self.readable_recipe.space.objects]
+        return OBJECT_KINDS[self.parsed_recipe.space.objects]
 
 
 class Judge(models.Model):

@@ -171,7 +171,7 @@ class PanelPrice:
 
 def price_of(campaign: Campaign) -> PanelPrice | None:
     """Return what the panel of a campaign costs; None where there is none."""
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     if not recipe.seats:
         return None
     seated = [judge for judge in recipe.judges if isinstance(judge.source, sampler.SeatSource)]

@@ -205,7 +205,7 @@ class CampaignForm(CapFields):
             kwargs["initial"] = _fields_of(campaign)
             # Of a certified one it is not shown, so that whatever is sent was typed.
             is_shown = not (campaign.is_seed_typed or campaign.is_certified)
-            self._drawn = campaign.readable_recipe.seed if is_shown else None
+            self._drawn = campaign.parsed_recipe.seed if is_shown else None
         super().__init__(*args, **kwargs)
         offer(self, "stop_property", _properties())
         offer(self, "scorer_names", scorer_choices(campaign))
@@ -232,7 +232,7 @@ class CampaignForm(CapFields):
     def clean_stop_every(self) -> int | None:
         first, every = self.cleaned_data.get("stop_first"), self.cleaned_data["stop_every"]
         # Who takes a rule away chooses no property, and leaves the rest as it was.
-        had_a_rule = self._campaign is not None and self._campaign.readable_recipe.stopping is not None
+        had_a_rule = self._campaign is not None and self._campaign.parsed_recipe.stopping is not None
         if not had_a_rule and (first or every) and self.cleaned_data.get("stop_property") == "":
             self.add_error(
                 "stop_property", "Without a property there is no rule. Choose one, or empty the steps below."
@@ -272,14 +272,14 @@ class CampaignForm(CapFields):
         seed = self.cleaned_data["seed"]
         if seed is None and self._campaign is not None and self._campaign.is_certified:
             # Nobody has seen it, so that it can stay.
-            return int(self._campaign.readable_recipe.seed)
+            return int(self._campaign.parsed_recipe.seed)
         # The field of a draft shows the seed that was drawn for it: sent back, it is still that.
         self.is_seed_typed = seed not in (None, self._drawn)
         return secrets.randbelow(_SEEDS) if seed is None else seed
 
 
 def _fields_of(campaign: Campaign) -> dict:
-    recipe = campaign.readable_recipe
+    recipe = campaign.parsed_recipe
     fields = {name: getattr(campaign, name) for name in STORED}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps")}
     fields |= {name: getattr(recipe, name) for name in ("further_steps", "burn_in", "seed")}

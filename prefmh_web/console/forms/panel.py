@@ -117,8 +117,8 @@ class PanelForm(forms.Form):
 
 
 def _fields_of(campaign: Campaign) -> dict:
-    seats = campaign.readable_recipe.seats
+    seats = campaign.parsed_recipe.seats
     named = {seat.number: seat.name for seat in campaign.seats.all()}
     names = [named.get(number) or f"Seat {number}" for number in range(1, seats + 1)]
-    questions = sum(judge.source.kind == "seat" for judge in campaign.readable_recipe.judges)
+    questions = sum(judge.source.kind == "seat" for judge in campaign.parsed_recipe.judges)
     return {"kind": PANEL if seats else CROWD, "names": "\n".join(names), "many": questions > _MANY}

@@ -191,7 +191,7 @@ class OwnPairForm(_PartForm):
 
     def __init__(self, *args: Any, campaign: Campaign, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        recipe = campaign.readable_recipe
+        recipe = campaign.parsed_recipe
         self._kind = sampler.OBJECT_KINDS[recipe.space.objects]
         offer(self, "question", [(str(number), text) for number, text in enumerate(questions_of(recipe), start=1)])
 

@@ -207,7 +207,7 @@ def judges_in(questions: forms.BaseFormSet[QuestionForm]) -> list[dict]:
 
 def questions_of(campaign: Campaign) -> list[dict]:
     """Return a campaign's judges as the formset's initial values."""
-    judges = campaign.readable_recipe.judges
+    judges = campaign.parsed_recipe.judges
     return [
         _question_of(judge) | ({"order": "both", "budget": 2 * judge.budget} if judge.order in _HALVES else {})
         for judge in judges

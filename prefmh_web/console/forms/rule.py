@@ -75,7 +75,7 @@ class RuleForm(forms.Form):
     )
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
-        rule = campaign.readable_recipe.rule if campaign is not None else None
+        rule = campaign.parsed_recipe.rule if campaign is not None else None
         if rule is not None:
             kwargs["initial"] = _fields_of(rule)
         super().__init__(*args, **kwargs)

@@ -100,7 +100,7 @@ class SetupForms:
         if form is None or not form.cleaned_data:
             return None
         asked = form.judges()[0]
-        for place, judge in enumerate(campaign.readable_recipe.judges):
+        for place, judge in enumerate(campaign.parsed_recipe.judges):
             is_it = (judge.question, judge.order) == (asked["question"], asked["order"])
             if is_it and isinstance(judge.source, sampler.ModelSource):
                 return place

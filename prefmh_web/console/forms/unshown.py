@@ -44,7 +44,7 @@ def space_of(form: SpaceForm) -> Plain:
     made = form.space()
     if form.before is None:
         return made
-    before: Plain = form.before.readable_recipe.space.model_dump(mode="json")
+    before: Plain = form.before.parsed_recipe.space.model_dump(mode="json")
     if not changed(form):
         return before
     shown = made.keys() | {path.split(".")[1] for path in form.field_of if path.startswith("space.")}
@@ -59,7 +59,7 @@ def kernel_of(form: SpaceForm, campaign_form: forms.BaseForm) -> Plain | None:
     # The kind of objects decides which properties a warm-up follows.
     if changed(form) - (of_space - {"objects"}):
         return None
-    recipe = form.before.readable_recipe
+    recipe = form.before.parsed_recipe
     is_resized = bool(_SIZE & changed(campaign_form))
     return None if recipe.warm_up is not None and is_resized else recipe.kernel.model_dump(mode="json")
 
@@ -68,18 +68,18 @@ def rule_of(form: forms.BaseForm, campaign: Campaign | None) -> Plain | None:
     """Return the draft's rule if its fields are as they were; otherwise None."""
     if campaign is None or changed(form):
         return None
-    rule: Plain = campaign.readable_recipe.rule.model_dump(mode="json")
+    rule: Plain = campaign.parsed_recipe.rule.model_dump(mode="json")
     return rule
 
 
 def judges_of(questions: forms.BaseFormSet[Any], seats: Sequence[str], campaign: Campaign | None) -> list[Plain] | None:
     """Return the draft's judges if the questions are as they were, and the panel as large; otherwise None."""
-    if campaign is None or len(seats) != campaign.readable_recipe.seats:
+    if campaign is None or len(seats) != campaign.parsed_recipe.seats:
         return None
     meant = [form for form in questions.forms if form.cleaned_data]
     if len(meant) != questions.initial_form_count() or any(map(changed, questions.forms)):
         return None
-    return [judge.model_dump(mode="json") for judge in campaign.readable_recipe.judges]
+    return [judge.model_dump(mode="json") for judge in campaign.parsed_recipe.judges]
 
 
 def in_order(chosen: Sequence[str], before: str) -> list[str]:

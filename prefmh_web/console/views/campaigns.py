@@ -81,7 +81,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         context |= _invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
         context["caps"] = CapFields.of(found)
-    if context["may_own"] and (terms_of(found).may_be_paid_for or found.readable_recipe.rounds):
+    if context["may_own"] and (terms_of(found).may_be_paid_for or found.parsed_recipe.rounds):
         context["spending"] = spending_of(found, recruitment_of(found))
     return render(request, "console/draft.html" if found.is_draft else "console/overview.html", context)
 

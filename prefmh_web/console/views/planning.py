@@ -28,7 +28,7 @@ def plan(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     campaign = campaign_for(request, campaign_id, Right.OWN)
     if campaign.unreadable:
         return redirect(campaign)
-    recruitment, seats = recruitment_of(campaign), campaign.readable_recipe.seats
+    recruitment, seats = recruitment_of(campaign), campaign.parsed_recipe.seats
     seen = planning.pilot_of(campaign)
     form = PlanForm(request.GET, recruitment=recruitment, seats=seats, has_pilot=seen is not None)
     found = planned(campaign, form, seen, recruitment) if form.is_valid() else None

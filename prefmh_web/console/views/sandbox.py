@@ -56,7 +56,7 @@ def _closed(campaign: Campaign) -> str:
         return "The sandbox is for drafts: take part with a link of the campaign itself."
     if not asks_people(campaign):
         return "No people are asked in this campaign, so there is nothing to try as one."
-    if not campaign.readable_recipe.generates:
+    if not campaign.parsed_recipe.generates:
         catalog = Catalog.objects.filter(campaign=campaign).first()
         if catalog is None or catalog.status != Catalog.Status.READY:
             return "The file has not been read, so there are no pairs yet."

@@ -88,4 +88,4 @@ def duplicated(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 
 def _seats(copy: Campaign) -> str:
-    return " Enter the names of its panel in the setup." if copy.readable_recipe.seats else ""
+    return " Enter the names of its panel in the setup." if copy.parsed_recipe.seats else ""

@@ -123,7 +123,7 @@ def _mine(request: HttpRequest, campaign_id: int) -> Campaign:
 
 
 def _judge(campaign: Campaign, place: int) -> sampler.JudgeRecipe:
-    judges = campaign.readable_recipe.judges
+    judges = campaign.parsed_recipe.judges
     if place >= len(judges) or not isinstance(judges[place].source, sampler.ModelSource):
         raise Http404
     return judges[place]

@@ -61,7 +61,7 @@ class Part:
     def frame(self, **fields: Any) -> dict[str, Any]:
         """Return a recipe of these fields, with judges, rule, chains, steps and seed."""
         return {
-            "version": 2,
+            "version": 1,
             "judges": [self._judge(asked) for asked in self.method.judges],
             "rule": self._rule(),
             "chains": self.chains,

@@ -32,7 +32,7 @@ def campaign_with(researcher, most: int | None = None, *, file: str | None = Non
     changes = {"judges": JUDGES, "steps": STEPS, "further_steps": FURTHER} | recipe
     described = make_recipe(**{name: value for name, value in changes.items() if value is not None})
     draft = make_draft(researcher, recipe=described, **({"file": file} if file else {}), **(fields or {}))
-    needed = budget.needs(draft.readable_recipe, recruiting.recruitment_of(draft).parsed_protocol).answers
+    needed = budget.needs(draft.parsed_recipe, recruiting.recruitment_of(draft).parsed_protocol).answers
     recruiting.set_up(draft, {"recruiter": ANYBODY.name, "budget": most or needed}, ())
     lifecycle.start(draft)
     wait_until_idle()

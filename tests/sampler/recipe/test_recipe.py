@@ -286,10 +286,10 @@ def test_what_chains_that_open_later_do_not_go_with_names_the_field(changes, pro
     assert any(each.path == "most_chains" and problem in each.message for each in refused.value.problems)
 
 
-def test_a_recipe_of_version_1_is_refused_with_the_program_that_reads_it():
-    with pytest.raises(RecipeError, match=r"^version: [^.]*version 1 is read by prefmh 0\.1\.0[^.]*$"):
-        parse_recipe(GOOD | {"version": 1})
-    assert parse_recipe(GOOD).version == 2
+def test_a_recipe_of_another_version_is_refused():
+    with pytest.raises(RecipeError, match=r"^version: "):
+        parse_recipe(GOOD | {"version": 2})
+    assert parse_recipe(GOOD).version == 1
 
 
 def test_a_right_target_is_accepted_and_a_wrong_one_refused():

@@ -7,15 +7,26 @@ import tracemalloc
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
 
 import pytest
 
 import sampler
 from sampler.commands import main
-from tests.sampler.record.test_verify import KEY, RELEASED, record
+from tests.sampler.record.test_verify import KEY, record
+from tests.support.example_records import path_of
 from tests.support.signing import files_of, fingerprint_of, rows_of, signed, write
 
-TEXTS = RELEASED / "catalog-texts.zip"
+TEXTS = "catalog-texts"
+
+
+@pytest.fixture(autouse=True)
+def unblocked(django_db_blocker) -> Iterator[None]:
+    """The first use of an example makes it, on a database of its own."""
+    with django_db_blocker.unblock():
+        yield
+
+
 MEGABYTE = 2**20
 CHECKS = b"annotator,after_votes,expected_side,chosen_side,passed,elapsed_ms,shown_at,answered_at"
 
@@ -61,7 +72,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
 
 
 def test_a_damaged_member_is_told(tmp_path, capsys):
-    whole = TEXTS.read_bytes()
+    whole = path_of(TEXTS).read_bytes()
     at = whole.index(b"votes.csv") + 60
     (tmp_path / "record.zip").write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
     assert "damaged" in refused(tmp_path / "record.zip", capsys)
@@ -70,7 +81,7 @@ def test_a_damaged_member_is_told(tmp_path, capsys):
 @pytest.mark.parametrize("row", [b"0,1,1,0,q,3,left,left,1,0,,,,,,\n", b"," * 15 + b"\n"])
 def test_a_table_that_unpacks_to_much_is_refused_before_it_fills_the_memory(row, tmp_path):
     """A megabyte of ZIP unpacks to a thousand: no more is kept than is allowed."""
-    files = files_of(TEXTS)
+    files = files_of(path_of(TEXTS))
     header = files["votes.csv"].splitlines(keepends=True)[0]
     write(files | {"votes.csv": header + row * (200 * MEGABYTE // len(row))}, tmp_path / "record.zip")
     del files
@@ -112,7 +123,7 @@ def test_judges_of_other_shapes_are_differences(field, tmp_path):
 
 @pytest.mark.parametrize("table", ["votes.csv", "steps.csv", "states.csv", "samples.csv"])
 def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tmp_path):
-    files = files_of(TEXTS)
+    files = files_of(path_of(TEXTS))
     numbers = [name for name in rows_of(files, table)[0] if name in ("chain", "step", "state", "judge", "log_r0")]
     assert numbers
     for name in numbers:
@@ -139,7 +150,7 @@ def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tm
     ],
 )
 def test_a_cell_of_a_table_that_not_every_record_has_is_told_with_its_row(table, content, tmp_path):
-    path = write(files_of(TEXTS) | {table: content}, tmp_path / "record.zip")
+    path = write(files_of(path_of(TEXTS)) | {table: content}, tmp_path / "record.zip")
     assert (table, 2) in {(each.file, each.row) for each in sampler.verify(path).differs}
 
 

@@ -163,7 +163,7 @@ class CatalogForm(WalkFields, SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.readable_recipe
+        recipe = campaign.parsed_recipe
         space: Any = recipe.space
         move = MOVES[move_of(recipe).kind]
         if move_of(recipe).kind == "mixture":

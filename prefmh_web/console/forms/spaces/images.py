@@ -65,7 +65,7 @@ class ImagesForm(SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        moves = moves_line(campaign.readable_recipe)
+        moves = moves_line(campaign.parsed_recipe)
         return [("Objects", "abstract patterns from a decoder"), ("Proposals", moves)]
 
 

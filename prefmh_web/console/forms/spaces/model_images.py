@@ -72,7 +72,7 @@ class ModelImagesForm(ImagesForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.readable_recipe
+        recipe = campaign.parsed_recipe
         space: Any = recipe.space
         steps = "1 step" if space.steps == 1 else f"{space.steps} steps"
         return [

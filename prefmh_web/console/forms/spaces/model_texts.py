@@ -103,7 +103,7 @@ class ModelTextsForm(WalkFields, SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.readable_recipe
+        recipe = campaign.parsed_recipe
         space: Any = recipe.space
         move = f"rewrite the end from {CUTS[cut_of(recipe)]}; {fresh_share_of(recipe):.0%} fresh texts"
         return [

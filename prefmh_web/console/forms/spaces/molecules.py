@@ -81,7 +81,7 @@ class MoleculesForm(WalkFields, SpaceForm):
     @property
     def _space_before(self) -> Any:
         """The space of the draft that is changed; None if there is none, or it is another."""
-        return self.before.readable_recipe.space if self.before else None
+        return self.before.parsed_recipe.space if self.before else None
 
     def clean_fragments(self):
         if text := _text_of(self.cleaned_data["fragments"]):
@@ -132,7 +132,7 @@ class MoleculesForm(WalkFields, SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.readable_recipe
+        recipe = campaign.parsed_recipe
         space: Any = recipe.space
         kernel = move_of(recipe)
         own = space.vocabulary != "default"

@@ -31,10 +31,10 @@ class PairsForm(SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        space: Any = campaign.readable_recipe.space
+        space: Any = campaign.parsed_recipe.space
         return [("Objects", f"{len(space.pairs)} pairs that were given"), ("Proposals", "the other one of the pair")]
 
     def _kept(self) -> sampler.Recipe:
         if self.before is None:
             raise ValueError("pairs are given by a command, and by no form")
-        return self.before.readable_recipe
+        return self.before.parsed_recipe

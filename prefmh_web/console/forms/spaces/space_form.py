@@ -36,9 +36,9 @@ class SpaceForm(forms.Form):
 
     def __init__(self, *args, owner, campaign: Campaign | None = None, **kwargs):
         self.owner = owner
-        self.before = campaign if campaign and campaign.readable_recipe.space.kind == self.kind else None
+        self.before = campaign if campaign and campaign.parsed_recipe.space.kind == self.kind else None
         if self.before:
-            kwargs["initial"] = self.initial_of(self.before.readable_recipe)
+            kwargs["initial"] = self.initial_of(self.before.parsed_recipe)
         self.prefix = self.kind
         super().__init__(*args, **kwargs)
 
@@ -62,7 +62,7 @@ class SpaceForm(forms.Form):
 
     def walked_as_before(self, kernel: dict[str, Any]) -> dict[str, Any]:
         """Return a walk of this kernel where the draft has one that this form has no field for; else the kernel."""
-        before: Any = self.before.readable_recipe.kernel if self.before else None
+        before: Any = self.before.parsed_recipe.kernel if self.before else None
         if before is None or before.kind != "walk":
             return kernel
         return before.model_dump(mode="json") | {"kernel": kernel}

@@ -74,7 +74,7 @@ class TextsForm(WalkFields, SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.readable_recipe
+        recipe = campaign.parsed_recipe
         space: Any = recipe.space
         scenarios = sampler.STORY_SCENARIOS
         chosen = [scenarios[number].prompt for number in space.scenarios]

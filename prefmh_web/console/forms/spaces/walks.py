@@ -100,7 +100,7 @@ class WalkFields(forms.Form):
 
     def _warm_up_before(self, objects: str) -> dict[str, Any]:
         """Return what the form has no field for: as the draft has it, or of a new warm-up."""
-        before = self.before.readable_recipe if self.before else None
+        before = self.before.parsed_recipe if self.before else None
         if before and before.warm_up and before.space.objects == objects:
             return before.warm_up.model_dump(mode="json")
         return {"properties": sampler.MAIN_PROPERTIES[objects]}
