@@ -128,7 +128,7 @@ def _templates_of(kind: str) -> list[str]:
 @lru_cache
 def _space_of(kind: str) -> tuple[Any, sampler.Plan[Any]]:
     described = {
-        "version": 2,
+        "version": 1,
         "space": {"kind": kind},
         "kernel": {"kind": "independent"},
         "judges": [{"question": "Which?", "budget": 1}],

@@ -166,7 +166,7 @@ def _recipe_in(forms: SetupForms) -> sampler.Recipe | None:
     asks = forms.rule.asks_judges and forms.questions.is_valid()
     try:
         described: dict[str, Any] = {
-            "version": 2,
+            "version": 1,
             "space": space.space(),
             "kernel": with_steps(space.kernel(), data["chains"], data["steps"]),
             "judges": judges_in(forms.questions) if asks else [_NO_JUDGE],

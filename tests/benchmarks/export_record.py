@@ -79,7 +79,7 @@ def make_record(votes: int, budget: int, more_steps: int = 0, chains: int = CHAI
 def _make_campaign(steps: int, budget: int, more_steps: int, chains: int, objects: int) -> Campaign:
     length = -(-steps // chains) + more_steps
     recipe = {
-        "version": 2,
+        "version": 1,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "kernel": {"kind": "neighbours"},
         "judges": [{"question": "Which is darker?", "budget": budget}],

@@ -40,7 +40,7 @@ def of_one_judge(people: int, chains: int, budget: int, space: str = "list", wal
         kernel = changes.get("kernel", {"kind": "neighbours"})
         changes["kernel"] = {"kind": "walk", "kernel": kernel, "length": walk}
     judges = [{"question": "Which is darker?", "budget": budget}]
-    return Wanted(people, chains, _COMPARED_TEXTS, judges, changes={"version": 2} | changes if changes else {})
+    return Wanted(people, chains, _COMPARED_TEXTS, judges, changes={"version": 1} | changes if changes else {})
 
 
 def offered_per_s(people: int, chains: int, budget: int, think_s: float) -> float:

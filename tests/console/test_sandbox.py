@@ -149,7 +149,7 @@ def test_an_open_link_comes_to_the_pairs_at_once_in_its_language(signed_in, rese
 @pytest.mark.parametrize("kind", ["images", "molecules", "texts"])
 def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
-    recipe = make_recipe(version=2, space={"kind": kind}, kernel=kernel)
+    recipe = make_recipe(version=1, space={"kind": kind}, kernel=kernel)
     described = sampler.parse_recipe(recipe).model_dump(mode="json")
     walker = Walker(signed_in, drafts.create(owner=researcher, name="Made", recipe=described))
     before = everything()

@@ -171,7 +171,7 @@ def test_a_draft_whose_space_changes_loses_its_file(signed_in, idle_tasks):
 
 def test_a_draft_of_patterns_keeps_a_walk_that_the_form_has_no_field_for(signed_in, researcher):
     walk = {"kind": "walk", "kernel": sampler.PAPER_MIXTURE, "length": 4}
-    recipe = sampler.parse_recipe(make_recipe(version=2, space={"kind": "images"}, kernel=walk)).model_dump(mode="json")
+    recipe = sampler.parse_recipe(make_recipe(version=1, space={"kind": "images"}, kernel=walk)).model_dump(mode="json")
     draft = drafts.create(owner=researcher, name="Patterns", recipe=recipe)
     edit = reverse("console:edit", args=[draft.pk])
     signed_in.post(edit, as_sent(signed_in.get(edit).context["forms"]) | {"name": "Renamed"})

@@ -189,7 +189,7 @@ def test_a_list_that_will_be_read_again_shows_its_first_objects_and_says_so(sign
 
 def test_pairs_that_were_given_are_shown(signed_in, researcher):
     space = {"kind": "pairs", "objects": "texts", "pairs": [["One.", "Two."], ["Three.", "Four."]]}
-    recipe = make_recipe(version=2, space=space, kernel={"kind": "neighbours"}, chains=2, steps=1)
+    recipe = make_recipe(version=1, space=space, kernel={"kind": "neighbours"}, chains=2, steps=1)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
     draft = drafts.create(owner=researcher, name="Pairs", recipe=recipe)
     url = reverse("console:voting-preview", args=[draft.pk])

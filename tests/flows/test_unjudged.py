@@ -41,7 +41,7 @@ QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'])) % 101) / 100, flus
 
 
 def started(owner, recipe: dict, **fields) -> Campaign:
-    made = sampler.parse_recipe({"version": 2, "judges": [], "chains": 2, "seed": 7} | recipe).model_dump(mode="json")
+    made = sampler.parse_recipe({"version": 1, "judges": [], "chains": 2, "seed": 7} | recipe).model_dump(mode="json")
     campaign = drafts.create(owner=owner, name="Made", recipe=made, **fields)
     lifecycle.start(campaign)
     return campaign
@@ -85,7 +85,7 @@ def test_a_base_campaign_runs_to_its_end_without_a_vote(made, tmp_path, client):
 
 def test_draws_of_a_base_campaign_from_a_file_are_p0s(researcher, live_site, tmp_path):
     recipe = {
-        "version": 2,
+        "version": 1,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "judges": [],
         "chains": 2,

@@ -57,7 +57,7 @@ def molecules(researcher):
 
 @pytest.fixture
 def images(researcher):
-    recipe = make_recipe(version=2, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
+    recipe = make_recipe(version=1, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
     described = sampler.parse_recipe(recipe).model_dump(mode="json")
     campaign = drafts.create(owner=researcher, name="Patterns", recipe=described)
     lifecycle.start(campaign)

@@ -44,7 +44,7 @@ MODEL = {
     ],
 )
 def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shares(changes, protocol, most):
-    recipe = sampler.parse_recipe(make_recipe(**changes) | {"version": 2})
+    recipe = sampler.parse_recipe(make_recipe(**changes) | {"version": 1})
     assert budget.needs(recipe, Protocol.model_validate(protocol)).answers == most
 
 

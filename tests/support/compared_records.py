@@ -57,7 +57,7 @@ def write_images(path: Path, picture: Callable[[int], bytes], chains: int, steps
 
 def _recipe(space, chains: int, steps: int) -> dict:
     plan = {"judges": [_JUDGE], "chains": chains, "steps": steps, "seed": 1}
-    return {"version": 2, "space": space, "kernel": {"kind": "independent"}, **plan}
+    return {"version": 1, "space": space, "kernel": {"kind": "independent"}, **plan}
 
 
 def _write(path: Path, recipe: dict, places, contents, codes, burn_in: int) -> Path:

@@ -14,7 +14,7 @@ def warming_recipe(warm_up: dict | None = None, **changes) -> dict:
     """Return a recipe as it is stored, with changes of the warm-up and of the rest."""
     kernel = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5, "warm_up": WARM_UP | (warm_up or {})}
     judges = [{"question": "Which is darker?", "budget": 1}]
-    recipe = {"version": 2} | make_recipe(kernel=kernel, judges=judges, chains=3, steps=12) | changes
+    recipe = {"version": 1} | make_recipe(kernel=kernel, judges=judges, chains=3, steps=12) | changes
     return sampler.parse_recipe(recipe).model_dump(mode="json")
 
 

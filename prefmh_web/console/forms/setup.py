@@ -206,7 +206,7 @@ class SetupForms:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
         judges = self._judges()
         described = {
-            "version": 2,
+            "version": 1,
             "space": space_of(self.space),
             "kernel": kernel_of(self.space, self.campaign) or with_steps(self.space.kernel(), **size),
             "judges": judges,

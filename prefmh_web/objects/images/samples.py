@@ -8,7 +8,7 @@ import sampler
 from prefmh_web.objects.kind import Pixels
 
 _RECIPE = {
-    "version": 2,
+    "version": 1,
     "space": {"kind": "images"},
     "kernel": {"kind": "independent"},
     "judges": [{"question": "Which?", "budget": 1}],

@@ -201,7 +201,7 @@ def _recipe(rng: np.random.Generator, space: str, people: int, votes_each: int) 
     most = max(chains + 1, people, round(_log_uniform(rng, 0.5, 3) * people)) if opens else None
     steps = max(5, round(votes_wanted / votes_a_step / (most or chains)))
     return {
-        "version": 2,
+        "version": 1,
         **_LAWS[space],
         "judges": [{"question": question, "budget": n} for question, n in zip(questions, budgets, strict=False)],
         "chains": chains,

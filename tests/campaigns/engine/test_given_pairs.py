@@ -11,7 +11,7 @@ from tests.support.stack import make_recipe, wait_until_idle
 def test_each_person_answers_a_pair_once(researcher, idle_tasks):
     space = {"kind": "pairs", "objects": "texts", "pairs": [["One.", "Two."]]}
     judges = [{"question": "Which is better?", "budget": 1}]
-    recipe = make_recipe(version=2, space=space, kernel={"kind": "neighbours"}, judges=judges, chains=1, steps=3)
+    recipe = make_recipe(version=1, space=space, kernel={"kind": "neighbours"}, judges=judges, chains=1, steps=3)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
     campaign = drafts.create(owner=researcher, name="Pairs", recipe=recipe)
     lifecycle.start(campaign)

@@ -13,7 +13,7 @@ from tests.laws.law import CATALOG
 from tests.support.catalogs import neighbours_law
 
 RECIPE = {
-    "version": 2,
+    "version": 1,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 5},
     "kernel": {"kind": "neighbours"},
     "judges": [{"question": "Which?", "budget": 1, "source": {"kind": "seat", "seat": seat}} for seat in (1, 2, 3)],

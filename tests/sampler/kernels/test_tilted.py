@@ -162,7 +162,7 @@ SURROGATE = Surrogate(
 def recipe_of(chains: int = 5, **learned) -> dict:
     warm_up = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1, "learned": {} | learned}
     return {
-        "version": 2,
+        "version": 1,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 2},
         "kernel": {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 2, "warm_up": warm_up},
         "judges": [{"question": "Which one?", "budget": 1}],

@@ -231,7 +231,7 @@ def test_a_walk_on_latents_moves_by_that_step():
 
 def walk_recipe(kernel, length, space=None):
     return {
-        "version": 2,
+        "version": 1,
         "space": space or {"kind": "catalog", "objects": "texts", "neighbours": 2},
         "kernel": {"kind": "walk", "kernel": kernel, "length": length},
         "judges": [{"question": "Which one?", "budget": 1}],

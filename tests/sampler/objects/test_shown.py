@@ -106,7 +106,7 @@ class TestRecipe:
         source = {"kind": "model", "endpoint": "m"} | ({} if vision is None else {"vision": vision})
         space = {"kind": "catalog", "objects": kind, "neighbours": 0}
         return {
-            "version": 2, "space": space, "kernel": {"kind": "independent"},
+            "version": 1, "space": space, "kernel": {"kind": "independent"},
             "judges": [{"question": "Which?", "budget": 1, "source": source}], "chains": 1, "steps": 1, "seed": 1,
         }  # fmt: skip
 

@@ -20,7 +20,7 @@ def recipe(**changed):
     """Return a recipe of three pairs, with fields of the space replaced; None leaves one out."""
     space = {"kind": "pairs", "objects": "texts", "pairs": [list(pair) for pair in CONTENTS], **changed}
     return {
-        "version": 2,
+        "version": 1,
         "space": {name: value for name, value in space.items() if value is not None},
         "kernel": {"kind": "neighbours"},
         "judges": [{"question": "Which is better?", "budget": 1}],
