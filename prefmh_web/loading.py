@@ -4,7 +4,7 @@ import gc
 import importlib
 
 import sampler
-from prefmh_web import celery_app
+from prefmh_web.celery import app
 
 # What the sampler imports only once it is used.
 _LATE = ("arviz_stats.base",)
@@ -16,7 +16,7 @@ def load_everything() -> None:
         getattr(sampler, name)
     for module in _LATE:
         importlib.import_module(module)
-    celery_app.loader.import_default_modules()
+    app.loader.import_default_modules()
     # All of this stays. The garbage collector would look through it again and again, and nobody is served meanwhile.
     gc.collect()
     gc.freeze()

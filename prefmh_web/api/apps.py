@@ -6,11 +6,8 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         # Models can be imported only now.
-        from prefmh_web.api.authentication import may_upload
         from prefmh_web.campaigns import dispatch
         from prefmh_web.endpoints import breaker
-        from prefmh_web.transport import body_limit
 
         # Endpoints know no campaign.
         breaker.also_tell(dispatch.endpoint_rests)
-        body_limit.also_large(r"^/api/campaigns(/check)?$", may_upload)

@@ -8,9 +8,6 @@ class CampaignsConfig(AppConfig):
     name = "prefmh_web.campaigns"
 
     def ready(self) -> None:
-        from prefmh_web.campaigns.record import export, problems
-
-        export.also(problems.tables)
         checks.register(_names_of_scorers)
 
 

@@ -8,21 +8,16 @@ stays    votes, leases and checks under the annotator's number, in which languag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
+from prefmh_web import hooks
 from prefmh_web.campaigns.models import Annotator, Campaign, Problem, Seat
 from prefmh_web.participants.models import Answer, Check, Event, Participant, Participation, PracticeAnswer
-
-_further: list[tuple[str, Callable[[Campaign, Collection[int]], int]]] = []
-
-
-def also_remove(kind: str, remove: Callable[[Campaign, Collection[int]], int]) -> None:
-    """Let an upper room remove what it keeps of annotators, by their numbers; it returns of how much that was."""
-    _further.append((kind, remove))
 
 
 def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
@@ -38,8 +33,8 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
         "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
         "ids": _forget_ids(parts),
     }
-    for kind, further in _further:
-        counts[kind] = further(campaign, annotators)
+    for kind, name in hooks.REMOVALS.items():
+        counts[kind] = import_string(name)(campaign, annotators)
     # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
     Check.objects.filter(participation__in=parts, answered_at=None).update(answered_at=timezone.now())
     return [kind for kind, count in counts.items() if count]

@@ -4,14 +4,15 @@ at who sends it, only once it is all there."""
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
 from tempfile import SpooledTemporaryFile
 
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpResponse, parse_cookie
+from django.utils.module_loading import import_string
 
+from prefmh_web import hooks
 from prefmh_web.transport import legible, sessions
 
 logger = logging.getLogger(__name__)
@@ -25,17 +26,6 @@ PIECE_WITHIN_S = 60
 GRACE_S = 60
 LEAST_BYTES_PER_S = 8 * 2**10
 _SETUP = re.compile(r"^/campaigns/(new|import|\d+/setup)/$")
-_also: list[tuple[re.Pattern[str], Callable[[dict[bytes, bytes]], Awaitable[bool]]]] = []
-
-
-def also_large(path: str, may_send: Callable[[dict[bytes, bytes]], Awaitable[bool]]) -> None:
-    """Let requests to further paths have as large a body as a setup.
-
-    Args:
-        path: a pattern.
-        may_send: says, by a request's headers, whether who sends it may.
-    """
-    _also.append((re.compile(path), may_send))
 
 
 class BoundedHandler(ASGIHandler):
@@ -125,9 +115,9 @@ class _Body:
 async def _limit(scope, headers: dict[bytes, bytes]) -> int:
     if scope["method"] != "POST":
         return DEFAULT_BYTES
-    for path, may_send in _also:
-        if path.match(scope["path"]):
-            return SETUP_BYTES if await may_send(headers) else DEFAULT_BYTES
+    for pattern, may_send in hooks.LARGE_BODIES.items():
+        if re.match(pattern, scope["path"]):
+            return SETUP_BYTES if await import_string(may_send)(headers) else DEFAULT_BYTES
     if not _SETUP.match(scope["path"]):
         return DEFAULT_BYTES
     cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin1"))

@@ -5,6 +5,8 @@ one, and beyond `AT_MOST_WAITING` new ones are dropped, since the sweep finds th
 is tried again, with all behind it, until the broker answers.
 """
 
+from __future__ import annotations
+
 import atexit
 import logging
 import os
@@ -13,15 +15,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from kombu import Connection
-from kombu.exceptions import OperationalError
 
-from prefmh_web import celery_app
-
-# By name: Celery's “current” application is whichever this thread has made last.
+if TYPE_CHECKING:
+    from celery import Celery
+    from kombu import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -46,16 +46,20 @@ class Hint:
         options: dict[str, Any] = {"connection": connection}
         if self.queue:
             options["queue"] = self.queue
-        celery_app.tasks[self.task].apply_async(self.arguments, **options)
+        _celery().tasks[self.task].apply_async(self.arguments, **options)
 
 
 @cache
-def _load_tasks() -> None:
-    """Load the modules of tasks. Celery does so by itself in workers only; here tasks are called by name.
+def _celery() -> Celery:
+    """Return our Celery application with its tasks loaded. Celery loads them by itself in workers only.
 
-    Not when Django starts: commands that give no hint, and are in a hurry, do without them.
+    Not when Django starts: commands that give no hint do without Celery, which takes a third of a second to load. By
+    name: Celery's “current” application is whichever this thread has made last.
     """
-    celery_app.loader.import_default_modules()
+    from prefmh_web.celery import app
+
+    app.loader.import_default_modules()
+    return app
 
 
 class Publisher:
@@ -130,6 +134,8 @@ class Publisher:
             self._changed.notify_all()
 
     def _errors(self) -> tuple[type[BaseException], ...]:
+        from kombu.exceptions import OperationalError
+
         # Each transport has its own, and kombu wraps some of them.
         connection = self._connect()
         return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
@@ -157,7 +163,6 @@ def publish(hint: Hint) -> None:
     """See that a task is called soon, without waiting for it or for the broker."""
     if (taker := _taken_here.get(hint.task)) and taker(*hint.arguments):
         return
-    _load_tasks()
     if settings.EMBEDDED:
         hint.send()
     elif not _publisher.put(hint):
@@ -180,8 +185,9 @@ def _connection() -> Connection:
         # Celery would try again by itself for as long as it takes.
         "max_retries": 0,
     }
-    options = {**celery_app.conf.broker_transport_options, **bounds}
-    return celery_app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
+    app = _celery()
+    options = {**app.conf.broker_transport_options, **bounds}
+    return app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
 
 
 def _new_publisher() -> Publisher:

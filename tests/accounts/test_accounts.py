@@ -2,11 +2,10 @@
 
 import io
 import re
-from importlib import import_module
 from urllib.parse import urlencode
 
 import pytest
-from django.apps import apps
+from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
@@ -15,7 +14,6 @@ from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.accounts.management.commands import researcher as command
 from prefmh_web.accounts.roles import RESEARCHERS, is_researcher, make_researcher
 from prefmh_web.transport import rate_limits
-from tests.support.stack import make_draft
 
 
 @pytest.fixture(autouse=True)
@@ -82,13 +80,8 @@ def test_a_name_that_cannot_be_one_is_refused(db, django_user_model, name):
     assert not django_user_model.objects.exists()
 
 
-def test_owners_from_before_there_were_roles_become_researchers(idle_tasks, django_user_model):
-    owner, other = (django_user_model.objects.create_user(name) for name in ("owner", "other"))
-    make_draft(owner)
-    make_draft(owner)
-    import_module("prefmh_web.accounts.migrations.0001_researchers").owners_become_researchers(apps, None)
-    assert (is_researcher(owner), is_researcher(other)) == (True, False)
-    assert owner.groups.get().name == RESEARCHERS
+def test_a_new_database_has_the_group_of_researchers(db):
+    assert Group.objects.get().name == RESEARCHERS
 
 
 def test_a_deactivated_researcher_is_none(db, django_user_model):

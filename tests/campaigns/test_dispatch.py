@@ -3,8 +3,8 @@
 import pytest
 from celery import Celery
 
-from prefmh_web import celery_app
 from prefmh_web.campaigns.models import Catalog
+from prefmh_web.celery import app as celery_app
 from tests.support.stack import make_draft
 
 

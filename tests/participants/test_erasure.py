@@ -15,7 +15,7 @@ from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Problem, Seat, Vote
-from prefmh_web.participants import budget, erasing, erasure, notes, payments, places
+from prefmh_web.participants import budget, erasure, notes, payments, places
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Consent, Erasure, Participant, Participation
 from prefmh_web.participants.recruiting import recruitment_of
@@ -281,7 +281,7 @@ def test_what_fails_halfway_is_undone_whole_and_done_again(researcher, monkeypat
     def fail(*_) -> int:
         raise RuntimeError("the process dies here")
 
-    monkeypatch.setattr(erasing, "_further", [("sessions", fail)])
+    monkeypatch.setattr(admission, "forget", fail)
     with pytest.raises(RuntimeError):
         erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
     assert found_in(bytes_of_all(study), anna) >= {"id", "answer", "report"}

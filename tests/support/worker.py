@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from celery.signals import before_task_publish, task_postrun
 
-from prefmh_web import celery_app
+from prefmh_web.celery import app as celery_app
 from prefmh_web.embedded.tasks import THREADS
 from prefmh_web.transport import publishing
 

@@ -12,13 +12,13 @@ transaction deletes rows that nothing else needs, and the campaign's own row goe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
+from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import events, status, webhooks
@@ -43,12 +43,6 @@ from prefmh_web.transport import nudges
 
 logger = logging.getLogger(__name__)
 _AT_ONCE = 2_000
-_first: list[Callable[[Campaign], None]] = []
-
-
-def also_delete(delete: Callable[[Campaign], None]) -> None:
-    """Let an upper room delete what it knows of a campaign, before everything else. It may be called again."""
-    _first.append(delete)
 
 
 def request(campaign: Campaign, typed_name: str) -> None:
@@ -92,7 +86,7 @@ def finish(campaign_id: int) -> None:
     if campaign is None:
         return
     try:
-        for delete in _first:
+        for delete in hooks.load(hooks.DELETIONS):
             delete(campaign)
         webhooks.remove_all(campaign)
         for rows in _rows(campaign_id):

@@ -9,7 +9,6 @@ or the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -18,18 +17,12 @@ from django.db.models import F
 from django.utils import timezone
 
 import sampler
+from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, Chain, Extension
 from prefmh_web.transport import nudges
-
-_demands: list[Callable[[Campaign], None]] = []
-
-
-def also_demand(demand: Callable[[Campaign], None]) -> None:
-    """Let an upper room look at each campaign as it would be: it raises NotPossible to refuse."""
-    _demands.append(demand)
 
 
 def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
@@ -56,7 +49,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
             raise NotPossible("A chain opened in this very moment. Try again.")
         before = _demand_extensible(locked, chains)
         locked.recipe = _longer(locked.recipe, before + steps)
-        for demand in _demands:
+        for demand in hooks.load(hooks.EXTENSION_DEMANDS):
             demand(locked)
         _write(locked, before, steps, by)
         if locked.is_running:

@@ -11,13 +11,13 @@ of pairs; votes that are out already still count, and a step once opened is fini
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import sampler
+from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import Deleted, NotPossible
@@ -41,12 +41,6 @@ from prefmh_web.objects import media
 from prefmh_web.transport import nudges
 
 logger = logging.getLogger(__name__)
-_demands: list[Callable[[Campaign], None]] = []
-
-
-def also_demand(demand: Callable[[Campaign], None]) -> None:
-    """Let an upper room look at each draft before its start: it raises NotPossible to refuse."""
-    _demands.append(demand)
 
 
 def request_start(campaign: Campaign) -> None:
@@ -85,7 +79,7 @@ def start(campaign: Campaign) -> None:
     _check_readable(campaign)
     stored = _as_looked_at(campaign)
     campaign.recipe = certificate.recipe_at_start(campaign)
-    for demand in _demands:
+    for demand in hooks.load(hooks.START_DEMANDS):
         demand(campaign)
     scorers.chosen(campaign)
     models = model_start.examined(campaign)
@@ -122,7 +116,7 @@ def _begin(
             raise _overtaken(campaign)
         campaign.recipe = recipe
         # Once more, now that nothing of it can change.
-        for demand in _demands:
+        for demand in hooks.load(hooks.START_DEMANDS):
             demand(campaign)
         # The law that the chains will sample stands in the record.
         warm_up = campaign.parsed_recipe.warm_up

@@ -26,6 +26,7 @@ from django.utils import timezone
 from zipstream import ZipStream
 
 import sampler
+from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Judge
 from prefmh_web.campaigns.record import calls, keys, parked, pictures, preferences, reasons, repeats, rows, scores
 from prefmh_web.campaigns.record.rows import Row
@@ -57,41 +58,6 @@ _ROUNDS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.ROUNDS.file: r
 _LOOKS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.LOOKS.file: rows.looks}
 _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
 _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
-
-
-Tables = Callable[[Campaign], Iterator[tuple[str, Iterator[Row]]]]
-Documents = Callable[[Campaign], Iterator[tuple[str, dict[str, Any]]]]
-Texts = Callable[[Campaign], Iterator[tuple[str, str]]]
-_more: list[Tables] = []
-_more_documents: list[Documents] = []
-_more_texts: list[Texts] = []
-
-
-def also(tables: Tables) -> None:
-    """Add files to every archive: what upper rooms know of a campaign's people, by the numbers of annotators.
-
-    Args:
-        tables: yields a campaign's further files, each by its name, with its header and its rows.
-    """
-    _more.append(tables)
-
-
-def also_documents(documents: Documents) -> None:
-    """Add JSON files to every archive: what upper rooms have set up.
-
-    Args:
-        documents: yields a campaign's further files, each by its name, with the object that it holds.
-    """
-    _more_documents.append(documents)
-
-
-def also_texts(texts: Texts) -> None:
-    """Add text files to every archive.
-
-    Args:
-        texts: yields a campaign's further files, each by its name, with what it says.
-    """
-    _more_texts.append(texts)
 
 
 def recipe(campaign: Campaign) -> str:
@@ -218,10 +184,10 @@ def archive(campaign: Campaign, key: Ed25519PrivateKey | None = None) -> Iterato
             add_text(as_json(chosen), name)
     if scores.are_in(campaign):
         add_text(scores.scorers(campaign), schema.SCORERS)
-    for documents in _more_documents:
+    for documents in hooks.load(hooks.RECORD_DOCUMENTS):
         for name, held in documents(campaign):
             add_text(as_json(held), name)
-    for texts in _more_texts:
+    for texts in hooks.load(hooks.RECORD_TEXTS):
         for name, text in texts(campaign):
             add_text(text, name)
     for name, rows_of in tables_of(campaign).items():
@@ -229,7 +195,7 @@ def archive(campaign: Campaign, key: Ed25519PrivateKey | None = None) -> Iterato
     if preferences.are_in(campaign):
         files[preferences.FILE] = list(preferences.keys_of(snapshot))
         add_pieces(in_pieces(preferences.lines(snapshot)), preferences.FILE)
-    for tables in _more:
+    for tables in hooks.load(hooks.RECORD_TABLES):
         for name, found in tables(campaign):
             add_table(found, name)
     if pictures.are_in(snapshot):

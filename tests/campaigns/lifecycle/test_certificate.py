@@ -13,11 +13,12 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 import sampler
+from prefmh_web import hooks
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import drafts, extension, status
+from prefmh_web.campaigns.lifecycle import drafts, extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.record import export
 from prefmh_web.setup import duplicate, twins
@@ -150,7 +151,7 @@ def test_a_draft_is_certified_or_not_as_it_was_when_its_start_began(researcher, 
         if Campaign.objects.get(pk=draft.pk).is_draft:
             drafts.change(Campaign.objects.get(pk=draft.pk), is_certified=is_certified)
 
-    monkeypatch.setattr(status, "_demands", [somebody_edits])
+    monkeypatch.setattr(hooks, "load", lambda names: [somebody_edits])
     with pytest.raises(lifecycle.NotPossible, match="was changed in this very moment"):
         lifecycle.start(Campaign.objects.get(pk=draft.pk))
     draft.refresh_from_db()

@@ -1,0 +1,34 @@
+"""What packages add to those below them, by dotted name.
+
+A lower package imports no upper one, and `django.setup()` loads none of these: each is imported where it is used.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+START_DEMANDS = (
+    "prefmh_web.participants.recruiting.demand_startable",
+    "prefmh_web.participants.budget.demand_fit",
+)
+"""Called with a draft before it starts; each raises NotPossible where it cannot."""
+EXTENSION_DEMANDS = ("prefmh_web.participants.budget.demand_covers",)
+"""Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""
+DELETIONS = ("prefmh_web.participants.erasure.forget_all",)
+"""Called with a campaign that is being deleted, before its own rows go; perhaps more than once."""
+RECORD_TABLES = ("prefmh_web.participants.record.tables", "prefmh_web.campaigns.record.problems.tables")
+"""Called with a campaign; each yields further files of its export by name, with a header and rows."""
+RECORD_DOCUMENTS = ("prefmh_web.participants.protocol_file.documents",)
+"""Called with a campaign; each yields further JSON files of its export by name, with the object that it holds."""
+RECORD_TEXTS = ("prefmh_web.setup.record.texts",)
+"""Called with a campaign; each yields further text files of its export by name."""
+REMOVALS = {"sessions": "prefmh_web.annotate.admission.forget"}
+"""By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
+LARGE_BODIES = {r"^/api/campaigns(/check)?$": "prefmh_web.api.authentication.may_upload"}
+"""By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""
+
+
+def load(names: tuple[str, ...]) -> list[Callable[..., Any]]:
+    """Return what dotted names stand for."""
+    return [import_string(name) for name in names]
