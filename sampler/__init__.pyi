@@ -93,7 +93,7 @@ from .kernels import (
     WalkKernel,
 )
 from .kernels.crank_nicolson import PAPER_MIXTURE
-from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, Chosen, WarmUp, warm_up_steps
+from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, WarmUp, warm_up_steps
 from .objects import (
     MAX_CATALOG_CHARACTERS,
     MAX_CATALOG_ITEMS,
@@ -148,7 +148,7 @@ from .record.manifest import ALGORITHM, KeyFileError, Manifest, fingerprint_of, 
 from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
 from .record.state_index import state_number
-from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, learned, read_chosen, tilts_of, tuned
+from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, tuned
 from .record.verify import Finding, Verification, keys_of, verify
 from .rules import (
     JUDGE_RULES,
@@ -227,7 +227,6 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
-    "Chosen",
     "ComparedObject",
     "ComparedRecord",
     "ComparedRecords",
@@ -383,7 +382,6 @@ __all__ = [
     "hash_of_seed",
     "kept_steps",
     "keys_of",
-    "learned",
     "load_vocabulary",
     "log_base_ratio",
     "look_at",
@@ -413,7 +411,6 @@ __all__ = [
     "preview",
     "problems_in",
     "properties_of_kind",
-    "read_chosen",
     "read_compared",
     "read_record",
     "read_samples",
@@ -441,7 +438,6 @@ __all__ = [
     "tell",
     "tell_by_ratings",
     "tell_by_scores",
-    "tilts_of",
     "tournament_matches",
     "tournament_schedule",
     "tournament_votes",

@@ -83,21 +83,17 @@ class Plan(Generic[State]):
     kernel: Kernel[State]
     budgets: tuple[int, ...]
     first: FirstSteps[State] | None = None
-    of_groups: tuple[Kernel[State], ...] = ()
-    """Where chains differ, the kernels of the groups: chain c is in group c modulo their number."""
 
-    def kernel_at(self, chain: int, step: int) -> Kernel[State]:
-        """Return the kernel that proposes in a step of a chain."""
-        if self.first is not None and step <= self.first.steps:
-            return self.first.kernel
-        return self.of_groups[chain % len(self.of_groups)] if self.of_groups else self.kernel
+    def kernel_at(self, step: int) -> Kernel[State]:
+        """Return the kernel that proposes in a step of every chain."""
+        return self.first.kernel if self.first is not None and step <= self.first.steps else self.kernel
 
-    def is_cheap_at(self, chain: int, step: int) -> bool:
+    def is_cheap_at(self, step: int) -> bool:
         """True when `ask` takes less than a millisecond from every state, so that a caller may hold a lock meanwhile.
 
         The kernel says so; one that does not say is dear.
         """
-        return bool(getattr(self.kernel_at(chain, step), "is_cheap", False))
+        return bool(getattr(self.kernel_at(step), "is_cheap", False))
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,7 @@ def begin_many(plan: Plan[State], chains: Sequence[int]) -> list[Position[State]
 def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:
     """Return the comparison of the next step. The same call always returns the same comparison."""
     rng = stream(plan.seed, position.chain, position.step + 1, Purpose.PROPOSAL)
-    return _compare(plan, position, plan.kernel_at(position.chain, position.step + 1).propose(rng, position.state))
+    return _compare(plan, position, plan.kernel_at(position.step + 1).propose(rng, position.state))
 
 
 def _compare(plan: Plan[State], position: Position[State], proposal: Proposal[State]) -> Comparison[State]:
@@ -181,7 +177,7 @@ def _compare(plan: Plan[State], position: Position[State], proposal: Proposal[St
 
 def given(plan: Plan[State], proposal: Proposal[State]) -> Plan[State]:
     """Return the plan with a kernel whose next draw has been made already."""
-    return replace(plan, kernel=_Given(proposal), first=None, of_groups=())
+    return replace(plan, kernel=_Given(proposal), first=None)
 
 
 @dataclass(frozen=True)
@@ -204,7 +200,7 @@ def ask_many(plan: Plan[State], positions: Sequence[Position[State]]) -> list[Co
 
 
 def _kernel_after(plan: Plan[State], position: Position[State]) -> Kernel[State]:
-    return plan.kernel_at(position.chain, position.step + 1)
+    return plan.kernel_at(position.step + 1)
 
 
 def _proposals(kernel: Kernel[State], seed: int, positions: Sequence[Position[State]]) -> Sequence[Proposal[State]]:

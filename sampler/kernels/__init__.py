@@ -19,7 +19,7 @@ from sampler.kernels.mixture import ComponentRecipe, Mixture, MixturePart, Mixtu
 from sampler.kernels.neighbours import Neighbours, NeighboursRecipe
 from sampler.kernels.suffix import Suffix, SuffixRecipe
 from sampler.kernels.walk import WalkKernel, WalkRecipe
-from sampler.kernels.warm_up import Chosen, Learned, WarmUp
+from sampler.kernels.warm_up import WarmUp
 
 KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe | WalkRecipe, Field(discriminator="kind")]
 
@@ -30,7 +30,6 @@ MOVES_IN: dict[str, tuple[str, ...]] = {
 
 __all__ = [
     "MOVES_IN",
-    "Chosen",
     "ComponentRecipe",
     "CrankNicolson",
     "CrankNicolsonRecipe",
@@ -42,7 +41,6 @@ __all__ = [
     "Independent",
     "IndependentRecipe",
     "KernelRecipe",
-    "Learned",
     "LearnedFragments",
     "Mixture",
     "MixturePart",

@@ -18,7 +18,7 @@ A walk may end where it began. Such a step needs no vote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
@@ -38,12 +38,7 @@ from sampler.kernels.independent import IndependentRecipe
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, Shares, check_weights
 from sampler.kernels.suffix import least_cut
-from sampler.kernels.surrogates.surrogate import TAUS, Surrogate
-from sampler.kernels.tilted import TiltedWalk
-from sampler.kernels.warm_up import LONGEST_WALK, Chosen, NotChosen, WarmUp
-
-TiltsOf = Callable[[Surrogate, int], Callable[[Any], int]]
-"""From a surrogate and the place of a τ to the tilt of a state."""
+from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 
 # So many steps of a cheap kernel take less than a millisecond: `tests/benchmarks/walks.py`.
 _CHEAP_STEPS = 512
@@ -134,16 +129,15 @@ class WalkRecipe(BaseModel):
         """True where steps draw their length, if only those of a warm-up."""
         return len(self.length) > 1 or self.warm_up is not None
 
-    def part(self, rng: np.random.Generator, step: int, chosen: Chosen | None = None) -> int | None:
+    def part(self, rng: np.random.Generator, step: int) -> int | None:
         """Return which of several lengths a step walks, by its place in the recipe; None where there is one.
 
         Args:
             rng: the PROPOSAL stream of the step, from its beginning.
             step: its number.
-            chosen: what a warm-up has chosen, if it has.
         """
         if self.warm_up is not None:
-            return self.warm_up.part(rng, step, chosen)
+            return self.warm_up.part(rng, step)
         if len(self.length) == 1:
             return None
         return Shares([each.weight for each in self.length]).place(rng.random())
@@ -163,28 +157,9 @@ class WalkRecipe(BaseModel):
         walks = [self._walk(space, length) for length in self.warm_up.grid]
         return FirstSteps(self.warm_up.steps, Mixture(self.warm_up.shares, walks))
 
-    def after_warm_up(self, space: Any, chosen: Chosen | None) -> Kernel[Any]:
-        """Return the kernel of the steps after the warm-up that no score pulls; one that refuses before the choice."""
-        return NotChosen() if chosen is None else self._walk(space, chosen.length)
-
-    def pulled(self, space: Any, chosen: Chosen | None, tilts: TiltsOf | None) -> tuple[Kernel[Any], ...]:
-        """Return the kernel of each group of chains after a warm-up that has fitted scores; none where it has not.
-
-        Args:
-            space: on which every part must move.
-            chosen: what the warm-up has chosen, if it has.
-            tilts: the tilt of a state by a surrogate, for the place of a τ.
-        """
-        if self.warm_up is None or self.warm_up.learned is None or chosen is None or tilts is None:
-            return ()
-        plain, inner, shares = self._walk(space, chosen.length), self.kernel.build(space), self.warm_up.learned.shares
-        return tuple(
-            Mixture(
-                shares,
-                [plain, *(TiltedWalk(inner, chosen.length, tilts(each, place)) for place in range(len(TAUS)))],
-            )
-            for each in chosen.surrogates
-        )
+    def after_warm_up(self, space: Any, length: int | None) -> Kernel[Any]:
+        """Return the kernel of the steps after the warm-up; one that refuses before their length is chosen."""
+        return NotChosen() if length is None else self._walk(space, length)
 
     def build(self, space: Any) -> Kernel[Any]:
         """Return the kernel on this space, which every part must move in, with the recipe's own length."""

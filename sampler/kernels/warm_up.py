@@ -10,7 +10,6 @@ last step of the warm-up: otherwise the choice would depend on who answers fast.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,14 +18,11 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
 )
 
 from sampler.chain import Proposal
 from sampler.kernels.mixture import Shares
-from sampler.kernels.surrogates.surrogate import TAUS, Surrogate
 
 LONGEST_WALK = 4096
 DEFAULT_GRID = (1, 4, 16, 64, 256)
@@ -36,34 +32,6 @@ DEFAULT_PATIENCE_MINUTES = 60
 # the least, too many steps that need no vote would leave too little to choose by.
 _VOTES, _LEAST_VOTES = 300, 150
 _SHARE_OF_STEPS = 4
-
-
-class Learned(BaseModel):
-    """The part of a warm-up's recipe that says: fit a score to its votes, and let that pull some of the walks after it.
-
-    Args:
-        walk_share: w, how often a step walks without it. The other steps are pulled by half of the score and by all of
-            it, alike often. Whatever the score says, a sample takes at most about 1/w times as many steps as with
-            plain walks alone, and with N = 1 about as many times the votes if a step of either costs as many.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    walk_share: float = Field(default=0.7, ge=0.2, lt=1)
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """How often a step walks plainly, with half of the score, and with all of it."""
-        rest = (1 - self.walk_share) / len(TAUS)
-        return (self.walk_share, *(rest for _ in TAUS))
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What a warm-up has chosen: how far to walk, and the score of each group of chains, if they have one."""
-
-    length: int
-    surrogates: tuple[Surrogate, ...] = ()
 
 
 class WarmUp(BaseModel):
@@ -76,7 +44,6 @@ class WarmUp(BaseModel):
         settling: how many steps after the warm-up are left out of the samples to analyse.
         patience_minutes: when a chain of the warm-up has waited so long for its votes, the researcher is offered to end
             it. The chains then take the recipe's own length.
-        learned: whether a score is fitted to the votes of the warm-up.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,12 +53,6 @@ class WarmUp(BaseModel):
     properties: tuple[str, ...] = Field(min_length=1, max_length=8)
     settling: int = Field(default=DEFAULT_SETTLING, ge=0, le=1_000_000)
     patience_minutes: int = Field(default=DEFAULT_PATIENCE_MINUTES, ge=1, le=100_000)
-    learned: Learned | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_a_score_that_is_not_asked_for(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        described: dict[str, Any] = handler(self)
-        return described if self.learned is not None else {k: v for k, v in described.items() if k != "learned"}
 
     @field_validator("grid")
     @classmethod
@@ -113,19 +74,14 @@ class WarmUp(BaseModel):
         """How often each length of the grid is drawn."""
         return (1 / len(self.grid),) * len(self.grid)
 
-    def part(self, rng: np.random.Generator, step: int, chosen: Chosen | None) -> int | None:
-        """Return which length of the grid a step walks, and after the warm-up which score pulls it; None for no choice.
+    def part(self, rng: np.random.Generator, step: int) -> int | None:
+        """Return which length of the grid a step walks; None after the warm-up.
 
         Args:
             rng: the PROPOSAL stream of the step, from its beginning.
             step: its number.
-            chosen: what the warm-up has chosen, if it has.
         """
-        if step <= self.steps:
-            return Shares(self.shares).place(rng.random())
-        if self.learned is None or chosen is None or not chosen.surrogates:
-            return None
-        return Shares(self.learned.shares).place(rng.random())
+        return Shares(self.shares).place(rng.random()) if step <= self.steps else None
 
 
 class NotChosen:

@@ -8,7 +8,6 @@ from sampler.judges.recipe import hearing_misfits, repeated_programs, vision_mis
 from sampler.judges.sources import AUTOMATIC_SOURCES, ModelSource
 from sampler.judges.templates import template_misfits, template_of
 from sampler.kernels import MOVES_IN, WalkRecipe, WarmUp
-from sampler.kernels.surrogates import has_features
 from sampler.objects.convergence import FEWEST_DRAWS
 from sampler.objects.properties import property_names
 from sampler.objects.stopping import StoppingRecipe
@@ -127,6 +126,3 @@ def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]
         yield RecipeProblem("kernel.warm_up", message)
     if recipe.rule.evidence != "votes":
         yield RecipeProblem("kernel.warm_up", "counts votes, and this rule takes none; write the length yourself")
-    if warm_up.learned is not None and (not has_features(recipe.space.objects) or recipe.space.kind == "model-texts"):
-        message = "needs texts or molecules that the sampler makes or that a file lists"
-        yield RecipeProblem("kernel.warm_up.learned", message)

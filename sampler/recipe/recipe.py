@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
@@ -15,7 +13,6 @@ from sampler.judges.rounds import LONGEST_CHAIN, Rounds
 from sampler.judges.sources import AUTOMATIC_SOURCES, ProgramSource
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
-    Chosen,
     ComponentRecipe,
     KernelRecipe,
     Neighbours,
@@ -24,7 +21,6 @@ from sampler.kernels import (
     components_of,
 )
 from sampler.kernels.released_suffix import ReleasedSuffix
-from sampler.kernels.surrogates import Surrogate, features_of
 from sampler.objects.properties import property_names
 from sampler.objects.stopping import StoppingRecipe
 from sampler.recipe.problems import RecipeError, RecipeProblem
@@ -42,7 +38,6 @@ VERSION: Final = 1
 MOST_CHAINS: Final = 5_000
 # Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`record/state_index.py`).
 MOST_STEPS: Final = 2_000_000_000
-_TILTS_KEPT = 10_000
 
 
 class Recipe(BaseModel):
@@ -127,20 +122,14 @@ class Recipe(BaseModel):
         """True where a record says of some steps which part of the kernel proposed: see `part_of`."""
         return isinstance(self.kernel, WalkRecipe) and self.kernel.has_parts
 
-    def part_of(self, chain: int, step: int, chosen: Chosen | None = None) -> int | None:
+    def part_of(self, chain: int, step: int) -> int | None:
         """Return which of several lengths a step walks, by its place in the recipe; None where there are no parts.
 
-        After a warm-up that has fitted scores (`chosen`), which of them pulls the walk: 0 for none. It is drawn before
-        anything else of the step, so neither the state nor the model is needed.
+        It is drawn before anything else of the step, so neither the state nor the model is needed.
         """
         if not isinstance(self.kernel, WalkRecipe) or not self.kernel.has_parts:
             return None
-        return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL), step, chosen)
-
-    @property
-    def has_tilts(self) -> bool:
-        """True where scores that are fitted in a warm-up may pull walks: a record then holds the tilts."""
-        return self.warm_up is not None and self.warm_up.learned is not None
+        return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL), step)
 
     @property
     def has_phases(self) -> bool:
@@ -228,32 +217,27 @@ class Recipe(BaseModel):
         self,
         catalog: Catalog | None = None,
         model: LanguageModel | None = None,
-        chosen: Chosen | None = None,
-        contents: Sequence[str] = (),
+        walk_length: int | None = None,
     ) -> Plan[Any]:
         """Return the plan of this recipe; states are places in the catalog, or what the space generates.
 
         Args:
             catalog: the objects, for a recipe whose space is a catalog.
             model: what writes, for a recipe whose space names a model.
-            chosen: by a warm-up, if it has.
-            contents: of a catalog's objects, where scores may pull the walks.
+            walk_length: how far the steps after a warm-up walk, if that is chosen.
 
         Raises:
             RecipeError: the catalog does not fit the kernel, or what writes cannot tell what the rule needs.
             TypeError: there is a catalog or a model and no use for it, or the other way round.
         """
-        return self.plan_on(self._space(catalog, model), chosen, contents)
+        return self.plan_on(self._space(catalog, model), walk_length)
 
-    def plan_on(self, space: Any, chosen: Chosen | None = None, contents: Sequence[str] = ()) -> Plan[Any]:
+    def plan_on(self, space: Any, walk_length: int | None = None) -> Plan[Any]:
         """Return the plan on a space that is built already; see `build`."""
         if not isinstance(self.kernel, WalkRecipe) or self.kernel.warm_up is None:
             return Plan(self.seed, space, self._kernel_on(space), self.budgets)
-        after = self.kernel.after_warm_up(space, chosen)
-        pulled = self.kernel.pulled(
-            space, chosen, self._tilts_on(space, contents) if chosen and chosen.surrogates else None
-        )
-        return Plan(self.seed, space, after, self.budgets, self.kernel.first_steps(space), pulled)
+        after = self.kernel.after_warm_up(space, walk_length)
+        return Plan(self.seed, space, after, self.budgets, self.kernel.first_steps(space))
 
     def _kernel_on(self, space: Any) -> Any:
         """Return the kernel on a space.
@@ -276,18 +260,6 @@ class Recipe(BaseModel):
     def keeps_log_probabilities(self) -> bool:
         """Whether each text is stored with the log-probabilities that its tokens were drawn with."""
         return self._is_quest_as_released and isinstance(self.space, ServedTextsRecipe)
-
-    def _tilts_on(self, space: Any, contents: Sequence[str]) -> Callable[[Surrogate, int], Callable[[Any], int]]:
-        """Return from a surrogate and the place of a τ the tilt of a state, which is worked out once for each."""
-        content = space.content if self.generates else contents.__getitem__
-        features = features_of(self.space.objects)
-
-        def tilts(surrogate: Surrogate, place: int) -> Callable[[Any], int]:
-            # By what is read, not by the state: of a molecule that is a whole graph.
-            tilt = lru_cache(maxsize=_TILTS_KEPT)(lambda read: surrogate.tilt(features(read), place))
-            return lambda state: tilt(content(state))
-
-        return tilts
 
     def _space(self, catalog: Catalog | None, model: LanguageModel | None) -> Any:
         if (catalog is not None) != isinstance(self.space, CatalogRecipe):

@@ -17,7 +17,6 @@ import numpy as np
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance
-from sampler.kernels import Chosen
 from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.cells import whole_numbers
@@ -147,7 +146,6 @@ def check_chain(
     evidence: Evidence,
     visits: dict[StepKey, int],
     last: int,
-    chosen: Chosen | None = None,
 ) -> Iterator[Difference]:
     """Yield where a chain's steps and samples differ from what its evidence gives.
 
@@ -159,7 +157,6 @@ def check_chain(
         evidence: its votes, ratings or scores.
         visits: the sampled states; those that the chain reaches are taken out.
         last: the last step that there can be; that of the warm-up while its length is not chosen.
-        chosen: by the warm-up, if it has.
 
     Raises:
         KeyError: a row lacks a column.
@@ -183,7 +180,7 @@ def check_chain(
             comparison = draws.ask(position, row)
             new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
             drawn_differently = [
-                *(() if draws.waits_for_seed else _compare_part(recipe, comparison, row, chosen)),
+                *(() if draws.waits_for_seed else _compare_part(recipe, comparison, row)),
                 *_compare_draw(comparison, number, new, row),
                 *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
                 *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
@@ -205,10 +202,10 @@ def _compare_state(index: StateIndex, key: StepKey, number: int, state: Any) -> 
         yield Difference(*key, f"state {number}", recorded, recomputed, schema.STATES.file, index.row(number))
 
 
-def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row, chosen: Chosen | None) -> Iterator[Difference]:
+def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row) -> Iterator[Difference]:
     if not recipe.has_parts:
         return
-    part = recipe.part_of(comparison.chain, comparison.step, chosen)
+    part = recipe.part_of(comparison.chain, comparison.step)
     expected = "" if part is None else str(part)
     if row["part"] != expected:
         yield Difference(comparison.chain, comparison.step, "part", f"“{row['part']}”", f"“{expected}”")

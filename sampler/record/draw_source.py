@@ -113,7 +113,7 @@ class Recorded:
     def _drawn(self, chain: int, step: int, state: Writing) -> tuple[int, Suffix | None]:
         """Return how many tokens the step keeps, and the suffix move that does so; None for a fresh draw."""
         rng = stream(self._plan.seed, chain, step, Purpose.PROPOSAL)
-        kernel = self._plan.kernel_at(chain, step)
+        kernel = self._plan.kernel_at(step)
         while isinstance(kernel, Mixture):
             kernel = kernel.choose(rng)
         return (kernel.cut(rng, state), kernel) if isinstance(kernel, Suffix) else (0, None)

@@ -34,7 +34,6 @@ _NOT_ALWAYS = (
 _DOCUMENTS: dict[str, tuple[str, type]] = {
     "judges": (schema.JUDGES, list),
     "tuning": (schema.TUNING, dict),
-    "surrogates": (schema.SURROGATES, dict),
     "protocol": (schema.PROTOCOL, dict),
     "scorers": (schema.SCORERS, list),
 }
@@ -59,8 +58,6 @@ class Record:
     """What the application measured of the objects; no part of the export, see `read_properties`."""
     tuning: dict[str, Any] | None = None
     """What a warm-up has chosen; None where there was none, or while it goes on."""
-    surrogates: dict[str, Any] | None = None
-    """The scores that a warm-up has fitted, if it has."""
     chains: list[Row] | None = None
     """When and why each chain opened; None where all did at the start."""
     parked: list[Row] | None = None

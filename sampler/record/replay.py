@@ -13,7 +13,6 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.chain import Plan
-from sampler.kernels import Chosen
 from sampler.recipe import Recipe, RecipeError
 from sampler.record import schema
 from sampler.record.awaited import Awaited, ListedStates
@@ -43,7 +42,7 @@ from sampler.record.score_evidence import NoEvidence, ScoreEvidence
 from sampler.record.score_record import compare_scores
 from sampler.record.seat_record import compare_seats
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
-from sampler.record.tuning_record import chosen_in, tilts_of
+from sampler.record.tuning_record import chosen_in
 from sampler.record.vote_evidence import VoteEvidence
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space
@@ -103,7 +102,6 @@ def replay(
     ratings: Iterable[Row] = (),
     judges: Sequence[Mapping[str, Any]] | None = None,
     tuning: Mapping[str, Any] | None = None,
-    surrogates: Mapping[str, Any] | None = None,
     chains: Iterable[Row] | None = None,
     *,
     parked: Iterable[Row] | None = None,
@@ -119,14 +117,13 @@ def replay(
 ) -> Replay:
     """Recompute every decision of an export.
 
-    The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json and surrogates.json of a
-    warm-up; the rows of chains.csv, where chains open while the campaign runs; those of parked.csv, if there were
-    parked steps; those of seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were
-    shown trials that are no votes; those of columns.csv, where the list of the objects has further columns; the
-    rows of scores.csv and scorers.json, where there are scorers; those of rounds.csv, where further steps may follow
-    the declared ones; those of extensions.csv, where a researcher added steps; and those of looks.csv, where a rule may
-    stop the chains. Exports were once written without
-    ratings; only a rule that rates needs them.
+    The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json of a warm-up; the rows of
+    chains.csv, where chains open while the campaign runs; those of parked.csv, if there were parked steps; those of
+    seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were shown trials that are
+    no votes; those of columns.csv, where the list of the objects has further columns; the rows of scores.csv and
+    scorers.json, where there are scorers; those of rounds.csv, where further steps may follow the declared ones; those
+    of extensions.csv, where a researcher added steps; and those of looks.csv, where a rule may stop the chains.
+    Without a rule that rates, ratings are not needed.
 
     While the seed of a certified campaign is not told, what was drawn is taken as recorded, and what the votes make of
     it is recomputed.
@@ -160,13 +157,13 @@ def replay(
         stopped = length_by_looks(parsed, seen)
         length = length_in(parsed, longer) if stopped is None else stopped
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
-        chosen, differences = chosen_in(parsed, tuning, surrogates, tables.states, tables.steps)
+        walk_length, differences = chosen_in(parsed, tuning, tables.states, tables.steps)
         if scorers is not None and scores is None:
             raise ValueError("there is no scores.csv, although there is a scorers.json")
         differences = [
             *differences,
             *compare_commitment(parsed, commitment, tables.steps),
-            *_compare_chains(parsed, tables, evidence, chosen, opened, length),
+            *_compare_chains(parsed, tables, evidence, walk_length, opened, length),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
             *_compare_votes(evidence, tables.votes),
@@ -211,8 +208,8 @@ def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def _opened(recipe: Recipe, tables: Tables, chosen: Chosen | None) -> tuple[DrawSource, StateIndex]:
-    draws, index = _drawn_again(recipe, tables.states, chosen)
+def _opened(recipe: Recipe, tables: Tables, walk_length: int | None) -> tuple[DrawSource, StateIndex]:
+    draws, index = _drawn_again(recipe, tables.states, walk_length)
     if not tables.waits_for_seed:
         return draws, index
     starts = {chain: int(row["state"]) for row in tables.samples for chain, step in [step_key(row)] if step == 0}
@@ -221,17 +218,16 @@ def _opened(recipe: Recipe, tables: Tables, chosen: Chosen | None) -> tuple[Draw
     ), index
 
 
-def _drawn_again(recipe: Recipe, states: list[Row], chosen: Chosen | None) -> tuple[DrawSource, StateIndex]:
+def _drawn_again(recipe: Recipe, states: list[Row], walk_length: int | None) -> tuple[DrawSource, StateIndex]:
     if not recipe.generates:
-        contents = [row["content"] for row in states]
         with reading(schema.STATES.file):
             catalog = _catalog(states)
-        return Redrawn(recipe.build(catalog, chosen=chosen, contents=contents)), CatalogIndex()
+        return Redrawn(recipe.build(catalog, walk_length=walk_length)), CatalogIndex()
     if recipe.space.kind == "model-texts":
         texts = RecordedTexts(recipe.space, is_told=recipe.keeps_log_probabilities)
         index = GeneratedIndex(texts, recipe.chains_at_most, list(states))
-        return Recorded(recipe.plan_on(texts, chosen), index, recipe.chains_at_most), index
-    plan: Plan[Any] = recipe.build(chosen=chosen)
+        return Recorded(recipe.plan_on(texts, walk_length), index, recipe.chains_at_most), index
+    plan: Plan[Any] = recipe.build(walk_length=walk_length)
     return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), recipe.chains_at_most, list(states))
 
 
@@ -243,10 +239,10 @@ def _catalog(states: Sequence[Row]) -> Catalog:
 
 
 def _compare_chains(
-    recipe: Recipe, tables: Tables, evidence: Evidence, chosen: Chosen | None, chains: int, length: int
+    recipe: Recipe, tables: Tables, evidence: Evidence, walk_length: int | None, chains: int, length: int
 ) -> Iterator[Difference]:
-    draws, index = _opened(recipe, tables, chosen)
-    last = length if recipe.warm_up is None or chosen is not None else recipe.warm_up.steps
+    draws, index = _opened(recipe, tables, walk_length)
+    last = length if recipe.warm_up is None or walk_length is not None else recipe.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in tables.samples:
         state = int(row["state"])
@@ -259,23 +255,8 @@ def _compare_chains(
             yield Difference(*step_key(row), "the sample's phase", row["phase"], phase, *_in_samples(row))
     for chain in range(chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from check_chain(draws, index, recipe, chain, mine, evidence, visits, last, chosen)
-    if recipe.has_tilts and not tables.waits_for_seed:
-        yield from _compare_tilts(recipe, tables, chosen)
+        yield from check_chain(draws, index, recipe, chain, mine, evidence, visits, last)
     yield from _compare_leftovers(chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
-
-
-def _compare_tilts(recipe: Recipe, tables: Tables, chosen: Chosen | None) -> Iterator[Difference]:
-    contents = {row["state"]: row["content"] for row in tables.states}
-    for row in tables.steps:
-        if not 0 <= step_key(row)[0] < recipe.chains or not {row["current"], row["proposal"]} <= contents.keys():
-            # Such a step is told of for that.
-            continue
-        pair = contents[row["current"]], contents[row["proposal"]]
-        tilts = tilts_of(recipe, chosen, *step_key(row), *pair)
-        for column, tilt in zip(schema.TILTS, tilts, strict=True):
-            if row[column] != ("" if tilt is None else str(tilt)):
-                yield Difference(*step_key(row), column, f"“{row[column]}”", f"“{'' if tilt is None else tilt}”")
 
 
 def _compare_leftovers(

@@ -26,7 +26,7 @@ def replay_record(record: Record) -> Replay:
         RecipeError: its recipe cannot be read.
     """
     tables = record.states, record.steps, record.votes, record.samples, record.ratings
-    others = record.judges, record.tuning, record.surrogates, record.chains
+    others = record.judges, record.tuning, record.chains
     return replay(
         record.recipe,
         *tables,

@@ -73,11 +73,6 @@ STEPS = Table(
 )
 STEPS_WITH_PARTS = replace(STEPS, columns=(*STEPS.columns, Column("part", whole)))
 """Where the recipe draws, for each step, which part of the kernel proposes: `Recipe.has_parts`."""
-TILTS = ("tilt_current", "tilt_proposal")
-STEPS_WITH_TILTS = replace(
-    STEPS_WITH_PARTS, columns=(*STEPS_WITH_PARTS.columns, *(Column(name, whole) for name in TILTS))
-)
-"""Where fitted scores may pull walks: `Recipe.has_tilts`."""
 SCORES_OF_STEP = ("current_scores", "proposal_scores")
 """The numbers that a verdict was computed from, in the order of the rule's scorers, where they decide."""
 
@@ -86,15 +81,15 @@ SEED_HASH = "seed_hash"
 """The hash of the seed of a certified campaign: in recipe.json, and in every row of its steps."""
 
 
-def steps_table(has_parts: bool, has_tilts: bool, has_scores: bool, is_certified: bool = False) -> Table:
+def steps_table(has_parts: bool, has_scores: bool, is_certified: bool = False) -> Table:
     """Return steps.csv of a recipe.
 
     Args:
-        has_parts, has_tilts: as `Recipe` has them.
+        has_parts: as `Recipe` has it.
         has_scores: the rule goes by scores.
         is_certified: the hash of the seed is published.
     """
-    table = STEPS_WITH_TILTS if has_tilts else STEPS_WITH_PARTS if has_parts else STEPS
+    table = STEPS_WITH_PARTS if has_parts else STEPS
     scores = tuple(Column(name, numbers) for name in SCORES_OF_STEP) if has_scores else ()
     hashed = (Column(SEED_HASH, word),) if is_certified else ()
     return replace(table, columns=(*table.columns, *scores, *hashed))
@@ -369,7 +364,7 @@ TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", whole), Column("content", escaped)))
 """Beside the record, not part of it: what was measured of the objects; see `Table.with_measures`."""
-RECIPE, JUDGES, TUNING, SURROGATES = "recipe.json", "judges.json", "tuning.json", "surrogates.json"
+RECIPE, JUDGES, TUNING = "recipe.json", "judges.json", "tuning.json"
 SCORERS = "scorers.json"
 """What each scorer said of itself at the start."""
 PROTOCOL = "protocol.json"

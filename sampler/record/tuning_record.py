@@ -1,6 +1,6 @@
-"""A record's tuning.json and surrogates.json: what a warm-up has counted, chosen and fitted.
+"""A record's tuning.json: what a warm-up has counted and chosen.
 
-The application writes with `tuned`, `learned` and `ended_early` what a replay compares by `chosen_in`.
+The application writes with `tuned` and `ended_early` what a replay compares by `chosen_in`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sampler.acceptance import Verdict
-from sampler.kernels.surrogates import UNIT, Surrogate, WarmUpVotes, features_of, surrogates_for
-from sampler.kernels.surrogates import VERSION as FEATURES_VERSION
-from sampler.kernels.surrogates.surrogate import BAND, TAUS
 from sampler.kernels.tuning import (
     CLOSE,
     FAR_AT_ONCE,
@@ -25,13 +22,13 @@ from sampler.kernels.tuning import (
     says_too_little,
     trials,
 )
-from sampler.kernels.warm_up import Chosen, WarmUp
+from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import measure_of
 from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, StepKey, step_key
 
-RULE_VERSION = SURROGATES_VERSION = 1
+RULE_VERSION = 1
 RULE = (
     f"Of the lengths with at least {LEAST_SHARE_WON:.1%} of their votes for the proposal, the longest whose squared "
     f"jump per vote is at least {CLOSE:.0%} of the largest. The jump is that of the slowest property, in units of its "
@@ -77,7 +74,7 @@ class WarmUpStep:
 
 @dataclass(frozen=True)
 class TuningDifference(Difference):
-    """A difference that is about tuning.json or surrogates.json, and no step."""
+    """A difference that is about tuning.json, and no step."""
 
     file: str = schema.TUNING
 
@@ -116,46 +113,6 @@ def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
     return _described(warm_up, chosen_length(tried), because) | {"trials": [_trial(each) for each in tried]}
 
 
-def learned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any] | None:
-    """Return surrogates.json for the decided steps of a warm-up, of the chains that the campaign started with; None
-    where no score is asked for.
-    """
-    if recipe.warm_up is None or recipe.warm_up.learned is None:
-        return None
-    votes = [
-        WarmUpVotes(each.chain, each.votes, each.votes_for, each.before[0], each.proposal[0])
-        for each in sorted(steps, key=lambda each: (each.chain, each.step))
-    ]
-    fitted = surrogates_for(votes, recipe.chains, features_of(recipe.space.objects))
-    about: dict[str, Any] = {"version": SURROGATES_VERSION, "features": FEATURES_VERSION}
-    about |= {"walk_share": recipe.warm_up.learned.walk_share, "taus": list(TAUS)}
-    return about | {"unit": UNIT, "band": BAND, "groups": [each.described() for each in fitted]}
-
-
-def read_chosen(tuning: Mapping[str, Any], surrogates: Mapping[str, Any] | None) -> Chosen:
-    """Return what tuning.json and surrogates.json say has been chosen.
-
-    Raises:
-        KeyError: a field is missing.
-        ValueError: a field is not what it should be.
-    """
-    groups = () if surrogates is None else tuple(map(Surrogate.read, surrogates["groups"]))
-    if surrogates is not None and surrogates["features"] != FEATURES_VERSION:
-        raise ValueError(f"scores of features {surrogates['features']} are read by another version of this program")
-    return Chosen(int(tuning["length"]), groups)
-
-
-def tilts_of(
-    recipe: Recipe, chosen: Chosen | None, chain: int, step: int, current: str, proposal: str
-) -> tuple[int | None, int | None]:
-    """Return the tilts of a step's two objects, by their contents, in units of 2^-20; None where no score pulls it."""
-    part = recipe.part_of(chain, step, chosen)
-    if not (part and chosen and chosen.surrogates and recipe.warm_up and step > recipe.warm_up.steps):
-        return None, None
-    surrogate, features = chosen.surrogates[chain % len(chosen.surrogates)], features_of(recipe.space.objects)
-    return surrogate.tilt(features(current), part - 1), surrogate.tilt(features(proposal), part - 1)
-
-
 def ended_early(recipe: Recipe, moment: str) -> dict[str, Any]:
     """Return tuning.json of a warm-up that somebody has ended.
 
@@ -184,11 +141,10 @@ def _own_length(recipe: Recipe) -> int:
 def chosen_in(
     recipe: Recipe,
     tuning: Mapping[str, Any] | None,
-    surrogates: Mapping[str, Any] | None,
     states: Iterable[Row],
     steps: Sequence[Row],
-) -> tuple[Chosen | None, list[Difference]]:
-    """Return what the steps after the warm-up should follow, and where tuning.json and surrogates.json differ.
+) -> tuple[int | None, list[Difference]]:
+    """Return how far the steps after the warm-up should walk, and where tuning.json differs.
 
     None where nothing is chosen yet, or where there is no warm-up.
 
@@ -197,16 +153,10 @@ def chosen_in(
         ValueError: a cell or a value is not what it should be.
     """
     if recipe.warm_up is None:
-        given = {schema.TUNING: tuning, schema.SURROGATES: surrogates}
-        return None, [
-            _lone(name, "none: the recipe has no warm-up") for name, file in given.items() if file is not None
-        ]
+        expected = "none: the recipe has no warm-up"
+        return None, [] if tuning is None else [TuningDifference(0, 0, "the file", "one", expected)]
     if tuning is None:
-        alone = [] if surrogates is None else [_lone(schema.SURROGATES, f"none without {schema.TUNING}")]
-        return None, alone
-    if surrogates is not None and surrogates.get("features") != FEATURES_VERSION:
-        found = surrogates.get("features")
-        raise ValueError(f"{schema.SURROGATES} follows features {found}, which this version does not know")
+        return None, []
     if not isinstance(tuning, Mapping):
         raise ValueError(f"{schema.TUNING} must hold an object")
     if tuning["rule_version"] != RULE_VERSION:
@@ -214,29 +164,17 @@ def chosen_in(
     if tuning["because"] == ENDED:
         if not isinstance(tuning["ended_at"], str) or not tuning["ended_at"]:
             raise ValueError(f"ended_at in {schema.TUNING} must be a time")
-        return _compared(tuning, ended_early(recipe, tuning["ended_at"]), surrogates, None)
+        return _compared(tuning, ended_early(recipe, tuning["ended_at"]))
     warm = _warm_up_steps(recipe, recipe.warm_up, states, steps)
     if missing := recipe.chains * recipe.warm_up.steps - len(warm):
         expected = f"none: {missing} steps are not decided"
         return None, [TuningDifference(0, 0, "the choice", str(tuning["length"]), expected)]
-    return _compared(tuning, tuned(recipe, warm), surrogates, learned(recipe, warm))
+    return _compared(tuning, tuned(recipe, warm))
 
 
-def _lone(file: str, expected: str) -> Difference:
-    return TuningDifference(0, 0, "the file", "one", expected, file)
-
-
-def _compared(
-    tuning: Mapping[str, Any],
-    expected_tuning: Mapping[str, Any],
-    surrogates: Mapping[str, Any] | None,
-    expected_surrogates: Mapping[str, Any] | None,
-) -> tuple[Chosen, list[Difference]]:
-    """Return what to follow: what was recomputed; of scores what is recorded, if only rounding tells the two apart."""
-    unlike = list(_compare(surrogates, expected_surrogates, "", schema.SURROGATES))
-    followed = expected_surrogates if unlike else surrogates
-    differences = [*_compare(tuning, expected_tuning, "", schema.TUNING), *unlike]
-    return read_chosen(expected_tuning, followed), differences
+def _compared(tuning: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[int, list[Difference]]:
+    """Return the length that was recomputed, and what differs."""
+    return int(expected["length"]), list(_compare(tuning, expected, ""))
 
 
 def _warm_up_steps(recipe: Recipe, warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]) -> list[WarmUpStep]:
@@ -253,15 +191,15 @@ def _warm_up_steps(recipe: Recipe, warm_up: WarmUp, states: Iterable[Row], steps
     return list(found.values())
 
 
-def _compare(recorded: Any, expected: Any, what: str, file: str) -> Iterator[Difference]:
+def _compare(recorded: Any, expected: Any, what: str) -> Iterator[Difference]:
     if isinstance(expected, Mapping) and isinstance(recorded, Mapping):
         for name in {**recorded, **expected}:
-            yield from _compare(recorded.get(name), expected.get(name), f"{what}.{name}" if what else name, file)
+            yield from _compare(recorded.get(name), expected.get(name), f"{what}.{name}" if what else name)
     elif isinstance(expected, list) and isinstance(recorded, list) and len(recorded) == len(expected):
         for place, (one, other) in enumerate(zip(recorded, expected, strict=True)):
-            yield from _compare(one, other, f"{what}.{place}", file)
+            yield from _compare(one, other, f"{what}.{place}")
     elif not _is_same(recorded, expected):
-        yield TuningDifference(0, 0, what or "the file", _short(recorded), _short(expected), file)
+        yield TuningDifference(0, 0, what or "the file", _short(recorded), _short(expected))
 
 
 def _is_same(recorded: Any, expected: Any) -> bool:

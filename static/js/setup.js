@@ -78,7 +78,7 @@ function putPanelAside(isPanel) {
 
 function putWalkAside(section, space) {
   const field = (name) => section.querySelector(`[name="${space}-${name}"]`)?.closest(".field");
-  const [distance, walk, steps, learned] = ["distance", "walk", "warm_up", "learned"].map(field);
+  const [distance, walk, steps] = ["distance", "walk", "warm_up"].map(field);
   if (!distance) return;
   const value = (name) => section.querySelector(`select[name="${space}-${name}"]`)?.value;
   const canWalk = (value("convention") ?? "exact") === "exact" && (space !== "model-texts" || value("cut") === "limit");
@@ -90,7 +90,6 @@ function putWalkAside(section, space) {
   show(walk, isLocal);
   const warmsUp = isLocal && canWarmUp && chosen(`${space}-distance`) === "warm-up";
   show(steps, warmsUp);
-  if (learned) show(learned, warmsUp);
 }
 
 document.querySelector("form.setup").addEventListener("change", putAside);

@@ -1,6 +1,6 @@
 """What an independent sample costs in votes: asked about each move, or about the end of a walk.
 
-    python -m tests.benchmarks.votes_per_sample [--only TEXT] [--quick] [--json [FILE]]
+    python -m tests.benchmarks.votes_per_sample [--only TEXT] [--json [FILE]]
 
 For each space and strength of the score s: votes asked per step times the integrated autocorrelation time of the
 slowest of some functions, in stationarity; one judge, N = 1, early stopping, a proposal equal to the state free. All of
@@ -11,10 +11,6 @@ it is exact, from transition matrices; only the tuned walk has an interval, from
     tuned, V      the length that `sampler.kernels.tuning` chooses from a warm-up of 8 chains that ends with some V
                   votes: mean, 5 % and 95 % of 200 warm-ups; without the warm-up's own votes
     all asked     plain, with all N votes of each comparison always asked, the best N of 1, 2, 4, 8
-
-    perfect, reversed, learned V
-                  not with --quick: walks of the best length mixed with walks that a score pulls; `votes_tilts` says
-                  how. w is the share of those that nothing pulls. Of fits to V votes: mean, least and most of 8
 
     TV, 5 % flips     how far the law is from the target if 5 % of the votes are coin flips
     won               the share of votes for the proposal
@@ -35,7 +31,6 @@ import numpy.typing as npt
 from sampler import NVote, exact
 from sampler.kernels.tuning import chosen_length, trials
 from tests.benchmarks.votes_spaces import SEED, FiniteSpace, spaces
-from tests.benchmarks.votes_tilts import tilted
 
 Matrix = npt.NDArray[np.float64]
 LAPSES = 0.05
@@ -62,7 +57,6 @@ def main() -> None:
     """Print a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="spaces whose name has this in it")
-    parser.add_argument("--quick", action="store_true", help="without the walks that a score pulls: minutes less")
     parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help="to print or write")
     options = parser.parse_args()
     found: list[dict[str, object]] = []
@@ -70,7 +64,6 @@ def main() -> None:
         if options.only not in space.name:
             continue
         rows = list(rows_of(space))
-        rows += [] if options.quick else _with_surrogates(space, rows)
         found.append({**space.described, "rows": [asdict(row) for row in rows]})
         if not options.json:
             print_rows(space, rows)
@@ -89,23 +82,6 @@ def rows_of(space: FiniteSpace) -> Iterator[Row]:
     for votes in WARM_UP_VOTES:
         yield _tuned(space, {length: row.votes_per_sample for length, row in walks.items()}, votes)
     yield _all_asked(space)
-
-
-def _with_surrogates(space: FiniteSpace, rows: list[Row]) -> list[Row]:
-    best = min((row for row in rows if row.method == "walk"), key=lambda row: row.votes_per_sample)
-    assert best.L is not None
-    return [
-        Row(
-            space.name,
-            space.strength,
-            f"{found.method}, w = {found.walk_share:g}",
-            best.L,
-            float(np.mean(found.costs)),
-            min(found.costs),
-            max(found.costs),
-        )
-        for found in tilted(space, best.L)
-    ]
 
 
 def _walks(space: FiniteSpace) -> Iterator[tuple[float, Matrix]]:

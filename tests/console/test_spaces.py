@@ -69,16 +69,10 @@ def signed_in(client, researcher):
         (MOLECULES | {"molecules-distance": "warm-up", "steps": "100"}, {}, {"kind": "walk", "length": 16}),
         (MOLECULES | {"molecules-distance": "warm-up", "molecules-walk": "1"}, {}, {"kind": "fragments"}),
         (MOLECULES | {"molecules-distance": "fixed", "molecules-walk": "8"}, {}, {"kind": "walk", "length": 8}),
-        (
-            TEXTS | {"texts-distance": "warm-up", "texts-learned": "on", "steps": "200", "chains": "5"},
-            {},
-            {"warm_up": warm_up(steps=50, properties=["words", "readability"], learned={"walk_share": 0.7})},
-        ),
     ],
     ids=[
         "texts", "suffixes only", "molecules", "images", "texts that walk", "molecules that walk", "one move",
         "texts that warm up", "molecules that warm up", "too short to warm up", "too short to walk", "a fixed distance",
-        "texts that learn",
     ],
 )  # fmt: skip
 def test_a_form_makes_a_draft_that_starts_and_edits_to_the_same(signed_in, idle_tasks, fields, space, kernel):

@@ -122,25 +122,11 @@ def test_a_page_says_when_a_warm_up_brought_too_little(signed_in, researcher, id
     assert "too little to choose by" in page_of(signed_in, campaign)
 
 
-@pytest.mark.parametrize(
-    ("chains", "said"), [(4, "pulls 30 % of the proposals"), (3, "because there are fewer than four chains")]
-)
-def test_the_page_says_how_learned_scores_are_used(signed_in, researcher, idle_tasks, chains, said):
-    campaign = warming_campaign(researcher, {"steps": 30, "learned": {}}, chains=chains, steps=40)
-    setup = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
-    assert "A learned score pulls 30% of the proposals" in setup
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
-    vote_until_finished(campaign, people, {0: lambda place: place / 2}, np.random.default_rng(4))
-    assert said in page_of(signed_in, campaign)
-    answer = signed_in.get(reverse("console:download", args=[campaign.pk, "surrogates.json"]))
-    assert len(json.loads(answer.content)["groups"]) == (4 if chains == 4 else 0)
-
-
 def test_a_draft_keeps_what_the_form_has_no_field_for(signed_in, researcher, idle_tasks):
     draft = make_draft(
         researcher,
         file=TEXTS,
-        recipe=warming_recipe({"patience_minutes": 7, "learned": {"walk_share": 0.5}}, burn_in=2, steps=40),
+        recipe=warming_recipe({"patience_minutes": 7}, burn_in=2, steps=40),
     )
     recipe = draft.recipe
     page = page_of(signed_in, draft)

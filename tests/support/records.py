@@ -8,7 +8,6 @@ from typing import Any
 from sampler import (
     BradleyTerry,
     Catalog,
-    Chosen,
     Comparison,
     Position,
     Purpose,
@@ -19,10 +18,8 @@ from sampler import (
     ask,
     begin,
     parse_recipe,
-    schema,
     stream,
     tell,
-    tilts_of,
 )
 from tests.support.catalogs import LOPSIDED, two_scores
 
@@ -83,27 +80,23 @@ def sample_row(recipe: Recipe, position: Position[int]) -> Row:
     return text_row(chain=position.chain, step=position.step, state=position.state, content=content, **phase)
 
 
-def _part(recipe: Recipe, chosen: Chosen | None, comparison: Comparison[int]) -> dict[str, object]:
+def _part(recipe: Recipe, comparison: Comparison[int]) -> dict[str, object]:
     if not recipe.has_parts:
         return {}
-    chain, step = comparison.chain, comparison.step
-    cells: dict[str, object] = {"part": recipe.part_of(chain, step, chosen)}
-    if recipe.has_tilts:
-        pair = CONTENTS[comparison.current], CONTENTS[comparison.proposal]
-        cells |= dict(zip(schema.TILTS, tilts_of(recipe, chosen, chain, step, *pair), strict=True))
-    return {name: "" if cell is None else cell for name, cell in cells.items()}
+    part = recipe.part_of(comparison.chain, comparison.step)
+    return {"part": "" if part is None else part}
 
 
-def make_record(open_votes: int | None = None, chosen: Chosen | None = None, **changes: Any) -> Record:
+def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> Record:
     """Run the recipe with simulated judges and write its record.
 
     Args:
         open_votes: when given, the last chain has one more step, still undecided after so many votes.
-        chosen: by a warm-up.
+        walk_length: of the steps after a warm-up.
         changes: of the recipe.
     """
     recipe = parse_recipe(RECIPE | changes | {"steps": RECIPE["steps"] + (open_votes is not None)})
-    plan = recipe.build(LOPSIDED, chosen=chosen, contents=CONTENTS)
+    plan = recipe.build(LOPSIDED, walk_length=walk_length)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
     record = Record(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
     for chain in range(recipe.chains):
@@ -150,7 +143,7 @@ def make_record(open_votes: int | None = None, chosen: Chosen | None = None, **c
                     votes_cast=" ".join(map(str, tally.votes_cast)),
                     votes_for=" ".join(map(str, tally.votes_for)),
                     verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
-                    **_part(recipe, chosen, comparison),
+                    **_part(recipe, comparison),
                 )
             )
             if verdict is not Verdict.UNDECIDED:

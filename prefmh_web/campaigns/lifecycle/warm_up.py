@@ -40,8 +40,7 @@ def choose_length(campaign_id: int) -> None:
     """
     campaign = over().filter(pk=campaign_id).first()
     if campaign is not None:
-        steps, recipe = list(_warm_up_steps(campaign)), campaign.parsed_recipe
-        _store(campaign, sampler.tuned(recipe, steps), sampler.learned(recipe, steps))
+        _store(campaign, sampler.tuned(campaign.parsed_recipe, list(_warm_up_steps(campaign))))
 
 
 def end_warm_up(campaign: Campaign) -> None:
@@ -55,15 +54,15 @@ def end_warm_up(campaign: Campaign) -> None:
     if not late_chains(campaign).exists():
         raise NotPossible("The warm-up of a running campaign can be ended only when a chain has waited for too long.")
     tuning = sampler.ended_early(campaign.parsed_recipe, schema.moment(timezone.now()))
-    if not _store(campaign, tuning, None):
+    if not _store(campaign, tuning):
         raise NotPossible("The warm-up is over.")
 
 
-def _store(campaign: Campaign, tuning: dict[str, Any], surrogates: dict[str, Any] | None) -> bool:
+def _store(campaign: Campaign, tuning: dict[str, Any]) -> bool:
     """Store the choice and let the chains go on; False if one is stored already."""
     with transaction.atomic():
         open_campaign = Campaign.objects.filter(pk=campaign.pk, warm_up__gt=0, walk_length__isnull=True)
-        if not open_campaign.update(walk_length=tuning["length"], tuning=tuning, surrogates=surrogates):
+        if not open_campaign.update(walk_length=tuning["length"], tuning=tuning):
             return False
         for chain in campaign.chains.filter(step__gte=campaign.warm_up, step__lt=F("length")):
             dispatch.propose(chain)

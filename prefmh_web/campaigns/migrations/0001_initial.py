@@ -54,7 +54,6 @@ class Migration(migrations.Migration):
                 ('warm_up', models.PositiveIntegerField(db_default=0, default=0)),
                 ('walk_length', models.PositiveIntegerField(null=True)),
                 ('tuning', models.JSONField(null=True)),
-                ('surrogates', models.JSONField(null=True)),
             ],
             options={
                 'ordering': ('-created_at', '-pk'),

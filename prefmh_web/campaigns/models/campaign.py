@@ -98,7 +98,6 @@ class Campaign(models.Model):
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
     # The scores that were fitted to the votes of the warm-up, if the recipe asks for them; written with the length.
-    surrogates = models.JSONField(null=True)
     # The recipe that was parsed last, and what it is as the sampler's value.
     _kept: tuple[Any, sampler.Recipe] | None = None
 

@@ -46,25 +46,6 @@ class Shorter:
 
 
 @dataclass(frozen=True)
-class Learned:
-    """How the scores that were fitted to the warm-up's votes are used.
-
-    Args:
-        pulled_percent: of the proposals after the warm-up, in the groups where the score is used.
-        groups: how many groups of chains have a score of their own.
-        used: in how many of them it is used: there it told votes that it had not seen better than a coin.
-        log_loss: of such a vote, in nats, on average over the groups; a coin's is 0.69.
-        votes: to how many votes each score was fitted, at least.
-    """
-
-    pulled_percent: int
-    groups: int
-    used: int
-    log_loss: float
-    votes: int
-
-
-@dataclass(frozen=True)
 class WalkStanding:
     """How the walks of a campaign are getting on."""
 
@@ -86,7 +67,6 @@ class WalkStanding:
     tried: list[TriedLength]
     rule: str
     """By which the length was chosen from these."""
-    learned: Learned | None
     share_won: float | None
     shorter: Shorter | None
 
@@ -126,7 +106,6 @@ def walks_of(campaign: Campaign, chains: Sequence[Chain]) -> WalkStanding | None
         is_the_middle=found.get("because") == sampler.MIDDLE,
         tried=_tried(trials, length),
         rule=found.get("rule", ""),
-        learned=_learned(campaign),
         share_won=_share_won(campaign, chains, trials),
         shorter=_shorter(trials, length),
     )
@@ -163,21 +142,6 @@ def _tried(trials: Sequence[dict[str, Any]], length: int | None) -> list[TriedLe
         )
         for trial in trials
     ]
-
-
-def _learned(campaign: Campaign) -> Learned | None:
-    """Return how fitted scores are used; None where none was asked for, or none is fitted yet."""
-    found: dict[str, Any] | None = campaign.surrogates
-    if found is None:
-        return None
-    groups: list[dict[str, Any]] = found["groups"]
-    return Learned(
-        pulled_percent=round(100 * (1 - found["walk_share"])),
-        groups=len(groups),
-        used=sum(group["is_on"] for group in groups),
-        log_loss=sum(group["log_loss"] for group in groups) / len(groups) if groups else 0.0,
-        votes=min((group["votes"] for group in groups), default=0),
-    )
 
 
 def _share_won(campaign: Campaign, chains: Sequence[Chain], trials: Sequence[dict[str, Any]]) -> float | None:

@@ -156,7 +156,7 @@ def chains_to_hint() -> Iterator[Chain]:
     """
     campaigns: set[int] = set()
     at_work = set(Chain.objects.filter(claims.are_claimed()).values_list("campaign", flat=True))
-    for chain in waiting_chains().select_related("campaign").defer("campaign__tuning", "campaign__surrogates"):
+    for chain in waiting_chains().select_related("campaign").defer("campaign__tuning"):
         if unreadable := chain.campaign.unreadable:
             # Other campaigns go on.
             if chain.campaign_id in campaigns:

@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 # As many as are lost with a process, and as many as one task takes: the others have their turn in between.
 _AT_ONCE, _A_TASK = 100, 2_000
-_LARGE = ("campaign__tuning", "campaign__surrogates")
 _here: set[Hashable] = set()
 _here_lock = threading.Lock()
 
@@ -68,7 +67,7 @@ def measure_some(campaign: Campaign, most: int = _A_TASK) -> bool:
 
 
 def _with_campaign(states: QuerySet[State]) -> QuerySet[State]:
-    return states.select_related("campaign").defer(*_LARGE)
+    return states.select_related("campaign").defer("campaign__tuning")
 
 
 def _numbers(campaign: Campaign, state: State) -> dict[str, float]:

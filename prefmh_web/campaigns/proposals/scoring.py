@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 # What a worker loses at most, and how long other campaigns wait for their turn.
 BATCH = 32
-_LARGE = ("campaign__tuning", "campaign__surrogates")
 
 
 def score(campaign_id: int) -> None:
@@ -85,7 +84,9 @@ def _to_ask() -> QuerySet[CampaignScorer]:
 
 def _score_batch(campaign: Campaign, scorer: CampaignScorer) -> bool:
     """Ask about a batch and store what comes; True where something came."""
-    states = list(unscored(campaign, scorer).select_related("campaign").defer(*_LARGE).order_by("pk")[:BATCH])
+    states = list(
+        unscored(campaign, scorer).select_related("campaign").defer("campaign__tuning").order_by("pk")[:BATCH]
+    )
     if not states:
         if campaign.status == Campaign.Status.FINISHED:
             CampaignScorer.objects.filter(pk=scorer.pk).update(is_complete=True)

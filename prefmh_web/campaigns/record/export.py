@@ -66,7 +66,7 @@ def recipe(campaign: Campaign) -> str:
 
 
 def as_json(held: dict[str, Any]) -> str:
-    """Return an object as a JSON file: what a warm-up has counted, chosen or fitted, or what upper rooms add."""
+    """Return an object as a JSON file: what a warm-up has counted and chosen, or what upper rooms add."""
     return json.dumps(held, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -179,9 +179,8 @@ def archive(campaign: Campaign, key: Ed25519PrivateKey | None = None) -> Iterato
 
     add_text(recipe(campaign), schema.RECIPE)
     add_text(judges(campaign), schema.JUDGES)
-    for name, chosen in ((schema.TUNING, snapshot.tuning), (schema.SURROGATES, snapshot.surrogates)):
-        if chosen is not None:
-            add_text(as_json(chosen), name)
+    if snapshot.tuning is not None:
+        add_text(as_json(snapshot.tuning), schema.TUNING)
     if scores.are_in(campaign):
         add_text(scores.scorers(campaign), schema.SCORERS)
     for documents in hooks.load(hooks.RECORD_DOCUMENTS):

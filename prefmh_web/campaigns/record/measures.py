@@ -12,13 +12,12 @@ from sampler import schema
 
 NAME = schema.PROPERTIES.file
 # Of the campaign, which is read with each object.
-_LARGE = ("campaign__tuning", "campaign__surrogates")
 
 
 def rows(snapshot: Snapshot) -> Iterator[Row]:
     """Every object with its properties."""
     table = None
-    for state in snapshot.campaign.states.select_related("campaign").defer(*_LARGE).iterator(100):
+    for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning").iterator(100):
         if snapshot.has_state(state.place):
             found = snapshot.campaign.object_kind.measures(objects.stored(state))
             if table is None:

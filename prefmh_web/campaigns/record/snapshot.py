@@ -8,7 +8,6 @@ on voting. Ratings never change either; those an open comparison has are no part
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Max, Q, QuerySet
@@ -56,8 +55,6 @@ class Snapshot:
     """Ratings with a greater id came afterwards."""
     tuning: dict[str, Any] | None
     """What the warm-up has chosen, if it had by then."""
-    surrogates: dict[str, Any] | None
-    """And the scores that it has fitted."""
     rounds: tuple[FurtherRound, ...]
     """The rounds of further steps that were open."""
     looks: tuple[StoppingLook, ...]
@@ -66,11 +63,6 @@ class Snapshot:
     """What had been added to the steps by a researcher; the recipe says what they came to."""
     stretch: Stretch | None = None
     """The steps that the tables of steps, votes and samples have; None for all."""
-
-    @cached_property
-    def chosen(self) -> sampler.Chosen | None:
-        """Both, as the sampler's value."""
-        return None if self.tuning is None else sampler.read_chosen(self.tuning, self.surrogates)
 
     @classmethod
     def now(cls, campaign: Campaign) -> Snapshot:
@@ -87,8 +79,8 @@ class Snapshot:
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         # Also the recipe: somebody may have extended the campaign, and the steps may be those of longer chains.
-        campaign.refresh_from_db(fields=["recipe", "steps_added", "tuning", "surrogates"])
-        tuning, surrogates = campaign.tuning, campaign.surrogates
+        campaign.refresh_from_db(fields=["recipe", "steps_added", "tuning"])
+        tuning = campaign.tuning
         # A choice that came after the steps were counted is no part of the record; one that no step led to is.
         recipe = campaign.parsed_recipe
         first = [step for place, step in steps.items() if place < recipe.chains]
@@ -106,7 +98,6 @@ class Snapshot:
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,
-            surrogates=surrogates if is_made else None,
             rounds=_rounds_after(campaign, steps, {place for place, _ in ended}),
             looks=_looks_at(campaign, steps, {place for place, _ in ended}),
             extensions=tuple(campaign.extensions.filter(steps_after__lte=recipe.steps)),

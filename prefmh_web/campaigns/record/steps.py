@@ -57,7 +57,7 @@ def table_of(snapshot: Snapshot) -> schema.Table:
     """Return steps.csv of a campaign."""
     recipe = snapshot.recipe
     is_certified = bool(snapshot.campaign.seed_hash)
-    return schema.steps_table(recipe.has_parts, recipe.has_tilts, bool(recipe.rule.scorers), is_certified)
+    return schema.steps_table(recipe.has_parts, bool(recipe.rule.scorers), is_certified)
 
 
 def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
@@ -104,19 +104,11 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
 
 
 def _parts(snapshot: Snapshot, some: list[_Step]) -> dict[int, dict[str, int | None]]:
-    """Return which part of the kernel proposed, and by which tilts, where there are such; by the comparison's key."""
-    recipe, chosen = snapshot.recipe, snapshot.chosen
+    """Return which part of the kernel proposed, where there are parts; by the comparison's key."""
+    recipe = snapshot.recipe
     if not recipe.has_parts:
         return {step.pk: {} for step in some}
-    parts = {step.pk: {"part": recipe.part_of(step.chain, step.step, chosen)} for step in some}
-    if recipe.has_tilts:
-        keys = {key for step in some for key in (step.current_id, step.proposal_id)}
-        contents = dict(State.objects.filter(pk__in=keys).values_list("pk", "content"))
-        for step in some:
-            pair = contents[step.current_id], contents[step.proposal_id]
-            tilts = sampler.tilts_of(recipe, chosen, step.chain, step.step, *pair)
-            parts[step.pk] |= dict(zip(schema.TILTS, tilts, strict=True))
-    return parts
+    return {step.pk: {"part": recipe.part_of(step.chain, step.step)} for step in some}
 
 
 def _steps(snapshot: Snapshot) -> Iterator[_Step]:

@@ -62,7 +62,7 @@ def next_one(chain: Chain) -> Drawn | None:
     if not _can_be_cheap(chain.campaign):
         return None
     plan, rows = plan_of(chain.campaign), _rows_of(chain.campaign)
-    if chain.waits_for_others or not plan.is_cheap_at(chain.place, chain.step + 1):
+    if chain.waits_for_others or not plan.is_cheap_at(chain.step + 1):
         return None
     try:
         drawn = sampler.ask(plan, sampler.Position(chain.place, chain.step, rows.places[chain.head_id]))

@@ -28,23 +28,19 @@ def plan_of(campaign: Campaign) -> sampler.Plan[Any]:
 
 @lru_cache(maxsize=64)
 def _built(campaign_id: int, started_at: datetime, length: int | None) -> sampler.Plan[Any]:
-    campaign = Campaign.objects.get(pk=campaign_id)
-    chosen = None if campaign.tuning is None else sampler.read_chosen(campaign.tuning, campaign.surrogates)
-    return _build(campaign, chosen if length is not None else None)
+    return _build(Campaign.objects.get(pk=campaign_id), length)
 
 
-def _build(campaign: Campaign, chosen: sampler.Chosen | None) -> sampler.Plan[Any]:
+def _build(campaign: Campaign, length: int | None) -> sampler.Plan[Any]:
     recipe = campaign.parsed_recipe
     if isinstance(recipe.space, sampler.ServedTextsRecipe):
         # Imported here: it brings an HTTP client, which most campaigns do not need.
         from prefmh_web.endpoints import writers
 
-        return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space), chosen=chosen)
+        return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space), walk_length=length)
     if recipe.generates:
-        return recipe.build(chosen=chosen)
-    is_pulled = chosen is not None and bool(chosen.surrogates)
-    contents = list(campaign.states.order_by("place").values_list("content", flat=True)) if is_pulled else []
-    return recipe.build(catalog_of(campaign), chosen=chosen, contents=contents)
+        return recipe.build(walk_length=length)
+    return recipe.build(catalog_of(campaign), walk_length=length)
 
 
 def catalog_of(campaign: Campaign) -> sampler.Catalog:

@@ -21,9 +21,6 @@ from prefmh_web.console.views.campaigns import campaign_for
 from prefmh_web.transport.downloads import stream
 from sampler import schema
 
-# What a warm-up has chosen, by the field of the campaign.
-_CHOSEN = {schema.TUNING: "tuning", schema.SURROGATES: "surrogates"}
-
 
 @login_required
 @require_safe
@@ -49,8 +46,8 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
     elif filename == schema.SCORERS and await sync_to_async(scores.are_in)(campaign):
         response = HttpResponse(await sync_to_async(scores.scorers)(campaign), content_type="application/json")
-    elif filename in _CHOSEN and (chosen := getattr(campaign, _CHOSEN[filename])):
-        response = HttpResponse(export.as_json(chosen), content_type="application/json")
+    elif filename == schema.TUNING and campaign.tuning is not None:
+        response = HttpResponse(export.as_json(campaign.tuning), content_type="application/json")
     elif filename in await sync_to_async(export.tables_of)(campaign):
         response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
     elif filename == measures.NAME:
@@ -75,7 +72,7 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
 def _page(request: SignedInRequest, campaign: access.SeenCampaign, status: int = 200) -> HttpResponse:
     files = [schema.RECIPE, schema.JUDGES, *export.tables_of(campaign)]
     files += [schema.SCORERS] if scores.are_in(campaign) else []
-    files += [name for name, field in _CHOSEN.items() if getattr(campaign, field)]
+    files += [schema.TUNING] if campaign.tuning is not None else []
     context = {"files": [(name, *sampler.entry_of(name)) for name in files], "prefix": prefix_of(campaign)}
     return render(request, "console/record.html", frame(request, campaign) | context, status=status)
 

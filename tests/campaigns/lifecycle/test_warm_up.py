@@ -188,21 +188,6 @@ def test_a_warm_up_that_goes_on_is_not_late(researcher, idle_tasks):
     assert [chain.place for chain in late_chains(campaign)] == [0, 2]
 
 
-def test_scores_learned_in_the_warm_up_pull_what_comes_after_it(researcher, idle_tasks, tmp_path):
-    campaign = warming_campaign(researcher, {"steps": 30, "learned": {"walk_share": 0.4}}, chains=4, steps=50)
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, {0: lambda place: place / 2}, np.random.default_rng(6))
-    campaign = reread(campaign)
-    assert [group["is_on"] for group in campaign.surrogates["groups"]] == [True] * 4
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    record = sampler.read_record(tmp_path / "export.zip")
-    assert record.surrogates == campaign.surrogates
-    pulled = [row for row in record.steps if row["part"] in ("1", "2") and int(row["step"]) > 30]
-    assert len(pulled) > 20
-    assert any(row["tilt_current"] != row["tilt_proposal"] for row in pulled)
-
-
 def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(researcher, idle_tasks, tmp_path):
     campaign = warming_campaign(researcher, chains=2, most_chains=5)
     people = Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(5))

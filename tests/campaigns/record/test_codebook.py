@@ -11,7 +11,7 @@ from tests.support.record import export_to, table
 
 # Beside the record: no part of the archive.
 TABLES = [each for each in vars(schema).values() if isinstance(each, schema.Table) and each is not schema.PROPERTIES]
-WITH_SCORES = schema.steps_table(has_parts=True, has_tilts=True, has_scores=True)
+WITH_SCORES = schema.steps_table(has_parts=True, has_scores=True)
 COLUMNS = sorted({(each.file, str(name)) for each in (*TABLES, WITH_SCORES) for name in ("", *each.header)})
 
 

@@ -81,5 +81,5 @@ def test_a_mixture_is_cheap_if_each_of_its_components_is():
     cheap = (Independent(LOPSIDED), Neighbours(LOPSIDED))
     assert all(kernel.is_cheap for kernel in (*cheap, Mixture((0.5, 0.5), cheap)))
     assert not Mixture((0.5, 0.5), (cheap[0], Dear())).is_cheap
-    assert not Plan(1, LOPSIDED, Dear(), (1,)).is_cheap_at(0, 1)
-    assert Plan(1, LOPSIDED, cheap[1], (1,)).is_cheap_at(0, 1)
+    assert not Plan(1, LOPSIDED, Dear(), (1,)).is_cheap_at(1)
+    assert Plan(1, LOPSIDED, cheap[1], (1,)).is_cheap_at(1)

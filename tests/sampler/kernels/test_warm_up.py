@@ -37,7 +37,7 @@ def test_a_warm_up_draws_its_lengths_and_then_waits_for_a_choice():
         sampler.ask(plan, sampler.Position(0, 3, 1))
     # Whatever is chosen, the steps of the warm-up are the same; the others are those of a recipe with that length.
     chosen, fixed = (
-        recipe.build(TRIANGLE, chosen=sampler.Chosen(9)),
+        recipe.build(TRIANGLE, walk_length=9),
         parse_recipe(walk_recipe(NEIGHBOURS, 9)).build(TRIANGLE),
     )
     positions = [sampler.Position(chain, step, 1) for chain in range(4) for step in range(6)]

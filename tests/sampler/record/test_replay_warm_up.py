@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sampler
-from sampler import Chosen, RecordError, Verdict, WarmUpStep, ended_early, parse_recipe, tuned
+from sampler import RecordError, Verdict, WarmUpStep, ended_early, parse_recipe, tuned
 from sampler.kernels.tuning import says_too_little, trials
 from tests.support.records import RECIPE, Record, make_record
 
@@ -37,9 +37,9 @@ def warm_up_steps(record: Record) -> list[WarmUpStep]:
 
 
 # What the steps after the warm-up do has no part in the choice.
-RECIPE_OF_IT = parse_recipe(make_record(chosen=Chosen(1), **CHANGES).recipe)
-TUNING = tuned(RECIPE_OF_IT, warm_up_steps(make_record(chosen=Chosen(1), **CHANGES)))
-HONEST = make_record(chosen=Chosen(TUNING["length"]), **CHANGES)
+RECIPE_OF_IT = parse_recipe(make_record(walk_length=1, **CHANGES).recipe)
+TUNING = tuned(RECIPE_OF_IT, warm_up_steps(make_record(walk_length=1, **CHANGES)))
+HONEST = make_record(walk_length=TUNING["length"], **CHANGES)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_another_choice_is_told_once(record, tuning):
 
 def test_a_record_that_walked_otherwise_than_chosen_is_found(tuning):
     other = next(each for each in WARM_UP["grid"] if each != tuning["length"])
-    found = told(make_record(chosen=Chosen(other), **CHANGES), tuning)
+    found = told(make_record(walk_length=other, **CHANGES), tuning)
     assert found
     assert all(line.startswith("chain") for line in found)
 
@@ -150,7 +150,7 @@ def test_a_choice_before_every_chain_has_ended_the_warm_up_is_found(record, tuni
 
 
 def test_a_warm_up_that_was_ended_early_goes_on_with_the_recipes_length():
-    record = make_record(chosen=Chosen(5), **CHANGES)
+    record = make_record(walk_length=5, **CHANGES)
     cut(record, 4, "1")
     ended = ended_early(RECIPE_OF_IT, "2026-11-23T04:00:00.000+00:00")
     assert told(record, ended) == []

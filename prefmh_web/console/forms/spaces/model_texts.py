@@ -59,7 +59,6 @@ class ModelTextsForm(WalkFields, SpaceForm):
     temperature = forms.FloatField(min_value=0.1, max_value=5, initial=1.0, help_text="Part of p0.")
     cut = forms.ChoiceField(choices=CUTS, initial="limit", label="The end is written again from")
     fresh_share = forms.FloatField(min_value=0, max_value=1, initial=0.1, label="Share of fresh draws")
-    can_learn = False
     votes_saved = "On our benchmark of short texts, an independent sample costs 11 votes instead of 19."
 
     def __init__(self, *args, **kwargs):

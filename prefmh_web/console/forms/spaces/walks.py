@@ -14,7 +14,7 @@ _DISTANCES = {
     WARM_UP: "A warm-up finds it",
     FIXED: "A fixed number of moves",
 }
-_NAMES = ("distance", "walk", "warm_up", "learned")
+_NAMES = ("distance", "walk", "warm_up")
 
 
 class WalkFields(forms.Form):
@@ -24,11 +24,8 @@ class WalkFields(forms.Form):
 
     votes_saved: ClassVar[str]
     """What walks save on the benchmark's objects of this space."""
-    can_learn: ClassVar[bool] = True
-    """False where a score of the objects would cost too much for each move."""
     walk_field_of: ClassVar = {
         "kernel.length": "walk",
-        "kernel.warm_up.learned": "learned",
         "kernel.warm_up.steps": "warm_up",
         "kernel.warm_up.settling": "warm_up",
         "kernel.warm_up": "distance",
@@ -58,18 +55,8 @@ class WalkFields(forms.Form):
         "votes, there is no warm-up. At its end, chains wait for each other once.",
     )
 
-    learned = forms.BooleanField(
-        required=False,
-        label="Learn from the warm-up’s votes what to propose",
-        help_text="A score is fitted to the votes, and pulls 30 % of the proposals after the warm-up. The result stays "
-        "exact, even if the score is wrong. On our lists, molecules and texts, scores changed the votes needed by "
-        "−22 % to +2 %. It needs at least 4 chains.",
-    )
-
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        if not self.can_learn:
-            del self.fields["learned"]
         self.order_fields([name for name in self.fields if name not in _NAMES] + list(_NAMES))
         self.fields["distance"].help_text = (
             f"{self.votes_saved} In the first steps, a warm-up tries pairs that are 1 to {sampler.DEFAULT_GRID[-1]} "
@@ -93,9 +80,6 @@ class WalkFields(forms.Form):
         if data["distance"] != WARM_UP:
             return kernel if length in (None, 1) else {"kind": "walk", "kernel": kernel, "length": length}
         warm_up = self._warm_up_before(objects) | {"steps": data["warm_up"]}
-        learned = warm_up.pop("learned", {})
-        if data.get("learned"):
-            warm_up["learned"] = learned
         return {"kind": "walk", "kernel": kernel, "length": length or self._middle, "warm_up": warm_up}
 
     def _warm_up_before(self, objects: str) -> dict[str, Any]:
@@ -132,7 +116,7 @@ def walk_fields_of(recipe: sampler.Recipe) -> dict[str, Any]:
     # What nobody has typed follows the chains and steps when they are changed.
     is_usual = recipe.warm_up.steps == sampler.warm_up_steps(recipe.chains, recipe.steps)
     steps = None if is_usual else recipe.warm_up.steps
-    return {"distance": WARM_UP, "walk": length, "warm_up": steps, "learned": recipe.has_tilts}
+    return {"distance": WARM_UP, "walk": length, "warm_up": steps}
 
 
 def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
@@ -144,11 +128,6 @@ def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
         return name, (
             f"{tried} or {warm_up.grid[-1]} in the first {warm_up.steps} steps of each chain; then one of them, chosen "
             f"by the votes. {warm_up.settling} further steps are left out of the analysis."
-            + (
-                f" A learned score pulls {1 - warm_up.learned.walk_share:.0%} of the proposals."
-                if warm_up.learned
-                else ""
-            )
         )
     lengths = kernel.length if kernel.kind == "walk" else ()
     if len(lengths) > 1:
