@@ -29,6 +29,7 @@ from prefmh_web.console.forms.spaces import SPACE_FORMS
 from prefmh_web.console.outlook import Outlook, next_look, outlook_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
+from prefmh_web.console.sandbox import ShownPair, first_pair_of
 from prefmh_web.console.spending import Spending, spending_of
 from prefmh_web.console.stopping import DEPENDS, rule_in_words
 from prefmh_web.participants.model_agreement import OnRepeats, on_repeats
@@ -63,6 +64,12 @@ class Board:
     def catalog(self) -> Catalog | None:
         """The file that the objects come from; None where the chains make them."""
         return None if self.campaign.parsed_recipe.generates else self.campaign.catalog
+
+    @property
+    def first_pair(self) -> ShownPair | None:
+        """Of a draft: the first pair as voters will see it; None before its list is read, and where none is asked."""
+        is_shown = self.campaign.is_draft and self.is_ready and not self.campaign.unreadable
+        return first_pair_of(self.campaign) if is_shown else None
 
     @property
     def answers(self) -> AnswerWords:

@@ -21,7 +21,7 @@ from sampler.judges import Context
 
 # Of a step that needs no vote, the next one is drawn: so many at most, and for so long.
 _MOST_STEPS, _LONGEST_S = 200, 1.0
-# Moves between two pairs, at most: more would take too long while somebody types.
+# Moves between two pairs, at most: more would take too long for a page.
 _MOST_MOVES = 512
 
 
@@ -39,26 +39,21 @@ class Seen:
 
 
 class Rehearsal:
-    """The chains of a recipe.
-
-    Args:
-        recipe: what they are walked by.
-        campaign: the draft whose list the objects come from, if they come from one.
+    """The chains of a draft, whose list has been read if it has one.
 
     Raises:
-        NotComputable: a model makes the objects, or the walk is too long, or the list is not there.
+        NotComputable: a model makes the objects, or the walk is too long.
     """
 
-    def __init__(self, recipe: sampler.Recipe, campaign: Campaign | None = None):
+    def __init__(self, campaign: Campaign):
+        recipe = campaign.parsed_recipe
         if isinstance(recipe.space, (sampler.ServedTextsRecipe, sampler.ServedImagesRecipe)):
             raise NotComputable("A model makes the objects once the campaign has started. These only hold their place.")
         if _moves_of(recipe) > _MOST_MOVES:
             raise NotComputable("So many moves between two pairs take a while, so these are samples.")
-        if not recipe.generates and campaign is None:
-            raise NotComputable("Your file is read when you save. Until then, these are samples.")
         self._recipe, self._campaign = recipe, campaign
         try:
-            self.plan = recipe.build(None if recipe.generates or campaign is None else catalog_of(campaign))
+            self.plan = recipe.build(None if recipe.generates else catalog_of(campaign))
         except sampler.RecipeError as error:
             raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
 
@@ -109,15 +104,6 @@ class Rehearsal:
     def _space(self) -> sampler.Space[Any]:
         space: Any = self.plan.space
         return space
-
-
-def rows_seen(campaign: Campaign, recipe: sampler.Recipe) -> tuple[Seen, Seen] | None:
-    """Return the first two objects of a draft's list; None where there are no two."""
-    rows = list(campaign.states.order_by("place")[:2])
-    if len(rows) < 2:
-        return None
-    first, second = rows
-    return _seen_of(first, second.content, recipe), _seen_of(second, first.content, recipe)
 
 
 def _seen_of(row: State, beside: str, recipe: sampler.Recipe) -> Seen:

@@ -15,13 +15,17 @@ import numpy as np
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Side
+from prefmh_web.campaigns.started import AS_WRITTEN
 from prefmh_web.console.rehearsal import NotComputable, Rehearsal, Seen
 from prefmh_web.console.unstored import NOISE, pair_of
+from prefmh_web.objects import ObjectKind
 from prefmh_web.participants import checks
 from prefmh_web.participants.models import Outcome, Participation, Stage
+from prefmh_web.participants.options import Option, context_shown, options_of
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.participants.stages import next_stage
+from sampler.judges import ContextLine
 
 PAIRS = 6
 # Chains that are walked; so many heads lie in the session.
@@ -145,7 +149,7 @@ class Sandbox:
         told = proposal if asked == _CHECK_AFTER and self.protocol.check_share else None
         question = str(checks.TOLD[told]) if told else self.recipe.judges[judge].question
         try:
-            rehearsal = Rehearsal(self.recipe, self.campaign)
+            rehearsal = Rehearsal(self.campaign)
             drawn = rehearsal.next_pair(self._position(rehearsal, asked))
             current, proposed = drawn.current, drawn.proposal
             seen, note = (rehearsal.seen(current, proposed), rehearsal.seen(proposed, current)), ""
@@ -174,8 +178,37 @@ class Sandbox:
             tally = tally.add(int(rng.choice(missing)), bool(rng.integers(2)))
         before = sampler.Position(drawn.chain, drawn.step - 1, drawn.current)
         now = sampler.advance(before, drawn, verdict)
-        code = Rehearsal(self.recipe, self.campaign).code_of(now.state)
+        code = Rehearsal(self.campaign).code_of(now.state)
         self.standing["heads"][str(drawn.chain)] = [now.step, code]
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """A pair as the voting page has it.
+
+    Args:
+        note: why these are samples; empty where they are the campaign's own.
+    """
+
+    question: str
+    options: tuple[Option, Option]
+    context: tuple[ContextLine, ...]
+    note: str
+
+
+def shown(pair: SandboxPair, kind: ObjectKind) -> ShownPair:
+    """Return a pair of the sandbox as the voting page has it."""
+    sides = {Side.LEFT: pair.left, Side.RIGHT: pair.right}
+    around = context_shown(pair.left.context, pair.right.context, AS_WRITTEN)
+    options = options_of(kind, pair.left.content, pair.right.content, lambda side: sides[side].address, around)
+    return ShownPair(pair.question, options, tuple(around.shared), pair.note)
+
+
+def first_pair_of(campaign: Campaign) -> ShownPair | None:
+    """Return the first pair of a draft as voters will see it; None where no people are asked."""
+    if not asks_people(campaign):
+        return None
+    return shown(Sandbox(campaign, begin()).pair(), campaign.object_kind)
 
 
 _OF_PEOPLE = ("people", "seat")

@@ -35,7 +35,6 @@ from prefmh_web.console.views import (
     tokens,
     tryouts,
     unstored,
-    voting_previews,
     webhooks,
 )
 
@@ -51,9 +50,7 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/setup/", setup.edit, name="edit"),
     path("campaigns/<int:campaign_id>/setup/file/", setup_files.download, name="setup-file"),
     path("campaigns/<int:campaign_id>/duplicate/", setup_files.duplicated, name="duplicate"),
-    path("campaigns/new/preview/", voting_previews.preview, name="voting-preview-new"),
     path("campaigns/<int:campaign_id>/sandbox/", sandbox.sandbox, name="sandbox"),
-    path("campaigns/<int:campaign_id>/setup/preview/", voting_previews.preview, name="voting-preview"),
     path("campaigns/new/prompt/", prompts.preview, name="preview-new"),
     path("campaigns/<int:campaign_id>/setup/prompt/", prompts.preview, name="preview"),
     path("campaigns/<int:campaign_id>/start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),

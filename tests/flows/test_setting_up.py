@@ -60,8 +60,6 @@ def set_up(desk: Desk, file) -> None:
     desk.touches("[name='catalog-file']").set_input_files(file)
     desk.fill("questions-0-question", "Which one would you rather read on?")
     desk.fill("instructions", "Read both and choose by feeling.")
-    # What a voter sees stands beside it.
-    desk.page.locator("#voting-preview").get_by_text("Which one would you rather read on?").wait_for()
     desk.goes_on("Next: the people")
 
     desk.arrives("Participants")
@@ -85,6 +83,7 @@ def set_up(desk: Desk, file) -> None:
 
     desk.arrives("Openings")
     desk.page.locator("#start:not([disabled])").wait_for()
+    desk.page.locator("#first-pair").get_by_text("Which one would you rather read on?").wait_for()
     desk.goes_on("Start")
     desk.page.get_by_text("Paste this link into Prolific").wait_for()
 

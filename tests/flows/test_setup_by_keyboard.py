@@ -24,18 +24,18 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     keyboard.press("New campaign", then="What is compared")
     keyboard.tab_to("Name of the campaign")
     page.keyboard.type("By keyboard")
-    # A card is chosen with an arrow, and the preview follows it.
+    # A card is chosen with an arrow.
     keyboard.tab_to("Your own list", "input")
     page.keyboard.press("ArrowUp")
-    page.locator("#voting-preview img").nth(1).wait_for()
     keyboard.tab_to("Question")
     page.keyboard.type("Which is calmer?")
     keyboard.tab_to("Which object stands first", "summary")
     page.keyboard.press("Enter")
     keyboard.tab_to("Which object is shown first", "select")
-    page.locator("#voting-preview").get_by_text("Which is calmer?").wait_for()
     keyboard.press("^Create$", then="After the start, only the name")
     assert Campaign.objects.get().recipe["space"]["kind"] == "images"
+    page.locator("#first-pair").get_by_text("Which is calmer?").wait_for()
+    page.locator("#first-pair img").nth(1).wait_for()
 
     keyboard.press("Vote as a participant would", then="A sandbox.")
     # The button that begins has the focus already.

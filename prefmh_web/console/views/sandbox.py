@@ -15,7 +15,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
 from prefmh_web.campaigns.started import AS_WRITTEN, contexts_by_content
-from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin
+from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 from prefmh_web.participants import completion, own_pairs
@@ -146,7 +146,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
     exercise = Exercise(pair, standing["number"], len(practice), chosen)
     kind = campaign.object_kind
     left, right = contexts_by_content(campaign, walked.recipe, pair.left, pair.right)
-    shown = context_shown(left, right, AS_WRITTEN)
+    around = context_shown(left, right, AS_WRITTEN)
     sides = {
         Side.LEFT: Unstored(kind.name, pair.left, "", pair.right),
         Side.RIGHT: Unstored(kind.name, pair.right, "", pair.left),
@@ -157,23 +157,20 @@ def _practice(walked: Sandbox) -> dict[str, object]:
         "exercise": exercise,
         "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), rendered("")),  # type: ignore[arg-type]  # it is a page
         "question": own_pairs.question_of(pair, walked.recipe),
-        "options": options_of(kind, pair.left, pair.right, lambda side: sides[side].address, shown),
-        "context": shown.shared,
+        "options": options_of(kind, pair.left, pair.right, lambda side: sides[side].address, around),
+        "context": around.shared,
     }
 
 
 def _pair(walked: Sandbox) -> dict[str, object]:
     pair: SandboxPair = walked.pair()
-    sides = {Side.LEFT: pair.left, Side.RIGHT: pair.right}
-    shown = context_shown(pair.left.context, pair.right.context, AS_WRITTEN)
-    kind = walked.campaign.object_kind
-    options = options_of(kind, pair.left.content, pair.right.content, lambda side: sides[side].address, shown)
+    on_screen = shown(pair, walked.campaign.object_kind)
     return {
         "shows": "console/_sandbox_pair.html",
         "is_screen": True,
         "pair": pair,
-        "options": options,
-        "context": shown.shared,
+        "options": on_screen.options,
+        "context": on_screen.context,
         "votes": walked.standing["votes"],
     }
 

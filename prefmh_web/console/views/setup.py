@@ -113,15 +113,11 @@ def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, obj
     """Return what the page of a setup shows. A file that was chosen is kept where something else is refused."""
     if forms.has_errors:
         forms.keep_files()
-    at, beside = reverse("console:preview-new"), reverse("console:voting-preview-new")
-    if campaign:
-        at = reverse("console:preview", args=[campaign.pk])
-        beside = reverse("console:voting-preview", args=[campaign.pk])
+    at = reverse("console:preview", args=[campaign.pk]) if campaign else reverse("console:preview-new")
     return {
         "forms": forms,
         "layout": SetupLayout(forms),
         "campaign": campaign,
         "preview_url": at,
-        "voting_preview_url": beside,
         "presets": presets_as_json(),
     }

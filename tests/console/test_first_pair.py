@@ -1,0 +1,95 @@
+"""The first pair on a draft's page: it is the one that voters will see."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.started import plan_of
+from tests.console.test_pages import form
+from tests.console.test_spaces import IMAGES, MOLECULES, TEXTS
+from tests.support.stack import make_draft, make_recipe
+
+
+def page_of(client, draft) -> str:
+    answer = client.get(draft.get_absolute_url())
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def texts_in(page: str) -> list[str]:
+    found = re.findall(r'<span class="text">(.*?)</span>\n', page, flags=re.DOTALL)
+    return [re.sub(r"<[^>]+>", "", each) for each in found]
+
+
+def created(client, **fields) -> str:
+    answer = client.post(reverse("console:create"), form(**{"catalog-file": ""} | fields), follow=True)
+    assert answer.redirect_chain
+    return answer.content.decode()
+
+
+def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_pair(signed_in, idle_tasks):
+    fields = TEXTS | {"seed": "77", "texts-distance": "fixed", "texts-walk": "1"}
+    page = created(
+        signed_in, instructions="Choose by feeling.", **fields, **{"questions-0-question": "Which is darker?"}
+    )
+    for words in ("Which is darker?", "Choose by feeling.", "Skip this pair"):
+        assert words in page
+    campaign = Campaign.objects.get()
+    plan = plan_of(campaign)
+    pair = sampler.ask(plan, sampler.begin(plan, 0))
+    assert sorted(texts_in(page)) == sorted(plan.space.content(state) for state in (pair.current, pair.proposal))
+    # The negative control: another seed begins with another pair.
+    assert sorted(texts_in(created(signed_in, **fields | {"seed": "78"}))) != sorted(texts_in(page))
+
+
+def test_a_list_shows_two_of_its_objects_once_it_has_been_read(signed_in, researcher, idle_tasks):
+    draft = make_draft(researcher)
+    idle_tasks()
+    Catalog.objects.update(status=Catalog.Status.READING)
+    assert 'id="first-pair"' not in page_of(signed_in, draft)
+    Catalog.objects.update(status=Catalog.Status.READY)
+    shown = texts_in(page_of(signed_in, draft))
+    assert len(set(shown)) == 2
+    assert set(shown) <= set(draft.states.values_list("content", flat=True))
+
+
+@pytest.mark.parametrize(("fields", "kind"), [(MOLECULES, "image/svg+xml"), (IMAGES, "image/png")])
+def test_molecules_and_patterns_are_drawn(signed_in, idle_tasks, fields, kind):
+    page = created(signed_in, seed="5", **fields)
+    addresses = re.findall(r'<img src="([^"]+)"', page[page.index('id="first-pair"') :])
+    assert len(addresses) == 2
+    for address in addresses:
+        assert signed_in.get(address)["Content-Type"] == kind
+
+
+def test_an_arabic_campaign_is_read_from_right_to_left(signed_in, idle_tasks):
+    page = created(signed_in, language="ar", **TEXTS)
+    assert 'lang="ar" dir="rtl"' in page
+    # The left object stays on the left.
+    assert 'class="sides texts" dir="ltr"' in page
+    assert "Skip this pair" not in page
+    # What is said to the researcher stays English.
+    assert "Drawn as the campaign draws it." in page
+
+
+def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**{"rule-kind": "base", "catalog-move": "independent"}))
+    idle_tasks()
+    draft = Campaign.objects.get()
+    assert draft.catalog.status == Catalog.Status.READY
+    assert 'id="first-pair"' not in page_of(signed_in, draft)
+
+
+def test_a_list_of_columns_shows_them(signed_in, researcher, idle_tasks):
+    space = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "mood", "label": "Mood"}]}
+    file = "text,mood\nOne.,grim\nTwo.,grim\nThree.,grim\nFour.,grim\n"
+    draft = make_draft(researcher, file=file, recipe=make_recipe(space=space))
+    idle_tasks()
+    page = page_of(signed_in, draft)
+    assert ">Mood<" in page
+    assert ">grim<" in page
