@@ -55,8 +55,7 @@ from .experiments.lockstep_archive import replay_file
 from .experiments.options import ExperimentOptions, OptionError, VoteSource, checked_source
 from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
 from .experiments.sentences import own_sentences, read_sentences
-from .experiments.settings import EXPERIMENTS
-from .experiments.settings.values import Asked, Experiment, ExperimentMethod
+from .experiments.settings import EXPERIMENTS, Asked, Experiment, ExperimentMethod
 from .experiments.tournament import (
     KeptState,
     SlotTally,

@@ -10,7 +10,7 @@ from typing import Any
 
 from sampler.experiments.options import ExperimentOptions
 from sampler.experiments.planned import planned_sums, scorer_passes
-from sampler.experiments.settings.values import CHOSEN, Asked, Column, ExperimentMethod, Published
+from sampler.experiments.settings import CHOSEN, Asked, Column, ExperimentMethod, Published
 
 Document = dict[str, Any]
 

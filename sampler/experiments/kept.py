@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sampler.experiments.options import ExperimentOptions
-from sampler.experiments.settings.values import ExperimentMethod
+from sampler.experiments.settings import ExperimentMethod
 
 SHOWN_EVERY = 300
 """Steps between two rows of the images' full figure; the main text's has steps 300, 1200, 1800 and 2700 of them."""

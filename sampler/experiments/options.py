@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from sampler.experiments.settings import EXPERIMENTS
-from sampler.experiments.settings.molecules import EXACT_SUFFIX
-from sampler.experiments.settings.values import Direction, Experiment, ExperimentMethod
+from sampler.experiments.settings import EXACT_SUFFIX, EXPERIMENTS, Direction, Experiment, ExperimentMethod
 
 VoteSource = Literal["sampled", "log-probabilities"]
 T = TypeVar("T")

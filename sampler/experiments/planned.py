@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import comb
 
 from sampler.experiments.options import ExperimentOptions
-from sampler.experiments.settings.values import ExperimentMethod
+from sampler.experiments.settings import ExperimentMethod
 
 Sums = dict[str, dict[str, int]]
 

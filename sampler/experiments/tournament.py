@@ -16,7 +16,7 @@ import numpy as np
 
 from sampler.experiments.kept import evenly_spaced, kept_steps
 from sampler.experiments.options import ExperimentOptions
-from sampler.experiments.settings.values import Direction, ExperimentMethod
+from sampler.experiments.settings import Direction, ExperimentMethod
 
 _TOURNAMENT = 18
 """Sets the tournament's random numbers apart from others of the same seed."""

@@ -14,7 +14,7 @@ from sampler.experiments.document import Document, options_of
 from sampler.experiments.kept import kept_steps
 from sampler.experiments.options import ExperimentOptions, OptionError
 from sampler.experiments.outputs import OutputError, Row, read_table, record_name
-from sampler.experiments.settings.values import Direction, ExperimentMethod
+from sampler.experiments.settings import Direction, ExperimentMethod
 from sampler.record.reader import read_samples
 
 StateKey = tuple[str, str, int, int, int]

@@ -14,7 +14,7 @@ from pathlib import Path
 from sampler.commands.report.estimates import Estimate
 from sampler.commands.report.run_files import RunFiles
 from sampler.commands.report.strengths import PREFIX
-from sampler.experiments.settings.values import Column, ExperimentMethod
+from sampler.experiments.settings import Column, ExperimentMethod
 
 _HEADER = (
     "method", "label", "column", "ours", "spread", "low", "high", "count", "mark", "note",

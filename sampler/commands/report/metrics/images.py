@@ -11,7 +11,7 @@ import numpy as np
 
 from sampler.commands.report.estimates import Estimate, over_samples
 from sampler.commands.report.run_files import RunFiles, StateKey
-from sampler.experiments.settings.values import ExperimentMethod
+from sampler.experiments.settings import ExperimentMethod
 
 
 def measure(run: RunFiles) -> dict[tuple[str, str], Estimate]:

@@ -7,7 +7,7 @@ import numpy as np
 from sampler.commands.report.estimates import Estimate, over_runs
 from sampler.commands.report.run_files import RunFiles
 from sampler.experiments.final_molecules import measures_of
-from sampler.experiments.settings.values import ExperimentMethod
+from sampler.experiments.settings import ExperimentMethod
 
 
 def measure(run: RunFiles) -> dict[tuple[str, str], Estimate]:

@@ -18,7 +18,7 @@ from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.diagnostics.bootstrap import RESAMPLES, paired_bootstrap
 from sampler.diagnostics.extras import analysis_library
 from sampler.experiments.outputs import OutputError
-from sampler.experiments.settings.values import Column, Direction, ExperimentMethod
+from sampler.experiments.settings import Column, Direction, ExperimentMethod
 
 BySource = dict[int, float]
 """The mean over a source's kept states, by the source's number."""

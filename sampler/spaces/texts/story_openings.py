@@ -1,9 +1,22 @@
-"""A scenario: a prompt, and the words that fit it into the sentences of every style."""
+"""Story openings: a stochastic grammar written for this project, fifty scenarios in four styles.
+
+The first token of a text is its style, the second its shape: how many sentences, of what kind, with dialogue or
+without. Every later choice is made among sentences of that style. So a suffix move mostly keeps the style, and the
+shape too, and changes them when the cut falls at the very beginning.
+
+The sentences stand in `sampler/data/stories.json`. To add a scenario, copy one at the end and follow `Scenario`; to add
+a style, copy the rules of one.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final, Literal
+
+from sampler.spaces.texts.grammar import Grammar
 
 Person = Literal["man", "woman", "boy", "girl"]
 
@@ -45,12 +58,12 @@ class Scenario:
     setting: str
     other: str
     oth: str
-    smells: tuple[str, ...]
-    sounds: tuple[str, ...]
-    details: tuple[str, ...]
-    lines: tuple[str, ...]
+    smells: list[str]
+    sounds: list[str]
+    details: list[str]
+    lines: list[str]
 
-    def slots(self) -> dict[str, tuple[str, ...]]:
+    def slots(self) -> dict[str, list[str]]:
         """Return the rules that hold for this scenario alone."""
         he, him, his, himself = _PRONOUNS[self.person]
         other_he, other_him, other_his, _ = _PRONOUNS["woman" if he == "he" else "man"]
@@ -74,4 +87,21 @@ class Scenario:
             "other_his": other_his,
         }
         several = {"smell": self.smells, "sound": self.sounds, "detail": self.details, "line": self.lines}
-        return {**{name: (words,) for name, words in one.items()}, **several}
+        return {**{name: [words] for name, words in one.items()}, **several}
+
+
+_STORIES: Final[dict[str, Any]] = json.loads(
+    resources.files("sampler").joinpath("data", "stories.json").read_text(encoding="utf-8")
+)
+STYLES: Final = tuple(_STORIES["styles"])
+STORY_SCENARIOS: Final = tuple(Scenario(**each) for each in _STORIES["scenarios"])
+"""Recipes name scenarios by their place here: add at the end, never reorder."""
+
+
+@lru_cache(maxsize=8)
+def story_openings(temperature: float = 1.0) -> Grammar:
+    """Return the grammar under all scenarios. Raises ValueError if the temperature is not positive."""
+    rules = {"story": [f"{{{style}}}" for style in STYLES]}
+    for of_style in _STORIES["styles"].values():
+        rules |= of_style
+    return Grammar(rules, {scenario.prompt: scenario.slots() for scenario in STORY_SCENARIOS}, temperature=temperature)

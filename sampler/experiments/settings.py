@@ -1,31 +1,38 @@
-"""What an experiment's settings are made of: values with their source, methods with their published numbers, sizes."""
+"""The paper's experiments: values with their source, methods with their published numbers, sizes.
+
+The values stand in `sampler/data/experiments`, a file for each experiment; to add one, write its file and name it in
+`EXPERIMENTS`.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from importlib import resources
+from typing import Final, Literal
+
+from pydantic import TypeAdapter
 
 CHOSEN = "chosen"
 """The source of a setting that the paper does not state. Others are lines of `pref-mh.tex`."""
 
-Plain = str | int | float | bool | None | tuple["Plain", ...]
-"""What JSON can hold."""
+Scalar = str | int | float | bool | None
+Plain = Scalar | tuple[Scalar, ...]
+"""What a setting can be."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: what it is, where it is from ("L1181-1184", or `CHOSEN`), and why where the paper is silent."""
+    """One setting: what it is, where it is from ("L1181-1184", or `CHOSEN`), and why where the paper is silent.
+
+    A file leaves `value` out where it is none.
+    """
 
     name: str
-    value: Plain
     source: str
+    value: Plain = None
     why: str = ""
-
-
-PLAIN_JUDGE = Setting("judge_temperature", 1.0, CHOSEN, "votes then have the law of the model's probabilities")
-UNREADABLE = Setting("unreadable", "ask again, then park", CHOSEN)
-"""What several experiments have."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Asked:
-    """One thing that a model is asked: the name that tables use, the question, the preset of `sampler.judges.presets`.
+    """One thing that a model is asked: the name that tables use, the question, the preset of the prompt.
 
     Args:
         role: who is asked: "judge", "evaluator" or "detector".
@@ -188,3 +195,14 @@ class Experiment:
             KeyError: there is none.
         """
         return {method.name: method for method in self.methods}[name]
+
+
+def _read(name: str) -> Experiment:
+    text = resources.files("sampler").joinpath("data", "experiments", f"{name}.toml").read_text(encoding="utf-8")
+    return TypeAdapter(Experiment).validate_python(tomllib.loads(text))
+
+
+EXPERIMENTS: Final = {name: _read(name) for name in ("stories", "images", "molecules", "translation")}
+"""By the name that the command takes."""
+EXACT_SUFFIX: Final = "-exact"
+"""Of the rows of molecules that `--exact` adds: the base ratio itself, and one judge for each order of two."""
