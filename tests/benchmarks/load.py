@@ -1,22 +1,15 @@
 """A campaign under load: how long voters wait, and what a vote costs, beside a pgbench script of the bare statements.
 
-    python -m tests.benchmarks.load [--sockets 300] [--seconds 60] [--webs 1] [--chains N] [--waiting W]
-    python -m tests.benchmarks.load --json [FILE] [--sockets 150] [--budget 2] [--chains N] [--durable]
-                                    [--space list|texts|molecules] [--walk L]
-    python -m tests.benchmarks.load --pin [--json [FILE]]
+    python -m tests.benchmarks.load [--json [FILE]] [--sockets 150] [--seconds 60] [--budget 2] [--chains N] [--webs 1]
+                                    [--durable] [--space list|texts|molecules] [--walk L]
     python -m tests.benchmarks.load --against REV [--pairs 5] [--environments FOLDER] [--json [FILE]]
 
-Starts PostgreSQL, Redis, web processes, a worker and beat of its own. S annotators hold a socket each and vote at a
-human pace: an exponential think time with a mean of four seconds.
-
-The first form prints a table of two campaigns, one of which always has a question for everybody, while in the other
-W people (a tenth) wait for the next pair. The others measure a campaign of a thousand texts and one judge, a chain a
-person; `--json` prints what they find, or writes it to a file. `--pin` keeps all servers on one core and the voters on
-another, with 500 sockets for ten minutes. `--against` runs the servers of another revision, in a checkout, an
+Starts PostgreSQL, Redis, web processes, a worker and beat of its own. S people hold a socket each and vote at a human
+pace: an exponential think time with a mean of four seconds. The campaign has a thousand texts and one judge, a chain a
+person. `--json` writes what is found to a file. `--against` runs the servers of another revision, in a checkout, an
 environment and a database of its own, under these voters, in alternating pairs; read the pairs' ratios.
 
     acknowledged      from sending a vote to the screen that answers it, seen by the voter
-    verdict to pair   from the verdict of a step to the moment the chain's next pair is on a waiting voter's screen
     processor time    user and system time of the processes between two readings, over the votes stored between them
     votes a core      the votes per second at which that time would fill one core
     statements        what PostgreSQL's pg_stat_statements counted, BEGIN and COMMIT included, over the same votes
@@ -38,63 +31,41 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.benchmarks import load_scenes, load_targets
+from tests.benchmarks import load_scenes
 from tests.benchmarks.load_compare import compare
 from tests.benchmarks.load_revisions import checked_out, this_one
 from tests.benchmarks.load_run import Load, run
-from tests.benchmarks.load_table import Asked, show
 
 STANDARD_OUTPUT = Path("-")
-TABLE_SOCKETS, TABLE_WARM_UP_S = 300, 8
-SOCKETS, WARM_UP_S, SECONDS = 150, 30, 60
-# Within two minutes PostgreSQL's connections have met their statements, and their caches are full.
-PINNED_WARM_UP_S = 150
 
 
 def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Return the command line's options, with the defaults of the form that they ask for."""
+    """Return the command line's options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("--sockets", type=int, help="people; 300 for the table, 500 with --pin, otherwise 150")
-    parser.add_argument("--seconds", type=int, help="of measuring; 600 with --pin, otherwise 60")
-    parser.add_argument(
-        "--warm-up", type=int, metavar="SECONDS", help="before; 8 for the table, 150 with --pin, otherwise 30"
-    )
-    parser.add_argument("--think-s", type=float, default=load_targets.THINK_S, help="mean seconds before a vote")
+    parser.add_argument("--sockets", type=int, default=150, help="people")
+    parser.add_argument("--seconds", type=int, default=60, help="of measuring")
+    parser.add_argument("--warm-up", type=int, default=30, metavar="SECONDS", help="before")
+    parser.add_argument("--think-s", type=float, default=4.0, help="mean seconds before a vote")
     parser.add_argument("--webs", type=int, default=1, help="web processes")
-    parser.add_argument("--chains", type=int, help="of the (busy) campaign; one for each socket unless given")
-    parser.add_argument(
-        "--waiting", type=int, help="table: sockets in the campaign with few pairs; a tenth if not given"
-    )
-    parser.add_argument("--statements", type=int, default=0, metavar="N", help="table: list the N most frequent ones")
-    parser.add_argument("--json", type=Path, nargs="?", const=STANDARD_OUTPUT, metavar="FILE", help="to print or write")
-    parser.add_argument("--budget", type=int, metavar="N", help="votes on a comparison, 2 unless given; no table")
-    parser.add_argument("--space", choices=load_scenes.SPACES, default="list", help="what is compared; no table")
-    parser.add_argument("--walk", type=int, default=0, metavar="L", help="moves between two questions; no table")
-    parser.add_argument("--pin", action="store_true", help="servers on one core, voters on another")
-    parser.add_argument("--durable", action="store_true", help="fsync and synchronous_commit on; no table")
+    parser.add_argument("--chains", type=int, help="one for each socket unless given")
+    parser.add_argument("--json", type=Path, default=STANDARD_OUTPUT, metavar="FILE", help="write to it")
+    parser.add_argument("--budget", type=int, default=2, metavar="N", help="votes on a comparison")
+    parser.add_argument("--space", choices=load_scenes.SPACES, default="list", help="what is compared")
+    parser.add_argument("--walk", type=int, default=0, metavar="L", help="moves between two questions")
+    parser.add_argument("--durable", action="store_true", help="fsync and synchronous_commit on")
     parser.add_argument("--against", metavar="REV", help="compare with this revision's servers")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each revision")
     parser.add_argument("--environments", type=Path, metavar="FOLDER", help="keeps other revisions' environments")
     options = parser.parse_args(arguments)
-    options.is_table = not (options.json or options.pin or options.durable or options.against or options.budget)
-    sockets, warm_up, seconds = SOCKETS, WARM_UP_S, SECONDS
-    if options.is_table:
-        sockets, warm_up = TABLE_SOCKETS, TABLE_WARM_UP_S
-    elif options.pin:
-        sockets, warm_up, seconds = load_targets.PINNED_SOCKETS, PINNED_WARM_UP_S, load_targets.PINNED_S
-    options.budget = options.budget or 2
-    options.sockets = options.sockets or sockets
     options.chains = options.chains or options.sockets
-    options.seconds = options.seconds or seconds
-    options.warm_up = warm_up if options.warm_up is None else options.warm_up
-    options.waiting = options.sockets // 10 if options.waiting is None else options.waiting
     return options
 
 
-def load_of(options: argparse.Namespace) -> Load:
-    return Load(
+def found_by(options: argparse.Namespace) -> dict:
+    """Return the figures of a run or of a comparison."""
+    load = Load(
         sockets=options.sockets,
         chains=options.chains,
         budget=options.budget,
@@ -103,34 +74,13 @@ def load_of(options: argparse.Namespace) -> Load:
         warm_up_s=options.warm_up,
         webs=options.webs,
         is_durable=options.durable,
-        is_pinned=options.pin,
         space=options.space,
         walk=options.walk,
     )
-
-
-def asked_of(options: argparse.Namespace) -> Asked:
-    return Asked(
-        sockets=options.sockets,
-        waiting=options.waiting,
-        chains=options.chains,
-        think_s=options.think_s,
-        seconds=options.seconds,
-        warm_up_s=options.warm_up,
-        webs=options.webs,
-        listed=options.statements,
-    )
-
-
-def found_by(options: argparse.Namespace) -> dict:
-    """Return the figures of a run or of a comparison, with the targets that apply."""
-    load = load_of(options)
     if not options.against:
-        found = run(this_one(), load, floor_s=load.floor_s)
-        return found | {"targets": load_targets.of_run(load, found)}
+        return run(this_one(), load, floor_s=load.floor_s)
     with checked_out(options.against, options.environments) as other:
-        found = compare(this_one(), other, load, options.pairs)
-    return found | {"targets": load_targets.of_comparison(load, found)}
+        return compare(this_one(), other, load, options.pairs)
 
 
 def rounded(found):
@@ -150,7 +100,7 @@ def tell(found: dict, target: Path) -> None:
         print(text)
         return
     target.write_text(text + "\n")
-    summary = {name: found[name] for name in ("ratios", "offered_load_reached", "targets") if name in found}
+    summary = {name: found[name] for name in ("ratios", "offered_load_reached") if name in found}
     print(json.dumps(summary, indent=2))
 
 
@@ -158,10 +108,7 @@ def main() -> None:
     # Whoever stops this wants its servers stopped and its folders removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = options_of()
-    if options.is_table:
-        show(asked_of(options))
-    else:
-        tell(found_by(options), options.json or STANDARD_OUTPUT)
+    tell(found_by(options), options.json)
 
 
 if __name__ == "__main__":

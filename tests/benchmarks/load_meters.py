@@ -71,14 +71,6 @@ class Tree:
         """
         return sum(map(_own_memory_mib, self.below(root)))
 
-    def cores(self, root: int) -> set[int]:
-        """Return the cores that a process and its children may run on."""
-        found: set[int] = set()
-        for pid in self.below(root):
-            with contextlib.suppress(ProcessLookupError):
-                found |= os.sched_getaffinity(pid)
-        return found
-
 
 def _own_memory_mib(pid: int) -> float:
     try:

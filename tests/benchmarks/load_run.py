@@ -9,8 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks import load_cores, load_floor, load_meters, load_scenes
-from tests.benchmarks.load_cores import Cores
+from tests.benchmarks import load_floor, load_meters, load_scenes
 from tests.benchmarks.load_crowd import Crowd
 from tests.benchmarks.load_floor import quantiles
 from tests.benchmarks.load_measure import Measured, put_load
@@ -24,7 +23,7 @@ REACHED = 0.97
 
 @dataclass(frozen=True)
 class Load:
-    """What is put on a revision's servers, and on which cores; times in seconds."""
+    """What is put on a revision's servers; times in seconds."""
 
     sockets: int
     chains: int
@@ -34,7 +33,6 @@ class Load:
     warm_up_s: int
     webs: int
     is_durable: bool
-    is_pinned: bool
     space: str = "list"
     walk: int = 0
 
@@ -54,37 +52,28 @@ def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict
     Args:
         seed: of the voters' think times and choices.
     """
-    cores = load_cores.apart() if load.is_pinned else load_cores.shared()
     with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
         stage = Stage(Path(folder), load.webs, revision.checkout, DURABLE if load.is_durable else WITHOUT_FSYNC)
         try:
-            speeds = [_speed_of(cores)]
-            found = _described(revision, load) | _measured(stage, load, cores, seed)
-            speeds.append(_speed_of(cores))
+            speeds = [load_meters.loop_s()]
+            found = _described(revision, load) | _measured(stage, load, seed)
+            speeds.append(load_meters.loop_s())
             # Python's version also tells who built it: builds differ by a third in speed.
             found["machine"] = {"processor": load_meters.processor(), "python": sys.version, "loop_s": speeds}
             if floor_s:
-                found["pgbench"] = _of_floor(stage, found["votes_per_s"], floor_s, cores)
+                found["pgbench"] = _of_floor(stage, found["votes_per_s"], floor_s)
             return found
         finally:
             stage.stop()
 
 
-def _speed_of(cores: Cores) -> float:
-    with load_cores.on(cores.servers):
-        return load_meters.loop_s()
-
-
-def _measured(stage: Stage, load: Load, cores: Cores, seed: int) -> dict:
-    with load_cores.on(cores.servers):
-        stage.start()
-        [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget, load.space, load.walk))
-    with load_cores.on(cores.voters):
-        crowd = Crowd(campaign.seats, load.think_s, seed)
-        measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
+def _measured(stage: Stage, load: Load, seed: int) -> dict:
+    stage.start()
+    [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget, load.space, load.walk))
+    crowd = Crowd(campaign.seats, load.think_s, seed)
+    measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
     window = measured.before.at, measured.after.at
     return {
-        "cores": {"servers": stage.cores(), "voters": sorted(cores.voters)},
         "postgresql": {name: stage.query(f"SHOW {name}")[0][0] for name in ("fsync", "synchronous_commit")},
         "load_average": os.getloadavg()[0],
         "lost_sockets": crowd.seen.lost,
@@ -107,7 +96,6 @@ def _described(revision: Revision, load: Load) -> dict:
         "webs": load.webs,
         "space": load.space,
         "walk": load.walk,
-        "pinned": load.is_pinned,
         "durable": load.is_durable,
     }
 
@@ -139,10 +127,9 @@ def _of_processes(measured: Measured) -> dict:
     }
 
 
-def _of_floor(stage: Stage, per_s: float, seconds: int, cores: Cores) -> dict:
+def _of_floor(stage: Stage, per_s: float, seconds: int) -> dict:
     stage.stop_serving()
-    with load_cores.on(cores.voters):
-        floor = load_floor.measure(stage, per_s, seconds)
+    floor = load_floor.measure(stage, per_s, seconds)
     return {
         "votes_per_s": floor.per_s,
         "most_votes_per_s": floor.most_per_s,

@@ -1,14 +1,9 @@
-"""The campaigns that a load is put on."""
+"""The campaign that a load is put on."""
 
 from __future__ import annotations
 
 from tests.benchmarks.load_stage import Wanted
 
-_TEXTS = 200
-# The busy campaign always wants votes; in the scarce one every vote is a verdict and somebody always waits for it.
-_BUSY_JUDGES = [{"question": "Which is darker?", "budget": 4}, {"question": "Which is better?", "budget": 2}]
-_SCARCE_JUDGES = [{"question": "Which is darker?", "budget": 1}]
-_SOCKETS_PER_SCARCE_CHAIN = 2
 # Of the campaign that revisions are compared in.
 _COMPARED_TEXTS = 1000
 SPACES: dict[str, dict] = {
@@ -16,16 +11,6 @@ SPACES: dict[str, dict] = {
     "texts": {"space": {"kind": "texts"}, "kernel": {"kind": "suffix"}},
     "molecules": {"space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}},
 }
-
-
-def busy(people: int, chains: int) -> Wanted:
-    """A campaign that always has a question for everybody."""
-    return Wanted(people, chains, _TEXTS, _BUSY_JUDGES)
-
-
-def scarce(people: int) -> Wanted:
-    """A campaign in which somebody always waits."""
-    return Wanted(people, max(1, people // _SOCKETS_PER_SCARCE_CHAIN), _TEXTS, _SCARCE_JUDGES)
 
 
 def of_one_judge(people: int, chains: int, budget: int, space: str = "list", walk: int = 0) -> Wanted:

@@ -111,11 +111,6 @@ class Stage(Installation):
         tree = Tree()
         return {name: sum(map(tree.memory_mib, kind)) for name, kind in self._roots().items()}
 
-    def cores(self) -> list[int]:
-        """Return the cores that the processes may run on."""
-        tree = Tree()
-        return sorted(set[int]().union(*(tree.cores(root) for kind in self._roots().values() for root in kind)))
-
     def _roots(self) -> dict[str, list[int]]:
         kinds = {
             "web": self.webs,
