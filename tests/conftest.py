@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings
+from django.test import TransactionTestCase
 
 from prefmh_web.endpoints import limits
-from tests.support import engines, needs
+from tests.support import copies, engines, needs
 from tests.support.chromium import ARGUMENTS, CHROMIUM
 from tests.support.live_processes import LiveProcesses, on_the_test_database
 from tests.support.processes import Installation, Processes
@@ -145,9 +146,15 @@ def processes(request, tmp_path_factory) -> Processes | None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker, processes) -> Iterator[None]:
-    """On the server stack, workers beside the database, which they let go of before the database is dropped."""
+    """On the server stack, workers beside the database, which they let go of before the database is dropped. Embedded,
+    a test that has committed leaves the database as it was by a copy, not by Django's flush.
+    """
     if settings.EMBEDDED:
-        yield
+        with django_db_blocker.unblock():
+            copies.keep_empty()
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(TransactionTestCase, "_fixture_teardown", lambda _: copies.make_empty())
+            yield
         return
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.flushdb()
