@@ -1,4 +1,4 @@
-"""The tests' SQLite database put back as it was, by copying its pages: a millisecond, where Django's flush takes thirty."""
+"""The tests' SQLite database put back as it was, by copying pages: a millisecond, where a flush takes thirty."""
 
 import itertools
 import sqlite3
