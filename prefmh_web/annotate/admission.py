@@ -131,14 +131,12 @@ def join(
     invitation: Invitation,
     arrival: Arrival | None = None,
     answer: Answer | None = None,
-    language: str = "",
 ) -> Annotator | None:
     """Make the session an annotator of the invitation's campaign, once; None if they have not agreed to take part.
 
     Args:
         arrival: who the platform's link says they are.
         answer: to the question whether they agree, where that is asked.
-        language: that of the page on which they pressed the button; somebody who has joined before keeps theirs.
 
     Raises:
         NotAdmitted: as `demand_admission`; or the campaign does not take people of an earlier one.
@@ -148,9 +146,9 @@ def join(
         # Locked: of two who open a link for one person at the same moment, one gets in.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
         if terms_of(invitation.campaign).recruiter.knows_people:
-            annotator = _sent(session, invitation, arrival, answer, language)
+            annotator = _sent(session, invitation, arrival, answer)
         else:
-            annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation, language)
+            annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation)
     if annotator is None:
         return None
     # Of somebody who refuses, too: their page says what they have said.
@@ -159,7 +157,7 @@ def join(
 
 
 def _sent(
-    session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None, language: str
+    session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None
 ) -> Annotator | None:
     """Return who somebody is whom a platform has sent; None if they must be asked first whether they agree."""
     campaign, recruitment = invitation.campaign, recruitment_of(invitation.campaign)
@@ -174,7 +172,7 @@ def _sent(
         _demand_part(known, campaign)
     else:
         _demand_open(invitation, arrival)
-    annotator = _arrived(invitation, arrival, language) if arrival else known
+    annotator = _arrived(invitation, arrival) if arrival else known
     if annotator and answer and is_of_now:
         took_part = consent.was_given(annotator)
         if not consent.note(annotator, answer):
@@ -182,9 +180,9 @@ def _sent(
     return annotator
 
 
-def _arrived(invitation: Invitation, arrival: Arrival, language: str) -> Annotator:
+def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
     try:
-        return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation, language))
+        return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation))
     except joining.TookPart as reason:
         raise NotAdmitted(
             _(
@@ -206,11 +204,8 @@ def _may_be(annotator: Annotator, invitation: Invitation) -> bool:
     return annotator.seat == invitation.seat
 
 
-def _new(invitation: Invitation, language: str) -> Annotator:
-    chosen = language if invitation.campaign.more_languages else ""
-    return Annotator.objects.create(
-        campaign_id=invitation.campaign_id, invitation=invitation, seat=invitation.seat, language=chosen
-    )
+def _new(invitation: Invitation) -> Annotator:
+    return Annotator.objects.create(campaign_id=invitation.campaign_id, invitation=invitation, seat=invitation.seat)
 
 
 def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:

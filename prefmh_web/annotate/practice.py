@@ -8,12 +8,13 @@ from django.views.decorators.http import require_safe
 
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.models import Annotator, Side
-from prefmh_web.campaigns.started import contexts_by_content, started_campaign, words_for
+from prefmh_web.campaigns.started import contexts_by_content, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import own_pairs
-from prefmh_web.participants.options import context_shown, options_of
+from prefmh_web.participants.options import options_of
 from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.participants.stages.practice import Exercise
+from sampler.judges import shared_context
 
 TEMPLATE = "annotate/practice.html"
 
@@ -21,9 +22,8 @@ TEMPLATE = "annotate/practice.html"
 def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str, object]:
     """Return what the page shows of a pair: its question, and the two objects."""
     started, pair = started_campaign(annotator.campaign), exercise.pair
-    words = words_for(annotator, annotator.campaign)
     left, right = contexts_by_content(annotator.campaign, started.recipe, pair.left, pair.right)
-    context = context_shown(left, right, words)
+    context = shared_context(left, right)
     options = options_of(
         started.object_kind,
         pair.left,
@@ -31,7 +31,7 @@ def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str
         lambda side: reverse_lazy("annotate:practice-picture", args=[token, exercise.number, side]),
         context,
     )
-    question = words(own_pairs.question_of(pair, started.recipe))
+    question = own_pairs.question_of(pair, started.recipe)
     shown = {"question": question, "kind": started.object_kind, "options": options, "context": context.shared}
     return {"exercise": exercise, **shown}
 

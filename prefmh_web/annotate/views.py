@@ -8,14 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web.annotate import admission, arriving, language, practice, reporting
+from prefmh_web.annotate import admission, arriving, practice, reporting
 from prefmh_web.annotate.language import spoken_by_link
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
 from prefmh_web.campaigns.monitoring.seats import waits_in
-from prefmh_web.campaigns.started import objects, started_campaign, words_of
+from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import checks, completion, consent, erasure, payments, way
 from prefmh_web.participants.erasure import Scope
@@ -34,16 +34,13 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     invitation = admission.invitation_by(token)
     if invitation is None:
         raise Http404("There is no such link.")
-    if request.method == "POST" and (chosen := request.POST.get("language")):
-        return language.choose(request, invitation, chosen)
     recruiter = terms_of(invitation.campaign).recruiter
     if recruiter.person and request.method != "POST" and request.GET:
         return arriving.arrive(request, invitation, recruiter)
     arrival = arriving.arrival_in(request, invitation, recruiter)
     try:
         if request.method == "POST":
-            answer, now = consent.answer_in(request.POST), language.spoken(invitation.campaign)
-            joined = admission.join(request.session, invitation, arrival, answer, now)
+            joined = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
             return arriving.joined(token) if joined else redirect("annotate:welcome", token=token)
         annotator = admission.demand_admission(request.session, invitation, arrival)
     except admission.NotAdmitted as reason:
@@ -58,7 +55,7 @@ def _asked(campaign: Campaign) -> dict[str, object]:
     """Return what people are asked to agree to, where a platform sends them."""
     if not terms_of(campaign).recruiter.knows_people:
         return {}
-    text = recruitment_of(campaign).consent_in(language.spoken(campaign))
+    text = recruitment_of(campaign).consent
     return {"consent": rendered(text), "version": consent.version_of(text)} if text else {}
 
 
@@ -70,15 +67,14 @@ def _must_agree(annotator: Annotator | None, campaign: Campaign) -> bool:
 
 def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, object]:
     campaign = invitation.campaign
-    started, words = started_campaign(campaign), words_of(campaign, language.spoken(campaign))
+    started = started_campaign(campaign)
     return {
         **(_asked(campaign) if _must_agree(annotator, campaign) else {}),
         "is_back": annotator is not None,
         **_seat(invitation),
         "campaign": campaign,
-        "instructions": words(campaign.instructions),
-        "questions": [words(judge.question) for judge in started.judges if judge.seat in (None, invitation.seat)],
-        "languages": language.offered(campaign, annotator),
+        "instructions": campaign.instructions,
+        "questions": [judge.question for judge in started.judges if judge.seat in (None, invitation.seat)],
         "kind": started.object_kind if started.is_readable else None,
         "votes_each": terms_of(campaign).votes_each,
         "minutes_each": terms_of(campaign).most_active_minutes,

@@ -205,7 +205,7 @@ class Board:
             *([("Stopping rule", f"{rule_in_words(recipe)}. {DEPENDS}")] if recipe.stopping else []),
             *([("Further steps", _further(recipe.rounds))] if recipe.rounds else []),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
-            *([("Language of the voters' pages", self._languages)] if self.campaign.languages != (SOURCE,) else []),
+            *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("A step is parked", self._parking),
             *([("Cap on models", self._caps)] if self._caps else []),
@@ -237,9 +237,8 @@ class Board:
         )
 
     @property
-    def _languages(self) -> str:
-        names = dict(settings.LANGUAGES)
-        return "\n".join(names.get(code, code) for code in self.campaign.languages)
+    def _language(self) -> str:
+        return str(dict(settings.LANGUAGES).get(self.campaign.language, self.campaign.language))
 
     @cached_property
     def outlook(self) -> Outlook:

@@ -15,17 +15,16 @@ import numpy as np
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Side
-from prefmh_web.campaigns.started import AS_WRITTEN
 from prefmh_web.console.rehearsal import NotComputable, Rehearsal, Seen
 from prefmh_web.console.unstored import NOISE, pair_of
 from prefmh_web.objects import ObjectKind
 from prefmh_web.participants import checks
 from prefmh_web.participants.models import Outcome, Participation, Stage
-from prefmh_web.participants.options import Option, context_shown, options_of
+from prefmh_web.participants.options import Option, options_of
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.participants.stages import next_stage
-from sampler.judges import ContextLine
+from sampler.judges import ContextLine, shared_context
 
 PAIRS = 6
 # Chains that are walked; so many heads lie in the session.
@@ -199,7 +198,7 @@ class ShownPair:
 def shown(pair: SandboxPair, kind: ObjectKind) -> ShownPair:
     """Return a pair of the sandbox as the voting page has it."""
     sides = {Side.LEFT: pair.left, Side.RIGHT: pair.right}
-    around = context_shown(pair.left.context, pair.right.context, AS_WRITTEN)
+    around = shared_context(pair.left.context, pair.right.context)
     options = options_of(kind, pair.left.content, pair.right.content, lambda side: sides[side].address, around)
     return ShownPair(pair.question, options, tuple(around.shared), pair.note)
 

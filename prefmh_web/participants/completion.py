@@ -17,7 +17,6 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
-from prefmh_web.campaigns.started import words_now
 from prefmh_web.participants import activity, waits
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
@@ -101,13 +100,8 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     address = way_back(recruitment.address_back, known | {"code": code})
     votes = annotator.votes_cast or 0
     pay = recruitment.paid_to(participation, votes) if participation else recruitment.paid(outcome, votes)
-    debriefing = _debriefing(annotator, recruitment) if outcome in TOOK_PART else ""
+    debriefing = rendered(recruitment.parsed_protocol.debriefing) if outcome in TOOK_PART else ""
     return End(outcome, code, address, recruitment.platform.called, pay is not Pay.NOTHING, debriefing)
-
-
-def _debriefing(annotator: Annotator, recruitment: Recruitment) -> str:
-    words = words_now(recruitment.campaign, annotator.language or recruitment.campaign.language)
-    return rendered(words(recruitment.parsed_protocol.debriefing))
 
 
 def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None:

@@ -24,16 +24,16 @@ def version_of(text: str) -> str:
 
 
 def keep(recruitment: Recruitment) -> None:
-    """Keep the text that is asked for now, in every language, for those who will have agreed to it."""
-    for text in recruitment.consent_texts:
+    """Keep the text that is asked for now, for those who will have agreed to it."""
+    if text := recruitment.consent:
         ConsentText.objects.get_or_create(
             campaign_id=recruitment.campaign_id, version=version_of(text), defaults={"text": text}
         )
 
 
 def is_of_now(version: str, recruitment: Recruitment) -> bool:
-    """True if a version is the text of now, in whatever language."""
-    return version in map(version_of, recruitment.consent_texts)
+    """True if a version is the text of now."""
+    return bool(recruitment.consent) and version == version_of(recruitment.consent)
 
 
 def is_needed(annotator: Annotator | None, recruitment: Recruitment) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,8 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext_lazy as _
 
 from prefmh_web.campaigns.models import Side
-from prefmh_web.campaigns.started import Words
 from prefmh_web.objects import ObjectKind
-from sampler.judges import Context, SharedContext, shared_context
+from sampler.judges import Context, SharedContext
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -68,18 +67,3 @@ def options_of(
         Option(kind.name, Side.LEFT, left, of_left, address(Side.LEFT), own_of_left),
         Option(kind.name, Side.RIGHT, right, of_right, address(Side.RIGHT), own_of_right),
     )
-
-
-def context_shown(left: Context, right: Context, words: Words) -> SharedContext:
-    """Return what stands above two objects and with each, in the words of the person who sees them.
-
-    Args:
-        left: of the object on the left.
-        right: of the other one.
-    """
-    context = shared_context(left, right)
-    return SharedContext(_in(words, context.shared), tuple(_in(words, own) for own in context.own))
-
-
-def _in(words: Words, lines: Context) -> Context:
-    return tuple(replace(line, label=words(line.label)) for line in lines)

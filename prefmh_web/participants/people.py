@@ -17,7 +17,6 @@ from django.utils import timezone
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Outcome, Participation, Stage
-from prefmh_web.settings.languages import local_name
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,6 @@ class Person:
     def has_id(self) -> bool:
         """True while it is known with which id a platform has sent them."""
         return bool(self.part and self.part.given_id)
-
-    @property
-    def language(self) -> str:
-        """The language in which they judge, where the campaign offers several."""
-        code = self.annotator.language
-        return local_name(code) if code else ""
 
     @property
     def stage(self) -> Stage | None:

@@ -52,12 +52,7 @@ def _protocol(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
 def _consent(recruitment: Recruitment) -> dict[str, Any] | None:
     if not recruitment.consent:
         return None
-    others = {code: _text(text) for code, text in recruitment.consents.items()}
-    return _text(recruitment.consent) | ({"other_languages": others} if others else {})
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"version": consent.version_of(text), "text": text}
+    return {"version": consent.version_of(recruitment.consent), "text": recruitment.consent}
 
 
 def _budget(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any] | None:

@@ -24,9 +24,6 @@ _AT_A_TIME = 500
 def tables(campaign: Campaign) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the files of a campaign's people, where there are any: names, headers and rows."""
     yield schema.EVENTS.file, _events(campaign)
-    if campaign.more_languages:
-        yield schema.LANGUAGES.file, _languages(campaign)
-        yield schema.TRANSLATIONS.file, _translations(campaign)
     if Participation.objects.filter(campaign=campaign).exists():
         yield from _of_people_sent(campaign)
 
@@ -143,20 +140,6 @@ def _texts(campaign: Campaign) -> Iterator[Row]:
     yield schema.CONSENT_TEXTS.header
     for text in ConsentText.objects.filter(campaign=campaign).order_by("pk"):
         yield schema.CONSENT_TEXTS.row(version=text.version, first_used_at=text.first_used_at, text=text.text)
-
-
-def _languages(campaign: Campaign) -> Iterator[Row]:
-    # Of everybody, whether a platform has sent them or not, and whether or not they had who they are deleted.
-    yield schema.LANGUAGES.header
-    for annotator in campaign.annotators.order_by("pk").iterator(chunk_size=_AT_A_TIME):
-        yield schema.LANGUAGES.row(annotator=annotator.pk, language=annotator.language or campaign.language)
-
-
-def _translations(campaign: Campaign) -> Iterator[Row]:
-    yield schema.TRANSLATIONS.header
-    for each in campaign.translations.filter(language__in=campaign.languages).order_by("language"):
-        for text, translation in each.texts.items():
-            yield schema.TRANSLATIONS.row(language=each.language, text=text, translation=translation)
 
 
 def _events(campaign: Campaign) -> Iterator[Row]:

@@ -23,16 +23,14 @@ from prefmh_web.campaigns.lifecycle import events
 from prefmh_web.campaigns.lifecycle.fixed import demand_unchanged
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign, CampaignEvent
-from prefmh_web.participants import consent, fixed, own_pairs, wording
+from prefmh_web.participants import consent, fixed, own_pairs
 from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
 from prefmh_web.participants.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
 
 _REMEMBERED = 1000
-AFTER_START = frozenset(
-    {"consent", "consents", "codes", "pay", "way_back", "place_pay", "currency", "places", "budget"}
-)
+AFTER_START = frozenset({"consent", "codes", "pay", "way_back", "place_pay", "currency", "places", "budget"})
 """What may change once a campaign has started, the budget only upwards: platforms give out codes when the study is set
 up there. The rest is in `fixed.py`.
 """
@@ -223,15 +221,14 @@ def _version(text: str) -> str:
 
 
 def demand_startable(campaign: Campaign) -> None:
-    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since; that every text is there
-    in every language; and that a panel, whose people are known, is not sent by a platform or stopped by a limit.
+    """Demand that the pairs of a draft's protocol fit its setup, which may have changed since, and that a panel, whose
+    people are known, is not sent by a platform or stopped by a limit.
 
     Raises:
         NotPossible: one does not, or is not; the message says which.
     """
     recruitment = recruitment_of(campaign)
     own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
-    wording.demand_whole(campaign, recruitment)
     if not campaign.parsed_recipe.seats:
         return
     if recruitment.platform.knows_people:

@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.campaigns.started import words_for
 from prefmh_web.participants import completion, places
 from prefmh_web.participants.models import Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
@@ -92,8 +91,7 @@ def page(annotator: Annotator) -> Page | None:
     if part is None or stage is None:
         return None
     protocol = recruitment_of(annotator.campaign).parsed_protocol
-    words = words_for(annotator, annotator.campaign)
-    return Page(stage, stage.form(protocol, part, words), stage.text(protocol, words))
+    return Page(stage, stage.form(protocol, part), stage.text(protocol))
 
 
 def ask_last_questions(annotator: Annotator, outcome: Outcome) -> bool:
@@ -131,7 +129,7 @@ def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page |
     # Outside the transaction: a long text takes its time.
     if asked_again is None:
         return None
-    text = at.text(recruitment.parsed_protocol, words_for(annotator, annotator.campaign))
+    text = at.text(recruitment.parsed_protocol)
     return Page(at, asked_again.form, text, asked_again.message)
 
 
@@ -144,13 +142,13 @@ class _AskedAgain:
 def _answered(
     part: Participation, recruitment: Recruitment, stage: AStage, posted: Mapping[str, str]
 ) -> _AskedAgain | None:
-    protocol, words = recruitment.parsed_protocol, words_for(part.annotator, part.campaign)
-    form = stage.form(protocol, part, words, posted)
+    protocol = recruitment.parsed_protocol
+    form = stage.form(protocol, part, posted)
     if not form.is_valid():
         return _AskedAgain(form)
     result = stage.result(part, protocol, form)
     if result.again:
-        return _AskedAgain(stage.form(protocol, part, words), result.again)
+        return _AskedAgain(stage.form(protocol, part), result.again)
     if result.outcome:
         _end(part, result.outcome)
     elif not result.stays:

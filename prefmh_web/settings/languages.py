@@ -18,12 +18,6 @@ def languages_in(folder: Path) -> list[tuple[str, str]]:
     return [(code, _name(code)) for code in (SOURCE, *translated)]
 
 
-def local_name(code: str) -> str:
-    """Return what a language is called by those who speak it."""
-    name: str = LANG_INFO[code]["name_local"]
-    return name
-
-
 def _name(code: str) -> str:
-    name = local_name(code)
+    name: str = LANG_INFO[code]["name_local"]
     return name if code in REVIEWED else f"{name} (not reviewed by a native speaker yet)"

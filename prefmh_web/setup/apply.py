@@ -15,7 +15,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, CreationKey
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants import recruiting, wording
+from prefmh_web.participants import recruiting
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.scorers import offered
 from prefmh_web.setup import fitting
@@ -51,8 +51,6 @@ def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str
                 return found.campaign
         campaign = _draft(setup, owner, file)
         _set_up_people(setup, campaign)
-        if setup.translations:
-            wording.set_translations(campaign, setup.translations)
         if key:
             CreationKey.objects.create(owner=owner, key=key, campaign=campaign)
     return campaign
@@ -76,9 +74,6 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     names = [*recipe.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
     scorers = offered(space.objects) if names else {}
     yield from (f"This site offers no scorer “{name}” for these objects." for name in names if name not in scorers)
-    for language in setup.languages[1:] if setup.people.consent else ():
-        if language not in setup.people.consent:
-            yield f"Consent is missing in {language}."
     if (answers := sum(isinstance(judge.source, sampler.SeatSource) for judge in recipe.judges)) > MANY_ANSWERS:
         percent = 100 * sampler.best_acceptance(answers)
         yield (
@@ -91,12 +86,10 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
 
 def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
     """Return the columns of a draft of a setup: what the form and a file alike come to."""
-    first, *more = setup.languages
     return {
         "name": setup.name,
         "instructions": setup.instructions,
-        "language": first,
-        "more_languages": " ".join(more),
+        "language": setup.language,
         "recipe": recipe.model_dump(mode="json"),
         "is_seed_typed": setup.seed is not None,
         "is_certified": setup.is_certified,
@@ -126,6 +119,6 @@ def _set_up_people(setup: Setup, campaign: Campaign) -> None:
     named = [fitting.campaign_named(each.number, each.name, campaign.owner) for each in people.refused]
     excluded = [each for each in named if each is not None]
     if people.model_copy(update={"protocol": Protocol()}) != People():
-        recruiting.set_up(campaign, recruitment_fields(people, setup.languages), excluded)
+        recruiting.set_up(campaign, recruitment_fields(people), excluded)
     if people.protocol != Protocol():
         recruiting.set_protocol(campaign, people.protocol)

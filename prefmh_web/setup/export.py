@@ -9,16 +9,14 @@ from typing import Any
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.campaigns.started import words_of
 from prefmh_web.participants import recruiting
 from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.wording import texts_of
 from prefmh_web.setup import yaml_text
 from prefmh_web.setup.model import RECIPE_FIELDS, VERSION, Setup
 from prefmh_web.setup.people import People
 
-_SAME_NAMES = set(People.model_fields) - {"codes", "pay", "refused", "consent", "protocol"}
+_SAME_NAMES = set(People.model_fields) - {"codes", "pay", "refused", "protocol"}
 _PIECE = 2**20
 
 
@@ -40,7 +38,7 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
                 "version": VERSION,
                 "name": campaign.name,
                 "instructions": campaign.instructions,
-                "languages": campaign.languages,
+                "language": campaign.language,
                 "file": _file(campaign, recipe, needs_file=needs_file),
                 **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
                 "seed": recipe.seed if campaign.is_seed_typed else None,
@@ -54,8 +52,7 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
                     "park_after_reports": campaign.park_after_reports,
                 },
                 "caps": {"cost": campaign.cost_cap, "requests": campaign.request_cap},
-                "people": _people(campaign, recruitment),
-                "translations": _translations(campaign, recruitment.parsed_protocol),
+                "people": _people(recruitment),
             }
         )
     )
@@ -106,9 +103,8 @@ def file_of(catalog: Catalog) -> Iterator[bytes]:
             yield piece
 
 
-def _people(campaign: Campaign, recruitment: Recruitment) -> dict[str, Any]:
+def _people(recruitment: Recruitment) -> dict[str, Any]:
     refused = recruitment.excluded.order_by("pk") if recruitment.pk else ()
-    consents = [(campaign.language, recruitment.consent), *recruitment.consents.items()]
     return {
         **{name: getattr(recruitment, name) for name in _SAME_NAMES},
         "codes": {outcome: code for outcome in Outcome if (code := recruitment.codes.get(outcome))},
@@ -118,11 +114,6 @@ def _people(campaign: Campaign, recruitment: Recruitment) -> dict[str, Any]:
             if recruitment.pay_for(outcome) != USUAL_PAY[outcome]
         },
         "refused": [{"number": each.pk, "name": each.name} for each in refused],
-        "consent": {
-            language: dict(consents)[language]
-            for language in campaign.languages
-            if recruitment.consent and dict(consents).get(language)
-        },
         "protocol": _protocol(recruitment.parsed_protocol),
     }
 
@@ -135,15 +126,6 @@ def _protocol(protocol: Protocol) -> dict[str, Any]:
             each: question["places"][each] for each in question["options"] if each in question["places"]
         }
     return described
-
-
-def _translations(campaign: Campaign, protocol: Protocol) -> dict[str, dict[str, str]]:
-    texts = [each.text for each in texts_of(campaign, protocol)]
-    found = {}
-    for language in campaign.languages[1:]:
-        known = words_of(campaign, language).texts
-        found[language] = {text: known[text] for text in texts if text in known}
-    return {language: translated for language, translated in found.items() if translated}
 
 
 def _in_plain_lines(value: Any) -> Any:

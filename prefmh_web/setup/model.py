@@ -9,7 +9,6 @@ drawn, so that a second campaign from the same file draws its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from typing import Annotated, Any, Literal, Self
 
@@ -74,7 +73,7 @@ class Setup(Part):
         version: of this form of file.
         name: voters do not see it.
         instructions: shown once, before the first pair.
-        languages: in which people can vote, the one that the texts are written in first.
+        language: of the voters' pages.
         space: what is compared.
         file: where a list of the researcher's own comes from.
         kernel: what is proposed.
@@ -93,7 +92,6 @@ class Setup(Part):
         answering: seconds to answer, and when a step is parked.
         caps: on what models may take.
         people: who comes, how much each gives, and what they are asked beside votes.
-        translations: by language, each text of the first language in that one.
     """
 
     model_config = ConfigDict(title="campaign.yaml of prefmh")
@@ -101,7 +99,7 @@ class Setup(Part):
     version: Literal[1]
     name: Name
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
-    languages: tuple[Language, ...] = Field(default=("en",), min_length=1, max_length=20)
+    language: Language = "en"
     space: sampler.SpaceRecipe = _of_recipe("space")
     file: UploadedFile | None = None
     kernel: sampler.KernelRecipe = _of_recipe("kernel")
@@ -119,7 +117,6 @@ class Setup(Part):
     answering: Answering = Answering()
     caps: Caps = Caps()
     people: People = People()
-    translations: Mapping[Language, Mapping[str, str]] = {}
 
     @model_validator(mode="after")
     def _draws_its_seed(self) -> Self:

@@ -59,7 +59,7 @@ class People(Part):
         codes: by how a part ended, the completion code.
         pay: by how a part ended, what is paid where that is not the usual.
         refused: people of these campaigns may not take part.
-        consent: by language, what people agree to first, in Markdown.
+        consent: what people agree to first, in Markdown.
         protocol: what is asked of each person beside votes.
     """
 
@@ -78,22 +78,20 @@ class People(Part):
     codes: Mapping[Outcome, _Code] = {}
     pay: Mapping[Outcome, Pay] = {}
     refused: tuple[EarlierCampaign, ...] = Field(default=(), max_length=1000)
-    consent: Mapping[Language, _Consent] = {}
+    consent: _Consent = ""
     protocol: Protocol = Protocol()
 
 
-def problems_of(fields: Mapping[str, Any], language: str) -> Iterator[tuple[str, str]]:
+def problems_of(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the place and the reason of what a file could not say of how people come: the form must not, either.
 
     Args:
         fields: of a `Recruitment`.
-        language: the campaign's first one.
     """
     same = {name: fields[name] for name in fields if name in People.model_fields}
-    texts = {language: fields["consent"], **fields["consents"]} if fields["consent"] else {}
     # An outcome whose code or pay is empty has none of its own.
     chosen = {name: {key: each for key, each in fields[name].items() if each} for name in ("codes", "pay")}
-    described = same | {"consent": texts} | chosen
+    described = same | chosen
     try:
         People.model_validate(described)
     except ValidationError as error:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import own_pairs, wording
+from prefmh_web.participants import own_pairs
 from prefmh_web.participants.misfits import misfits as misfits_of_people
 from prefmh_web.participants.recruiters import RECRUITERS
 from prefmh_web.setup import fitting, left_out, yaml_text
@@ -27,7 +27,6 @@ _MENDS = {
     "Input should be a valid string": "must be text; put it in quotes",
 }
 _UNKNOWN = "Extra inputs are not permitted"
-_SHOWN = 40
 Tell = Callable[[Problem], None]
 
 
@@ -76,25 +75,20 @@ def recipe_of(setup: Setup, seed: int = 0) -> sampler.Recipe:
 
 def as_campaign(setup: Setup, recipe: sampler.Recipe) -> Campaign:
     """Return a draft of a setup, unsaved, to look at."""
-    first, *more = setup.languages
     return Campaign(
         name=setup.name,
         recipe=recipe.model_dump(mode="json"),
         instructions=setup.instructions,
-        language=first,
-        more_languages=" ".join(more),
+        language=setup.language,
     )
 
 
-def recruitment_fields(people: People, languages: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a `Recruitment` of people who vote in these languages, but for the protocol."""
-    consent = dict(people.consent)
-    names = set(People.model_fields) - {"consent", "codes", "pay", "refused", "protocol"}
+def recruitment_fields(people: People) -> dict[str, Any]:
+    """Return the fields of a `Recruitment`, but for the protocol."""
+    names = set(People.model_fields) - {"codes", "pay", "refused", "protocol"}
     return {name: getattr(people, name) for name in names} | {
         "codes": {outcome.value: code for outcome, code in people.codes.items()},
         "pay": {outcome.value: pay.value for outcome, pay in people.pay.items()},
-        "consent": consent.pop(languages[0], ""),
-        "consents": consent,
     }
 
 
@@ -135,7 +129,6 @@ def _misfits(setup: Setup) -> Iterator[tuple[str, str]]:
         own_pairs.demand_fit(setup.people.protocol, as_campaign(setup, recipe))
     except NotPossible as reason:
         yield "people.protocol", str(reason)
-    yield from _translation_misfits(setup, recipe)
     yield from fitting.of_scorers(setup, recipe)
 
 
@@ -148,20 +141,8 @@ def _file_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, s
 
 def _language_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
     known = dict(settings.LANGUAGES)
-    for place, language in enumerate(setup.languages):
-        if language not in known:
-            yield (
-                f"languages.{place}",
-                f"“{language}” is no language of the voters' pages; there are {', '.join(known)}",
-            )
-        elif language in setup.languages[:place]:
-            yield f"languages.{place}", f"“{language}” stands there twice; remove one"
-    for path, given in (("people.consent", setup.people.consent), ("translations", setup.translations)):
-        for language in given:
-            if language not in setup.languages:
-                yield f"{path}.{language}", "must be one of “languages”; add it there, or remove it here"
-    if setup.languages[0] in setup.translations:
-        yield f"translations.{setup.languages[0]}", "must be left out: the texts are written in this language"
+    if setup.language not in known:
+        yield "language", f"“{setup.language}” is no language of the voters' pages; there are {', '.join(known)}"
 
 
 def _people_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
@@ -169,17 +150,6 @@ def _people_misfits(setup: Setup) -> Iterator[tuple[str, str]]:
     if people.recruiter not in RECRUITERS:
         yield "people.recruiter", f"must be one of {', '.join(RECRUITERS)}"
         return
-    if people.consent and setup.languages[0] not in people.consent:
-        yield "people.consent", f"must hold the text in the first language, {setup.languages[0]}"
-    fields = recruitment_fields(people, setup.languages)
+    fields = recruitment_fields(people)
     for field, reason in misfits_of_people(fields, people.protocol, excludes_people=bool(people.refused)):
         yield f"people.{'refused' if field == 'excluded' else field}", reason
-
-
-def _translation_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, str]]:
-    texts = {each.text for each in wording.texts_of(as_campaign(setup, recipe), setup.people.protocol)}
-    for language, translated in setup.translations.items():
-        for text in translated.keys() - texts:
-            begin = " ".join(text[:_SHOWN].split())
-            yield f"translations.{language}", f"no text of the setup reads “{begin}”; correct it, or remove it"
-            break

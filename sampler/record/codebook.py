@@ -41,7 +41,6 @@ _ANYWHERE: dict[str, Entry] = {
     "lease": ("UUID", "the pair that a person was handed, alike in all tables; empty of a model or an open pair"),
     "opened_at": (_TIME, "when it opened"),
     "joined_at": (_TIME, "when the person joined; empty of a seat whose link nobody has opened"),
-    "language": ("language code", "the language"),
     "version": ("SHA-256, hexadecimal", "of the consent text"),
     "answered_at": (_TIME, "when it was answered"),
 }  # fmt: skip
@@ -71,8 +70,6 @@ _FILES: dict[str, Entry] = {
     "calls.csv": ("CSV", "what asking models took: a row for each judge, and one for texts that a model wrote"),
     "problems.csv": ("CSV", "problems that people reported with a pair, which they then skipped"),
     "events.csv": ("CSV", "what researchers did in the campaign, and about people who vote"),
-    "languages.csv": ("CSV", "in which language each person judged"),
-    "translations.csv": ("CSV", "the researcher's texts in each further language"),
     "annotators.csv": ("CSV", "a row for each person who takes part"),
     "leases.csv": ("CSV", "a row for each pair that a person was shown"),
     "checks.csv": ("CSV", "a row for each trial between the pairs that is no vote"),
@@ -89,7 +86,7 @@ _FILES: dict[str, Entry] = {
 _COLUMNS: dict[str, dict[str, Entry]] = {
     "votes.csv": {
         "number": (_FROM_1, "position of the vote in its step; empty if it came after the verdict and did not count"),
-        "question": (_TEXT, "the judge's question, in the campaign's first language"),
+        "question": (_TEXT, "the judge's question"),
         "for_proposal": (_PAIR, "1 if the vote is for the proposal, 0 if it is for the current object"),
         "cast_at": (_TIME, "when the vote was cast"),
         "preference": ("probability", "of a vote for the proposal, if the vote was drawn from it"),
@@ -206,10 +203,6 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "reason": ("word", "why a person's part was ended; empty otherwise"),
         "paid": (_PAIR, "whether the person whose part was ended is paid; empty where nothing was settled"),
         "detail": (_TEXT, "what was changed, as name=value; none of the researcher's words"),
-    },
-    "translations.csv": {
-        "text": (_TEXT, "in the campaign's first language"),
-        "translation": (_TEXT, "in the language of the row"),
     },
     "annotators.csv": {
         "removed_at": (_TIME, "when access was withdrawn; empty if it was not"),

@@ -349,12 +349,6 @@ EVENTS = Table(
     ),
 )
 """What researchers did in the campaign, and about people who vote: parts that they ended, and that there was a note."""
-LANGUAGES = Table("languages", (Column("annotator", whole), Column("language", word)))
-"""In which language each person judged, where a campaign offers several. It is part of the judge."""
-TRANSLATIONS = Table(
-    "translations", (Column("language", word), Column("text", escaped), Column("translation", escaped))
-)
-"""What these people read, beside what stands in the campaign's first language."""
 CODEBOOK = Table(
     "codebook",
     (Column("file", word), Column("column", word), Column("values", word), Column("meaning", escaped)),

@@ -18,8 +18,6 @@ _UNCHECKED = (
     schema.CALLS.file,
     schema.REASONS.file,
     schema.REPEATS.file,
-    schema.LANGUAGES.file,
-    schema.TRANSLATIONS.file,
     "campaign.yaml",
     "preferences.jsonl",
     schema.CODEBOOK.file,

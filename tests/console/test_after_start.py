@@ -11,19 +11,19 @@ from django.urls import reverse
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import fixed
-from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity, Translation
+from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity
 from prefmh_web.console.forms.campaign import CampaignForm
 from prefmh_web.console.forms.questions import QuestionForm
 from prefmh_web.console.views.campaigns import told_at_setup
-from prefmh_web.participants import budget, consent, recruiting, wording
+from prefmh_web.participants import budget, consent, recruiting
 from prefmh_web.participants.models import ConsentText, Participation, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from tests.console.test_pages import form
 from tests.participants.test_stages import WHOLE
 from tests.security.world import browser_of
 from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_draft, make_recipe, wait_until_idle
+from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.stack import invitation_path, make_recipe, wait_until_idle
 
 ONE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=2, steps=10)
 PROTOCOL = WHOLE | {
@@ -258,7 +258,6 @@ def test_a_sentence_names_a_field_as_the_form_does():
         ({"instructions": "Look well."}, "Instructions for voters"),
         ({"lease_seconds": "90"}, "Time to answer, in seconds"),
         ({"language": "de"}, "Language of the voters&#x27; pages"),
-        ({"more_languages": ["ar"]}, "Further languages that voters may choose"),
         ({"chains": "3"}, "Chains at the start"),
         ({"steps": "12"}, "Steps per chain"),
         ({"burn_in": "3"}, "First steps that are left out"),
@@ -299,30 +298,6 @@ def test_only_the_owner_renames(campaign, django_user_model):
     mona = django_user_model.objects.create_user("mona")
     Membership.objects.create(campaign=campaign, user=mona, role=Membership.Role.MANAGER)
     assert browser_of(mona).post(path_of("rename", campaign), {"name": "Mine"}).status_code == 404
-
-
-def test_of_translations_the_debriefing_changes_and_the_rest_is_refused(owner, researcher, tmp_path):
-    draft = make_draft(researcher, recipe=ONE, more_languages="de")
-    recruiting.set_up(draft, {"recruiter": "prolific", "codes": CODES, "protocol": {"debriefing": "Thanks"}}, ())
-    wording.set_translations(draft, {"de": {"Which is darker?": "Was ist dunkler?", "Thanks": "Danke"}})
-    lifecycle.start(draft)
-    wait_until_idle()
-    path = path_of("languages", draft)
-    names = {field.label: name for name, field in owner.get(path).context["form"].fields.items()}
-    question, debriefing = names["“Which is darker?” in Deutsch"], names["“Thanks” in Deutsch"]
-    page = told(owner, path, {question: "Was ist heller?", debriefing: "Vielen Dank"})
-    assert "“Question above a pair: Which is darker? (Deutsch)” cannot change after the start" in page
-    assert Translation.objects.get().texts["Thanks"] == "Danke"
-    assert "Saved." in told(owner, path, {debriefing: "Vielen Dank"})
-    assert Translation.objects.get().texts == {"Which is darker?": "Was ist dunkler?", "Thanks": "Vielen Dank"}
-    [row] = events_of(draft, tmp_path)
-    assert (row["kind"], row["detail"]) == ("translations-set", "changed=debriefing; language=de; by=owner")
-    # Read in this moment, though the process remembers the texts of the votes.
-    browser = Client()
-    browser.get(invitation_path(draft), prolific("anna"))
-    browser.post(invitation_path(draft), {"language": "de"})
-    browser.post(invitation_path(draft))
-    assert "Vielen Dank" in browser.post(f"{invitation_path(draft)}withdraw/").content.decode()
 
 
 def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campaign, tmp_path):

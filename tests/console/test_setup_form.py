@@ -52,7 +52,7 @@ def test_the_defaults_make_the_recipe_that_they_made(signed_in, idle_tasks):
     ("changes", "title"),
     [
         ({"burn_in": "99999"}, "More chains while people come"),
-        ({"lease_seconds": "3"}, "More languages, the time to answer"),
+        ({"lease_seconds": "3"}, "The time to answer"),
         ({"catalog-fresh_share": "7"}, "How far apart the two objects are"),
         ({"questions-0-order": "balanced"}, "Which object stands first"),
         ({"rule-kind": "score", "rule-exponent": "-1"}, "Decide in another way"),

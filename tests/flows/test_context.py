@@ -15,14 +15,11 @@ import sampler
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Translation, Vote
-from prefmh_web.campaigns.started import context_of, contexts_by_content, words_of
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Vote
+from prefmh_web.campaigns.started import contexts_by_content
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import checks
-from prefmh_web.participants.options import context_shown
-from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.wording import texts_of
 from tests.campaigns.record.test_export import rewrite
 from tests.console.test_pages import form
 from tests.participants.test_stages import page_of
@@ -300,17 +297,6 @@ def test_a_pair_of_the_researchers_own_looks_like_any_other(researcher, idle_tas
     campaign = make_campaign(researcher, file=LIST, recipe=recipe_of())
     known, unknown = contexts_by_content(campaign, campaign.parsed_recipe, NAMES[3], "In no list.")
     assert ([line.text for line in known], unknown) == ([SOURCE, "0.3"], ())
-
-
-def test_the_labels_are_among_the_texts_to_translate(researcher, idle_tasks):
-    campaign = make_draft(researcher, file=LIST, recipe=recipe_of(), more_languages="de")
-    assert {"Source text", "Estimate"} <= {text.text for text in texts_of(campaign, Protocol())}
-    Translation.objects.create(campaign=campaign, language="de", texts={"Source text": "Ausgangstext"})
-    found = context_shown(
-        *[context_of(state, campaign.parsed_recipe) for state in campaign.states.all()[:2]], words_of(campaign, "de")
-    )
-    assert [line.label for line in found.shared] == ["Ausgangstext"]
-    assert [[line.label for line in own] for own in found.own] == [["Estimate"], ["Estimate"]]
 
 
 def test_practice_shows_the_columns_of_objects_from_the_list(researcher, idle_tasks):

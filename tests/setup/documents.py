@@ -27,7 +27,7 @@ WHOLE: dict[str, Any] = {
     "version": 1,
     "name": "The whole",
     "instructions": "Read both.",
-    "languages": ["en", "de"],
+    "language": "de",
     "space": {
         "kind": "catalog",
         "objects": "texts",
@@ -69,7 +69,7 @@ WHOLE: dict[str, Any] = {
         "way_back": "https://app.prolific.com/submissions/complete?cc={code}",
         "codes": {"completed": "C0DE"},
         "pay": {"withdrawn": "full"},
-        "consent": {"en": "I agree.", "de": "Ja."},
+        "consent": "Ja.",
         "protocol": {
             **PROTOCOL,
             "questions": [{"name": "first", "text": "Did you?", "options": ["Yes", "No"]}, *PROTOCOL["questions"]],
@@ -78,7 +78,6 @@ WHOLE: dict[str, Any] = {
             "gold_share": 0.1,
         },
     },
-    "translations": {"de": {"Read both.": "Lies beide.", "Which is darker?": "Was ist dunkler?"}},
 }
 
 

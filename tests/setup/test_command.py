@@ -143,7 +143,6 @@ def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_l
         "park_after_skips",
         "park_after_reports",
         "language",
-        "more_languages",
         "cost_cap",
         "request_cap",
         "scorer_names",
@@ -154,4 +153,4 @@ def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_l
     assert {field.name for field in Campaign._meta.get_fields() if field.concrete} == in_file | of_its_life
     people = set(json_schema()["$defs"]["People"]["properties"]) - {"refused"}
     stored = {field.name for field in Recruitment._meta.get_fields() if field.concrete} - {"id", "campaign"}
-    assert stored == people | {"consents", "excluded"}
+    assert stored == people | {"excluded"}

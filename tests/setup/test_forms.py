@@ -51,7 +51,7 @@ def test_the_setup_opened_and_sent_back_is_the_same_file(name, signed_in, resear
 def test_the_pages_about_people_opened_and_sent_back_are_the_same_file(name, signed_in, researcher):
     file = written_file(SETUPS[name](researcher))
     draft = imported(file, researcher)
-    for page in ("participants", "protocol", "languages"):
+    for page in ("participants", "protocol"):
         address = reverse(f"console:{page}", args=[draft.pk])
         context = signed_in.get(address).context
         parts = [context["form"]] if page != "protocol" else _parts_of(context["forms"])
@@ -95,7 +95,7 @@ instructions: |
   Read both.
 
   Then choose.
-languages: [de, en, ar]
+language: ar
 space: {kind: texts, scenarios: [7, 0], temperature: 0.9}
 kernel:
   kind: walk
@@ -115,7 +115,7 @@ steps: 10
 scorers: [words, length_of_my_own]
 people:
   recruiter: open
-  consent: {de: "Ja.\\n\\nGern.", en: "Yes.", ar: "نعم"}
+  consent: "نعم\\n\\nYes."
   protocol:
     instructions: |
       Read this.
@@ -125,8 +125,6 @@ people:
     repeat_share: 0.075
     practice:
       - {left: "A\\nB", right: C, answer: left, if_wrong: No.}
-translations:
-  en: {"Read both.\\n\\nThen choose.": Both., Which?: Which one?}
 """
 IMAGES = """version: 1
 name: Steps of three sizes
@@ -149,7 +147,7 @@ def test_what_the_forms_do_not_show_stays(text, signed_in, researcher, endpoints
     draft = imported(text.encode(), researcher)
     file = written_file(draft)
     assert written_file(save_setup(signed_in, draft)) == file
-    for page in ("participants", "protocol", "languages"):
+    for page in ("participants", "protocol"):
         context = signed_in.get(address := reverse(f"console:{page}", args=[draft.pk])).context
         parts = _parts_of(context["forms"]) if page == "protocol" else [context["form"]]
         if page != "protocol" or recruitment_of(draft).platform.knows_people:

@@ -12,7 +12,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts, extension
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import recruiting, wording
+from prefmh_web.participants import recruiting
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.setup import apply, files
 from tests.participants.test_stages import WHOLE
@@ -123,23 +123,11 @@ def prolific(owner) -> Campaign:
     return made
 
 
-def languages(owner) -> Campaign:
-    """An open link in three languages."""
-    made = _draft(
-        owner,
-        make_recipe(),
-        TEXTS.encode(),
-        "texts.csv",
-        instructions="Read\r\nboth.",
-        language="de",
-        more_languages="en ar",
-    )
-    fields = {"recruiter": "open", "consent": "Ja.", "consents": {"ar": "نعم", "en": "Yes."}}
-    recruiting.set_up(made, fields, ())
+def german(owner) -> Campaign:
+    """An open link in another language, with the line ends of browsers."""
+    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
+    recruiting.set_up(made, {"recruiter": "open", "consent": "Ja."}, ())
     recruiting.set_protocol(made, Protocol.model_validate(WHOLE))
-    texts = wording.texts_of(made, recruiting.recruitment_of(made).parsed_protocol)
-    arabic = {each.text: f"ar: {each.text}" for each in reversed(texts)} | {"A text of before": "gone"}
-    wording.set_translations(made, {"ar": arabic, "en": {texts[0].text: "Read\r\nboth."}})
     return made
 
 
@@ -211,7 +199,7 @@ def finished(owner) -> Campaign:
 SETUPS: dict[str, Callable[..., Campaign]] = {
     each.__name__: each
     for each in (
-        texts, listed, molecules, images, written, panel, prolific, languages, base, score, quest, ratings,
+        texts, listed, molecules, images, written, panel, prolific, german, base, score, quest, ratings,
         programs,        started, finished,
     )
 }  # fmt: skip

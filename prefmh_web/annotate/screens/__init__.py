@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.db import IntegrityError
+from django.utils import translation
 
-from prefmh_web.annotate.language import spoken_to
 from prefmh_web.annotate.screens import frames
 from prefmh_web.annotate.screens.check import Check
 from prefmh_web.annotate.screens.done import Done
@@ -42,7 +42,7 @@ class ShownScreen:
 
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
-        with spoken_to(self.visit.annotator):
+        with translation.override(self.visit.campaign.language):
             return frames.html_of(self.name, self.standing, self.context, self._progress)
 
     @property

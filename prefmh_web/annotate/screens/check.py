@@ -11,9 +11,10 @@ from django.urls import reverse_lazy
 
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
-from prefmh_web.campaigns.started import started_campaign, words_for
+from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import checks, models
-from prefmh_web.participants.options import context_shown, options_of
+from prefmh_web.participants.options import options_of
+from sampler.judges import shared_context
 
 
 class Check:
@@ -40,8 +41,8 @@ class Check:
         check, kind = visit.check, started_campaign(visit.campaign).object_kind
         if check is None:
             raise ValueError("no check is due")
-        pair, words = checks.shown_pair(check, visit.campaign), words_for(visit.annotator, visit.campaign)
-        context = context_shown(pair.of_left, pair.of_right, words)
+        pair = checks.shown_pair(check, visit.campaign)
+        context = shared_context(pair.of_left, pair.of_right)
         options = options_of(
             kind,
             pair.left.content,
@@ -52,7 +53,7 @@ class Check:
         must_be_answered = check.kind == models.Check.Kind.INSTRUCTED
         shown = {
             "lease": check,
-            "question": words(pair.question),
+            "question": pair.question,
             "kind": kind,
             "options": options,
             "context": context.shared,

@@ -15,9 +15,10 @@ from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
-from prefmh_web.campaigns.started import context_of, started_campaign, words_for
+from prefmh_web.campaigns.started import context_of, started_campaign
 from prefmh_web.participants import budget, checks
-from prefmh_web.participants.options import context_shown, options_of
+from prefmh_web.participants.options import options_of
+from sampler.judges import shared_context
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -50,10 +51,9 @@ class Pair:
         campaign, lease = started_campaign(visit.campaign), visit.lease
         if lease is None:
             raise ValueError("no question is leased to this person")
-        words = words_for(visit.annotator, visit.campaign)
-        kind, question = campaign.object_kind, words(campaign.judge(lease.judge_id).question)
+        kind, question = campaign.object_kind, campaign.judge(lease.judge_id).question
         of_left, of_right = (context_of(state, campaign.recipe) for state in (lease.left, lease.right))
-        context = context_shown(of_left, of_right, words)
+        context = shared_context(of_left, of_right)
         address = partial(_address, lease)
         options = options_of(kind, lease.left.content, lease.right.content, address, context)
         return {"lease": lease, "question": question, "kind": kind, "options": options, "context": context.shared}

@@ -40,7 +40,6 @@ SETUP = {
     "instructions": Fixed("Instructions for voters", JUDGED_BY),
     "lease_seconds": Fixed("Time to answer, in seconds", JUDGED_BY),
     "language": Fixed("Language of the voters' pages", JUDGED_BY),
-    "more_languages": Fixed("Further languages that voters may choose", JUDGED_BY),
     "space": Fixed("What is compared?", LAW),
     "kernel": Fixed("How the next object is proposed", LAW),
     "rule": Fixed("Rule", LAW),

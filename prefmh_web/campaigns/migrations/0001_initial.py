@@ -36,7 +36,6 @@ class Migration(migrations.Migration):
                 ('park_after_skips', models.PositiveIntegerField(null=True, validators=[django.core.validators.MinValueValidator(1)])),
                 ('park_after_reports', models.PositiveIntegerField(db_default=2, default=2, validators=[django.core.validators.MinValueValidator(1)])),
                 ('language', models.CharField(db_default='en', default='en', max_length=12)),
-                ('more_languages', models.CharField(blank=True, db_default='', default='', max_length=200)),
                 ('cost_cap', models.DecimalField(decimal_places=2, max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
                 ('request_cap', models.PositiveBigIntegerField(null=True)),
                 ('paused_because', models.CharField(blank=True, db_default='', default='', max_length=500)),
@@ -87,7 +86,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('panel-ended', 'Panel Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('ids-deleted', 'Ids Deleted'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('translations-set', 'Translations Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived'), ('judge-token-made', 'Judge Token Made'), ('judge-token-withdrawn', 'Judge Token Withdrawn')], max_length=24)),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('panel-ended', 'Panel Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('ids-deleted', 'Ids Deleted'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived'), ('judge-token-made', 'Judge Token Made'), ('judge-token-withdrawn', 'Judge Token Withdrawn')], max_length=24)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('detail', models.CharField(blank=True, default='', max_length=500)),
@@ -122,18 +121,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('owner', 'key'), name='creation_key_once_per_owner')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Translation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='translations', to='campaigns.campaign')),
-                ('language', models.CharField(max_length=12)),
-                ('texts', models.JSONField(default=dict)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'language'), name='translation_once_per_language')],
             },
         ),
         migrations.CreateModel(
@@ -423,7 +410,6 @@ class Migration(migrations.Migration):
                 ('resting', models.BooleanField(default=False)),
                 ('votes_cast', models.IntegerField(null=True)),
                 ('seat', models.PositiveSmallIntegerField(null=True)),
-                ('language', models.CharField(blank=True, db_default='', default='', max_length=12)),
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once')],

@@ -18,7 +18,6 @@ from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity,
 from prefmh_web.campaigns.models.events import CampaignEvent
 from prefmh_web.campaigns.models.extensions import Extension
 from prefmh_web.campaigns.models.keys import CreationKey
-from prefmh_web.campaigns.models.languages import Translation
 from prefmh_web.campaigns.models.leases import Lease, Problem
 from prefmh_web.campaigns.models.looks import StoppingLook
 from prefmh_web.campaigns.models.measured import Measured
@@ -73,7 +72,6 @@ __all__ = [
     "Side",
     "State",
     "StoppingLook",
-    "Translation",
     "Tryout",
     "TryoutPair",
     "Turn",

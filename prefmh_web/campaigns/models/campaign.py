@@ -66,8 +66,7 @@ class Campaign(models.Model):
     park_after_reports = models.PositiveIntegerField(default=2, db_default=2, validators=[MinValueValidator(1)])
     # Of the pages for voters; part of what people judge by, so it does not change after Start.
     language = models.CharField(max_length=12, default="en", db_default="en")
-    # Further ones among which voters choose, separated by spaces; the researcher's texts in them are `Translation`.
-    more_languages = models.CharField(max_length=200, blank=True, default="", db_default="")
+
     # What asking models may cost, in the currency of the endpoints' prices, and how many requests it may take; null for
     # no cap. `lifecycle/caps.py` changes those of a started campaign.
     cost_cap = models.DecimalField(max_digits=12, decimal_places=2, null=True, validators=[MinValueValidator(0)])
@@ -120,11 +119,6 @@ class Campaign(models.Model):
     @property
     def is_draft(self) -> bool:
         return self.status == self.Status.DRAFT
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages in which people can vote, the first one first."""
-        return (self.language, *self.more_languages.split())
 
     @property
     def is_running(self) -> bool:

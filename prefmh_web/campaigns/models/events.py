@@ -27,7 +27,6 @@ class CampaignEvent(models.Model):
         BONUS_SET = "bonus-set"
         RENAMED = "renamed"
         DEBRIEFING_SET = "debriefing-set"
-        TRANSLATIONS_SET = "translations-set"
         MODEL_ACCEPTED = "model-accepted"
         ARCHIVED = "archived"
         UNARCHIVED = "unarchived"

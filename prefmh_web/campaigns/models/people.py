@@ -72,8 +72,6 @@ class Annotator(models.Model):
     votes_cast = models.IntegerField(null=True)
     # Of a panel: which seat is theirs. It never changes.
     seat = models.PositiveSmallIntegerField(null=True)
-    # In which of the campaign's languages they judge; empty where it has one only. Fixed from their first vote on.
-    language = models.CharField(max_length=12, blank=True, default="", db_default="")
     # Not stored: whether a pair is theirs, as the engine saw it when it read this row.
     holds_a_lease = True
 

@@ -33,7 +33,6 @@ from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
-from prefmh_web.campaigns.started import words_of
 from prefmh_web.settings.languages import SOURCE
 from sampler import codebook, schema
 
@@ -89,7 +88,8 @@ def _judge(judge: Judge) -> dict[str, object]:
         source_of = judge.campaign.parsed_recipe.judges[judge.place].source
         return about | source_of.model_dump(include={"independent"}) | {"source": "program", "program": judge.program}
     if not judge.is_model:
-        return about | _in_languages(judge)
+        language = judge.campaign.language
+        return about if language == SOURCE else about | {"language": language}
     identities = [
         {
             "identity": identity.pk,
@@ -102,14 +102,6 @@ def _judge(judge: Judge) -> dict[str, object]:
     ]
     frozen = judge.frozen or {"frozen": "never: it was asked by versions only that did not do so"}
     return about | {"stopped_because": judge.stopped_because, **frozen, "identities": identities}
-
-
-def _in_languages(judge: Judge) -> dict[str, object]:
-    campaign = judge.campaign
-    if campaign.more_languages:
-        asked = {language: words_of(campaign, language)(judge.question) for language in campaign.languages}
-        return {"questions": asked}
-    return {} if campaign.language == SOURCE else {"language": campaign.language}
 
 
 def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:

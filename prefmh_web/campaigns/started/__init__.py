@@ -3,7 +3,6 @@
 campaign    judges, budgets, rule: immutable, kept as long as the process lives
 plans       the sampler's plan: seed, space, kernel, budgets
 cheap       the next comparison of a chain whose kernel is cheap, from memory
-wording     the researcher's texts in the language of whoever reads them
 context     what is shown with an object of the further columns of its list
 objects     an object as a row, as the sampler's state, and as what presenters show
 """
@@ -13,20 +12,13 @@ from __future__ import annotations
 from prefmh_web.campaigns.started.campaign import StartedCampaign, StartedJudge, started_campaign
 from prefmh_web.campaigns.started.context import context_of, contexts_by_content
 from prefmh_web.campaigns.started.plans import plan_of, position_of
-from prefmh_web.campaigns.started.wording import AS_WRITTEN, Words, language_of, words_for, words_now, words_of
 
 __all__ = [
-    "AS_WRITTEN",
     "StartedCampaign",
     "StartedJudge",
-    "Words",
     "context_of",
     "contexts_by_content",
-    "language_of",
     "plan_of",
     "position_of",
     "started_campaign",
-    "words_for",
-    "words_now",
-    "words_of",
 ]

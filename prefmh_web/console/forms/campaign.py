@@ -24,7 +24,6 @@ STORED = (
     "name",
     "instructions",
     "language",
-    "more_languages",
     "lease_seconds",
     "park_after_skips",
     "park_after_reports",
@@ -65,15 +64,6 @@ class CampaignForm(CapFields):
         label="Language of the voters' pages",
         help_text="Write your questions and instructions in it, too. Translations that no native speaker has reviewed "
         "yet say so.",
-    )
-    more_languages = forms.MultipleChoiceField(
-        choices=settings.LANGUAGES,
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        label="Further languages that voters may choose",
-        help_text="Tick none for one language only. Otherwise each voter chooses on the first page, and you write each "
-        "text in every language on the page “Languages”. People who read other words may judge differently: together "
-        "they are a mixed crowd.",
     )
     scorer_names = forms.MultipleChoiceField(
         required=False,
@@ -212,9 +202,8 @@ class CampaignForm(CapFields):
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
 
     def clean_instructions(self) -> str:
-        # Browsers send their own line ends, and translations are found by what a text says.
-        written, before = self.cleaned_data["instructions"].replace("\r\n", "\n"), self._before("instructions")
-        return before if before.replace("\r\n", "\n") == written else written
+        # Browsers send their own line ends.
+        return str(self.cleaned_data["instructions"].replace("\r\n", "\n"))
 
     @property
     def stopping(self) -> dict[str, object] | None:
@@ -248,17 +237,9 @@ class CampaignForm(CapFields):
     def clean_park_after_reports(self) -> int:
         return self.cleaned_data["park_after_reports"] or PARK_AFTER_REPORTS
 
-    def clean_more_languages(self) -> str:
-        first, chosen = self.cleaned_data.get("language"), self.cleaned_data["more_languages"]
-        more = in_order(chosen, self._before("more_languages"))
-        return " ".join(code for code in more if code != first)
-
     def clean_scorer_names(self) -> str:
-        return " ".join(in_order(self.cleaned_data["scorer_names"], self._before("scorer_names")))
-
-    def _before(self, name: str) -> str:
-        """Return a text of the draft; an empty one where there is no draft."""
-        return "" if self._campaign is None else str(getattr(self._campaign, name))
+        before = "" if self._campaign is None else self._campaign.scorer_names
+        return " ".join(in_order(self.cleaned_data["scorer_names"], before))
 
     def clean_is_certified(self) -> bool:
         is_certified = bool(self.cleaned_data["is_certified"])
@@ -287,11 +268,7 @@ def _fields_of(campaign: Campaign) -> dict:
         fields |= {f"stop_{name}": getattr(recipe.stopping, name) for name in STOPPING}
     if campaign.is_certified:
         fields["seed"] = None
-    return (
-        fields
-        | {"space": recipe.space.kind, "more_languages": campaign.more_languages.split()}
-        | {"scorer_names": campaign.scorer_names.split()}
-    )
+    return fields | {"space": recipe.space.kind, "scorer_names": campaign.scorer_names.split()}
 
 
 def _properties() -> list[tuple[str, str]]:

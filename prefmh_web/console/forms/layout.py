@@ -19,7 +19,7 @@ from prefmh_web.console.forms.spaces import SpaceForm
 from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.console.unstored import Sample, Unstored
 
-_PEOPLE = ("more_languages", "lease_seconds", "park_after_skips", "park_after_reports")
+_PEOPLE = ("lease_seconds", "park_after_skips", "park_after_reports")
 _LENGTH = ("most_chains", "burn_in", "further_steps", "seed", "is_certified")
 _STOPPING = tuple(f"stop_{name}" for name in STOPPING)
 _CAPS = ("cost_cap", "request_cap")
@@ -86,7 +86,7 @@ class SetupLayout:
     @property
     def people(self) -> Fold:
         """More about the people."""
-        return self._of_campaign("More languages, the time to answer, and pairs that nobody answers", _PEOPLE)
+        return self._of_campaign("The time to answer, and pairs that nobody answers", _PEOPLE)
 
     @property
     def length(self) -> Fold:

@@ -13,7 +13,6 @@ from prefmh_web.participants.fixed import BUDGET, RECRUITMENT
 from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.participants.recruiters import LINK, RECRUITERS
-from prefmh_web.settings.languages import local_name
 from prefmh_web.setup.people import problems_of
 
 _MONEY = ("place_pay", "currency")
@@ -141,9 +140,6 @@ class RecruitmentForm(forms.Form):
         kwargs.setdefault("initial", _fields_of(recruitment))
         super().__init__(*args, **kwargs)
         self._protocol = recruitment.parsed_protocol
-        self._language, *self._languages = campaign.languages
-        for language in self._languages:
-            self.fields[f"consent_{language}"] = _consent_in(language, recruitment.consents.get(language, ""))
         for outcome, how in HOW.items():
             code = forms.TextInput(attrs={"aria-label": f"Completion code, if a part ends {how}"})
             pay = forms.Select(attrs={"aria-label": f"Paid, if a part ends {how}"})
@@ -183,14 +179,10 @@ class RecruitmentForm(forms.Form):
         data = self.cleaned_data
         for name in changed_though_fixed(self):
             self.add_error(name, ValidationError((RECRUITMENT | {"budget": BUDGET})[name].sentence))
-        for language in self._languages:
-            if bool(data.get("consent")) != bool(data.get(f"consent_{language}")):
-                message = "People read consent in their own language. Enter it in each of them, or in none."
-                self.add_error(f"consent_{language}", ValidationError(message))
         if not self.errors:
             for name, reason in misfits(self.stored(), self._protocol, excludes_people=bool(data.get("excluded"))):
                 self.add_error("code_completed" if name == "codes" else name, ValidationError(reason))
-            for path, reason in problems_of(self.stored(), self._language) if not self.errors else ():
+            for path, reason in problems_of(self.stored()) if not self.errors else ():
                 field = path.partition(".")[0]
                 self.add_error(field if field in self.fields else None, ValidationError(f"{path}: {reason}"))
         return data
@@ -200,13 +192,7 @@ class RecruitmentForm(forms.Form):
         data = self.cleaned_data
         codes = {outcome.value: data[_field("code", outcome)] for outcome in Outcome}
         pay = {outcome.value: data[_field("pay", outcome)] for outcome in Outcome}
-        consents = {each: data[f"consent_{each}"].replace("\r\n", "\n") for each in self._languages if data["consent"]}
-        return {name: data[name] for name in _NAMES} | {"codes": codes, "pay": pay, "consents": consents}
-
-    @property
-    def consents(self) -> list[forms.BoundField]:
-        """Consent, in each language."""
-        return [self["consent"], *(self[f"consent_{language}"] for language in self._languages)]
+        return {name: data[name] for name in _NAMES} | {"codes": codes, "pay": pay}
 
     @property
     def first_asked(self) -> list[forms.BoundField]:
@@ -245,16 +231,6 @@ class RecruitmentForm(forms.Form):
     def excluded_campaigns(self) -> list[Campaign]:
         """Campaigns whose people may not come."""
         return list(self.cleaned_data.get("excluded") or ())
-
-
-def _consent_in(language: str, text: str) -> forms.CharField:
-    return forms.CharField(
-        max_length=20_000,
-        required=False,
-        initial=text,
-        widget=forms.Textarea(attrs={"rows": 8, "lang": language, "dir": "auto"}),
-        label=f"Consent in {local_name(language)}",
-    )
 
 
 def _field(kind: str, outcome: Outcome) -> str:

@@ -27,7 +27,7 @@ from prefmh_web.setup.model import RECIPE_FIELDS, VERSION, Setup
 _PROMPT = re.compile(r"judges\.(\d+)\.source\.prompt\.(\w+)")
 
 # Where the parts of a setup have their place in the form of the campaign.
-_FIELD_OF = {"languages": "more_languages", "scorers": "scorer_names", "caps": "cost_cap", "answering": "lease_seconds"}
+_FIELD_OF = {"scorers": "scorer_names", "caps": "cost_cap", "answering": "lease_seconds"}
 
 
 class SetupForms:
@@ -132,7 +132,7 @@ class SetupForms:
             "version": VERSION,
             **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
             **{name: data[name] for name in ("name", "instructions")},
-            "languages": [data["language"], *data["more_languages"].split()],
+            "language": data["language"],
             "seed": recipe.seed if self.campaign.is_seed_typed else None,
             "certified": data["is_certified"],
             "scorers": data["scorer_names"].split(),

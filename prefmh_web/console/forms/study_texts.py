@@ -20,8 +20,7 @@ PERCENTS = {
 def described(form: TextsForm, before: Protocol) -> dict[str, Any]:
     """Return the parts of a protocol that stand in a checked form.
 
-    What nobody has changed stays as it was: a file may have a share with decimals, and translations are found by what a
-    text says, with its line ends.
+    What nobody has changed stays as it was: a file may have a share with decimals.
     """
     given, touched = form.cleaned_data, changed(form).union(form.ticked)
     names = {field: PERCENTS.get(field, field) for field in given}

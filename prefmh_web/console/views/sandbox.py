@@ -14,17 +14,18 @@ from django.views.decorators.http import require_http_methods
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
-from prefmh_web.campaigns.started import AS_WRITTEN, contexts_by_content
+from prefmh_web.campaigns.started import contexts_by_content
 from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 from prefmh_web.participants import completion, own_pairs
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Stage
-from prefmh_web.participants.options import context_shown, options_of
+from prefmh_web.participants.options import options_of
 from prefmh_web.participants.stages import page_of
 from prefmh_web.participants.stages.practice import Exercise, PracticeForm
 from prefmh_web.participants.way import Page
+from sampler.judges import shared_context
 
 
 @login_required
@@ -85,7 +86,7 @@ def _answer_stage(walked: Sandbox, posted: Any) -> Page | None:
     stage, protocol = page_of(walked.stage), walked.protocol
     if stage is None or posted.get("stage") != stage.name:
         return None
-    form, text = stage.form(protocol, walked.part, AS_WRITTEN, posted), stage.text(protocol, AS_WRITTEN)
+    form, text = stage.form(protocol, walked.part, posted), stage.text(protocol)
     if not form.is_valid():
         return Page(stage, form, text)
     data = form.cleaned_data
@@ -118,11 +119,7 @@ def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = Non
         case at:
             stage = page_of(at)
             if stage is not None and refused is None:
-                form, text = (
-                    stage.form(walked.protocol, walked.part, AS_WRITTEN),
-                    stage.text(walked.protocol, AS_WRITTEN),
-                )
-                refused = Page(stage, form, text)
+                refused = Page(stage, stage.form(walked.protocol, walked.part), stage.text(walked.protocol))
             context |= {"shows": "annotate/_stage.html", "page": refused}
     return render(request, "console/sandbox.html", context)
 
@@ -146,7 +143,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
     exercise = Exercise(pair, standing["number"], len(practice), chosen)
     kind = campaign.object_kind
     left, right = contexts_by_content(campaign, walked.recipe, pair.left, pair.right)
-    around = context_shown(left, right, AS_WRITTEN)
+    around = shared_context(left, right)
     sides = {
         Side.LEFT: Unstored(kind.name, pair.left, "", pair.right),
         Side.RIGHT: Unstored(kind.name, pair.right, "", pair.left),

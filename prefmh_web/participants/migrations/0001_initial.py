@@ -42,7 +42,6 @@ class Migration(migrations.Migration):
                 ('most_a_minute', models.PositiveIntegerField(null=True)),
                 ('protocol', models.JSONField(default=dict)),
                 ('consent', models.TextField(blank=True, default='')),
-                ('consents', models.JSONField(default=dict)),
                 ('codes', models.JSONField(default=dict)),
                 ('pay', models.JSONField(default=dict)),
                 ('way_back', models.CharField(blank=True, default='', max_length=500)),

@@ -97,8 +97,6 @@ class Recruitment(models.Model):
     protocol = models.JSONField(default=dict)
     # What people agree to first, in Markdown; empty for nothing.
     consent = models.TextField(blank=True, default="")
-    # The same in the campaign's further languages, by language.
-    consents = models.JSONField(default=dict)
     # By outcome.
     codes = models.JSONField(default=dict)
     pay = models.JSONField(default=dict)
@@ -135,15 +133,6 @@ class Recruitment(models.Model):
     def cost_of_places(self) -> Decimal | None:
         """What all places cost together; None where their number or the pay is not known."""
         return None if self.places is None or self.place_pay is None else self.places * self.place_pay
-
-    def consent_in(self, language: str) -> str:
-        """What people agree to who read this language; empty for nothing."""
-        return self.consents.get(language) or self.consent
-
-    @property
-    def consent_texts(self) -> tuple[str, ...]:
-        """What people agree to, in every language; nothing where nobody is asked."""
-        return (self.consent, *self.consents.values()) if self.consent else ()
 
     def pay_for(self, outcome: str) -> Pay:
         """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""

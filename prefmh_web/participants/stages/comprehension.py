@@ -9,7 +9,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from prefmh_web.campaigns.started import Words
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Participation, Stage
 from prefmh_web.participants.protocol import Protocol
@@ -29,20 +28,18 @@ class Comprehension:
         """True if there is a question."""
         return bool(protocol.comprehension)
 
-    def text(self, protocol: Protocol, words: Words) -> SafeString:
+    def text(self, protocol: Protocol) -> SafeString:
         """Return the instructions, to read again."""
-        return rendered(words(protocol.instructions))
+        return rendered(protocol.instructions)
 
-    def form(
-        self, protocol: Protocol, part: Participation, words: Words, posted: Mapping[str, str] | None = None
-    ) -> forms.Form:
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
         """Return a field for each question, by its number."""
         form = forms.Form(posted, prefix=PREFIX)
         form.fields[_TRY] = forms.IntegerField(initial=part.tries, required=False, widget=forms.HiddenInput)
         for number, check in enumerate(protocol.comprehension):
-            options = [(option, words(option)) for option in check.options]
+            options = [(option, option) for option in check.options]
             form.fields[f"check_{number}"] = forms.ChoiceField(
-                choices=options, label=words(check.text), widget=forms.RadioSelect
+                choices=options, label=check.text, widget=forms.RadioSelect
             )
         return form
 

@@ -8,7 +8,6 @@ from django import forms
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from prefmh_web.campaigns.started import Words
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.protocol import Protocol
@@ -26,13 +25,11 @@ class Instructions:
         """True if there is a text."""
         return bool(protocol.instructions)
 
-    def text(self, protocol: Protocol, words: Words) -> SafeString:
+    def text(self, protocol: Protocol) -> SafeString:
         """Return the text."""
-        return rendered(words(protocol.instructions))
+        return rendered(protocol.instructions)
 
-    def form(
-        self, protocol: Protocol, part: Participation, words: Words, posted: Mapping[str, str] | None = None
-    ) -> forms.Form:
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
         """Return a form without fields."""
         return forms.Form(posted, prefix=PREFIX)
 

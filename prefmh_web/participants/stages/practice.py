@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from prefmh_web.campaigns.models import Side
-from prefmh_web.campaigns.started import AS_WRITTEN, Words
 from prefmh_web.participants.models import Participation, PracticeAnswer, Stage
 from prefmh_web.participants.protocol import PracticePair, Protocol
 from prefmh_web.participants.stages.stage import PREFIX, Result
@@ -28,14 +27,12 @@ class Exercise:
         number: of the pair, from 0.
         pairs: how many there are.
         chosen: the side they chose; None before that.
-        words: what they read is in these.
     """
 
     pair: PracticePair
     number: int
     pairs: int
     chosen: Side | None
-    words: Words = AS_WRITTEN
 
     @property
     def step(self) -> str:
@@ -51,7 +48,7 @@ class Exercise:
     def feedback(self) -> str:
         """What is said about the answer."""
         said = self.pair.if_right if self.is_right else self.pair.if_wrong
-        return self.words(said) if said else str(_("That is right."))
+        return said or str(_("That is right."))
 
     @property
     def is_last(self) -> bool:
@@ -81,15 +78,13 @@ class Practice:
         """True if there is a pair."""
         return bool(protocol.practice)
 
-    def text(self, protocol: Protocol, words: Words) -> SafeString:
+    def text(self, protocol: Protocol) -> SafeString:
         """Return nothing."""
         return SafeString()
 
-    def form(
-        self, protocol: Protocol, part: Participation, words: Words, posted: Mapping[str, str] | None = None
-    ) -> PracticeForm:
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> PracticeForm:
         """Return the form of the first pair from which they have not gone on."""
-        return PracticeForm(_exercise(protocol, part, words), posted)
+        return PracticeForm(_exercise(protocol, part), posted)
 
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
         """Store the answer, or that they go on from it."""
@@ -106,8 +101,8 @@ class Practice:
         return Result(stays=True)
 
 
-def _exercise(protocol: Protocol, part: Participation, words: Words = AS_WRITTEN) -> Exercise:
+def _exercise(protocol: Protocol, part: Participation) -> Exercise:
     answers = {answer.pair: answer for answer in part.practice.all()}
     number = sum(answer.read_at is not None for answer in answers.values())
     pairs, answer = protocol.practice, answers.get(number)
-    return Exercise(pairs[number], number, len(pairs), Side(answer.chosen_side) if answer else None, words)
+    return Exercise(pairs[number], number, len(pairs), Side(answer.chosen_side) if answer else None)

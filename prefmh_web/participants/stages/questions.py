@@ -10,7 +10,6 @@ from django import forms
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from prefmh_web.campaigns.started import Words
 from prefmh_web.participants.models import Answer, Outcome, Participation, Stage
 from prefmh_web.participants.protocol import GREATEST_NUMBER, LONGEST_ANSWER, Protocol, Question
 from prefmh_web.participants.stages.stage import PREFIX, Result
@@ -32,16 +31,14 @@ class Questions:
         """True if there is one."""
         return bool(self._questions(protocol))
 
-    def text(self, protocol: Protocol, words: Words) -> SafeString:
+    def text(self, protocol: Protocol) -> SafeString:
         """Return nothing."""
         return SafeString()
 
-    def form(
-        self, protocol: Protocol, part: Participation, words: Words, posted: Mapping[str, str] | None = None
-    ) -> forms.Form:
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
         """Return a field for each question, by its name."""
         form = forms.Form(posted, prefix=PREFIX)
-        form.fields.update({question.name: _field(question, words) for question in self._questions(protocol)})
+        form.fields.update({question.name: _field(question) for question in self._questions(protocol)})
         return form
 
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
@@ -58,24 +55,23 @@ class Questions:
         return protocol.asked(last=self.is_last)
 
 
-def _field(question: Question, words: Words) -> forms.Field:
-    shown: Any = {"label": words(question.text), "required": question.is_required}
+def _field(question: Question) -> forms.Field:
+    shown: Any = {"label": question.text, "required": question.is_required}
     if question.kind == "choice":
-        options = [(each, words(each)) for each in question.options]
+        options = [(each, each) for each in question.options]
         return forms.ChoiceField(choices=options, widget=forms.RadioSelect, **shown)
     if question.kind == "number":
         least = -GREATEST_NUMBER if question.least is None else question.least
         most = GREATEST_NUMBER if question.most is None else question.most
         return forms.IntegerField(min_value=least, max_value=most, **shown)
     if question.kind == "scale":
-        return forms.ChoiceField(choices=_points(question, words), widget=forms.RadioSelect, **shown)
+        return forms.ChoiceField(choices=_points(question), widget=forms.RadioSelect, **shown)
     return forms.CharField(max_length=LONGEST_ANSWER, widget=forms.Textarea(attrs={"rows": 4}), **shown)
 
 
-def _points(question: Question, words: Words) -> list[tuple[str, str]]:
+def _points(question: Question) -> list[tuple[str, str]]:
     least, most = question.least or 0, question.most or 0
     ends = dict(zip((least, most), question.options, strict=False))
     return [
-        (str(point), f"{point} · {words(ends[point])}" if point in ends else str(point))
-        for point in range(least, most + 1)
+        (str(point), f"{point} · {ends[point]}" if point in ends else str(point)) for point in range(least, most + 1)
     ]

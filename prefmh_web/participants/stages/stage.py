@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 from django import forms
 from django.utils.safestring import SafeString
 
-from prefmh_web.campaigns.started import Words
 from prefmh_web.participants import models, protocol
 
 if TYPE_CHECKING:
@@ -52,14 +51,13 @@ class AStage(Protocol):
     def is_asked(self, protocol: protocol.Protocol) -> bool:
         """Say whether the protocol has something for it."""
 
-    def text(self, protocol: protocol.Protocol, words: Words) -> SafeString:
-        """Return what stands above the form, as HTML, in the words that the person reads; perhaps nothing."""
+    def text(self, protocol: protocol.Protocol) -> SafeString:
+        """Return what stands above the form, as HTML; perhaps nothing."""
 
     def form(
         self,
         protocol: protocol.Protocol,
         part: models.Participation,
-        words: Words,
         posted: Mapping[str, str] | None = None,
     ) -> forms.Form:
         """Return the form, filled in if something was posted. What is chosen is sent in the protocol's own words."""
