@@ -68,7 +68,6 @@ from .judges.bradley_terry import BradleyTerry
 from .judges.panels import PairsMet, best_acceptance
 from .judges.presentations import draws_of, presentations_of, shows_proposal_first
 from .judges.recipe import JudgeRecipe
-from .judges.rounds import Rounds
 from .judges.simulate import simulate
 from .judges.sources import (
     AUTOMATIC_SOURCES,
@@ -114,7 +113,6 @@ from .objects.molecules.measures import MoleculeDescription, describe_molecule
 from .objects.properties import MAIN_PROPERTIES, properties_of_kind
 from .objects.prose import TextDescription, describe_text
 from .objects.shown import shown_as, size_of
-from .objects.stopping import Look, StoppingRecipe, look_at
 from .objects.texts.differences import compare_texts
 from .planning import (
     CrowdForecast,
@@ -259,7 +257,6 @@ __all__ = [
     "LeanBeliefs",
     "LocalSource",
     "LogProbabilities",
-    "Look",
     "Manifest",
     "MarkdownDescription",
     "Mars",
@@ -311,7 +308,6 @@ __all__ = [
     "Replay",
     "Request",
     "RoundRobin",
-    "Rounds",
     "RuleRecipe",
     "ScoreRecipe",
     "ScoreRule",
@@ -322,7 +318,6 @@ __all__ = [
     "SlotTally",
     "Space",
     "SpaceRecipe",
-    "StoppingRecipe",
     "StudyForecast",
     "Suffix",
     "Tally",
@@ -383,7 +378,6 @@ __all__ = [
     "keys_of",
     "load_vocabulary",
     "log_base_ratio",
-    "look_at",
     "marginal_acceptance",
     "mean_ratings",
     "mean_votes",

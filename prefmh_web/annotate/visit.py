@@ -80,8 +80,7 @@ def visit_by(annotator: Annotator) -> Visit:
         if terms.minds_waits:
             check = _while_waiting(annotator, lease)
     recipe = started.recipe
-    may_grow = recipe.is_elastic or recipe.rounds is not None
-    decided, steps = _progress_of(campaign, None if may_grow else recipe.chains * recipe.steps)
+    decided, steps = _progress_of(campaign, None if recipe.is_elastic else recipe.chains * recipe.steps)
     return Visit(
         campaign=campaign,
         annotator=annotator,

@@ -82,7 +82,7 @@ def campaign_finished(campaign: Campaign) -> None:
 
 
 def budget_reached(campaign: Campaign, budget: str, *, once: str | None = None, **about: object) -> None:
-    """A campaign has come to the end of a budget: of its `models`, or of the `answers` that pay for further steps.
+    """A campaign has come to the end of a budget: of its `models`.
 
     Args:
         once: tells this event from others where it may be noticed twice.
@@ -114,11 +114,6 @@ def webhook_tested(webhook: Webhook) -> None:
     """A researcher wants to see whether a webhook works."""
     if found := _locked(pk=webhook.pk):
         _write(found, Delivery.TEST, {"webhook": webhook.pk})
-
-
-def round_opened(campaign: Campaign) -> None:
-    """Chains walk further than declared."""
-    nudges.nudge(nudges.watchers(campaign.pk))
 
 
 def place_returned(campaign_id: int, *annotator_ids: int) -> None:
@@ -161,12 +156,6 @@ def choose_length(campaign: Campaign) -> None:
     """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
     nudges.nudge(nudges.watchers(campaign.pk))
     _hint("prefmh_web.campaigns.tasks.choose_length", campaign.pk)
-
-
-def look(campaign: Campaign) -> None:
-    """Hint that all chains wait for the stopping rule to look at them."""
-    nudges.nudge(nudges.watchers(campaign.pk))
-    _hint("prefmh_web.campaigns.tasks.look", campaign.pk)
 
 
 def write(campaign: Campaign) -> None:

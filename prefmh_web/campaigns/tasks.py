@@ -10,7 +10,7 @@ from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
 from prefmh_web.campaigns.engine import caps, openings, transitions
-from prefmh_web.campaigns.lifecycle import deletion, stopping, tryouts, warm_up
+from prefmh_web.campaigns.lifecycle import deletion, tryouts, warm_up
 from prefmh_web.campaigns.model_judges import local_turns, repeated, scheduling, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, Tryout
 from prefmh_web.campaigns.proposals import drawing, measuring, scoring, starts
@@ -33,12 +33,6 @@ def propose(chain_id: int) -> None:
 def choose_length(campaign_id: int) -> None:
     """Choose how far a campaign's steps walk once its warm-up is over."""
     warm_up.choose_length(campaign_id)
-
-
-@shared_task
-def look(campaign_id: int) -> None:
-    """Look whether the chains of a campaign may stop, if all of them wait for that."""
-    stopping.look(campaign_id)
 
 
 @shared_task

@@ -26,14 +26,11 @@ from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.forms.rule import RELEASED, rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
-from prefmh_web.console.outlook import Outlook, next_look, outlook_of
+from prefmh_web.console.outlook import Outlook, outlook_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
 from prefmh_web.console.sandbox import ShownPair, first_pair_of
-from prefmh_web.console.spending import Spending, spending_of
-from prefmh_web.console.stopping import DEPENDS, rule_in_words
 from prefmh_web.participants.model_agreement import OnRepeats, on_repeats
-from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.settings.languages import SOURCE
 from sampler.judges import prompt_version
 
@@ -171,13 +168,6 @@ class Board:
         return self.campaign.parsed_recipe.is_elastic
 
     @property
-    def further(self) -> Spending | None:
-        """The rounds of further steps, and what is left to pay for more; None where there can be none."""
-        if self.campaign.is_draft or self.campaign.parsed_recipe.rounds is None:
-            return None
-        return spending_of(self.campaign, recruitment_of(self.campaign))
-
-    @property
     def refusals(self) -> int | None:
         """How many rows or files gave no object of their own; None where an earlier version has not kept it."""
         refusals = self.catalog.refusals if self.catalog else []
@@ -185,11 +175,6 @@ class Board:
             return len(refusals)
         _, _, *more = refusals[-1]
         return len(refusals) - 1 + more[0] if more else None
-
-    @property
-    def may_be_extended(self) -> bool:
-        """True where a researcher can add steps after the start."""
-        return self.campaign.parsed_recipe.has_fixed_length
 
     @property
     def setup(self) -> list[tuple[str, str]]:
@@ -201,9 +186,7 @@ class Board:
             ("Rule", rule_line(recipe)),
             *([("Questions", "\n".join(judges))] if judges else []),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
-            ("Chains", f"{_chains(recipe)}, {'at most ' if recipe.stopping else ''}{recipe.steps} steps each"),
-            *([("Stopping rule", f"{rule_in_words(recipe)}. {DEPENDS}")] if recipe.stopping else []),
-            *([("Further steps", _further(recipe.rounds))] if recipe.rounds else []),
+            ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
@@ -251,11 +234,6 @@ class Board:
             raise ValueError("a draft has no outlook")
         return outlook_of(self.campaign, self.progress)
 
-    @property
-    def look(self) -> int | None:
-        """The step where the chains wait for the stopping rule; None where they walk to their last step."""
-        return next_look(self.campaign, self.progress) if self.progress else None
-
     @cached_property
     def heads(self) -> list[ChainHead]:
         """The chains that the first screen shows; the others have a page of their own."""
@@ -285,14 +263,6 @@ class Board:
 
 def _chains(recipe: sampler.Recipe) -> str:
     return f"{recipe.chains} to {recipe.most_chains}" if recipe.is_elastic else str(recipe.chains)
-
-
-def _further(rounds: sampler.Rounds) -> str:
-    """Say what is sure and what is possible."""
-    return (
-        f"the {rounds.declared} steps are sure; then {rounds.steps} more at a time, as often as the budget covers "
-        f"them, up to {rounds.longest}"
-    )
 
 
 def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:

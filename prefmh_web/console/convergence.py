@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.models import Campaign, Chain, StoppingLook
+from prefmh_web.campaigns.models import Campaign, Chain
 from prefmh_web.campaigns.monitoring.convergence import (
     AIM_ESS,
     AIM_R_HAT,
@@ -23,7 +23,6 @@ from prefmh_web.campaigns.monitoring.convergence import (
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.console.forms.convergence import ConvergenceForm
 from prefmh_web.console.plots import MOST_POINTS, Line, Mark, Plot, rank_bars, rank_overlay, traces
-from prefmh_web.console.stopping import rule_in_words
 
 A_PAGE = 25
 
@@ -73,21 +72,6 @@ class ConvergencePage:
         """The chosen properties with their plots, which share the points that may be drawn."""
         points = MOST_POINTS // max(1, len(self.followed))
         return [_shown(each, points) for each in self.followed]
-
-    @property
-    def rule(self) -> str:
-        """The stopping rule in words; empty where there is none."""
-        return rule_in_words(self.campaign.parsed_recipe)
-
-    @property
-    def looks(self) -> list[StoppingLook]:
-        """What the rule has seen."""
-        return list(self.campaign.looks.all())
-
-    @property
-    def lacks_numbers(self) -> bool:
-        """True if one of the looks saw what R-hat or a sample size cannot be computed of."""
-        return any(None in (look.r_hat, look.bulk_ess, look.tail_ess) for look in self.looks)
 
     @property
     def measured(self) -> int:

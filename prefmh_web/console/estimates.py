@@ -105,8 +105,7 @@ def _estimates(campaign: Campaign) -> Iterator[Estimate]:
     if isinstance(recipe.space, sampler.ServedTextsRecipe) and recipe.space.model in endpoints:
         writer = endpoints[recipe.space.model]
         # Both texts that a step may lead to are written while it is open, and each takes two requests.
-        longest = recipe.steps if recipe.rounds is None else recipe.rounds.longest
-        texts = recipe.chains_at_most * 2 * longest
+        texts = recipe.chains_at_most * 2 * recipe.steps
         tokens, seconds = _tokens(campaign, ModelUsage.PROPOSALS, writer), _seconds(writer)
         yield Estimate("", writer, 2 * texts, None, tokens, seconds=seconds, chains=recipe.chains_at_most)
     for place, judge in enumerate(recipe.judges):

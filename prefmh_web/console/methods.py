@@ -20,7 +20,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import Figures
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.console.forms.rule import rule_line
-from prefmh_web.console.stopping import CUT_SHORT, DEPENDS, rule_in_words
+from prefmh_web.console.outlook import CUT_SHORT
 
 PAPER = (
     "A. Smogorghevski, N. Rosenfeld and Y. Romano. When Metropolis and Hastings Meet Bradley and Terry: Exact MCMC "
@@ -50,7 +50,6 @@ def paragraph(campaign: Campaign, figures: Figures) -> str:
         *_judges(campaign, recipe),
         *_rule(recipe),
         _law(campaign),
-        # How long the chains are, and why: a stopping rule is told here.
         *_lengths(recipe, figures),
         *_votes(recipe, figures),
         *_acceptance(figures),
@@ -171,26 +170,10 @@ def _lengths(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
         yield f"Of the chains, {figures.ended:,} ended early, at a step that could not be decided."
     if figures.is_cut_short:
         yield CUT_SHORT
-    if recipe.stopping is not None:
-        yield (
-            f"A rule declared before the start said when they stop: {rule_in_words(recipe)}. "
-            f"It looked {_counted(figures.looks, 'time')}{_met(figures)}. {DEPENDS}"
-        )
     if figures.extended_to:
         yield f"Their length was extended to {figures.extended_to:,} steps after the start."
-    if figures.rounds:
-        yield (
-            f"After the declared {recipe.steps:,} steps, {_counted(figures.rounds, 'round')} of further steps followed "
-            "as the budget allowed; their states are not among the samples."
-        )
     left_out = f"After a burn-in of {_counted(recipe.burn_in, 'step')}" if recipe.burn_in else "Without a burn-in"
     yield f"{left_out}, there are {_counted(figures.samples, 'sample')}."
-
-
-def _met(figures: Figures) -> str:
-    if figures.stopped_at is not None:
-        return f", and was met at step {figures.stopped_at:,}"
-    return ", and was not met" if figures.finished_at and figures.looks else ""
 
 
 def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.outlook import pace_of
 from prefmh_web.campaigns.monitoring.progress import Progress
+from prefmh_web.campaigns.monitoring.results import is_cut_short
 from prefmh_web.console.durations import in_words
-from prefmh_web.console.stopping import ending_in_words
+
+CUT_SHORT = "The campaign was ended before its last step."
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,14 @@ class Outlook:
 def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
     """Return the outlook of a started campaign."""
     if campaign.status == Campaign.Status.FINISHED:
-        return Outlook("Finished.", ending_in_words(campaign), is_well=True)
+        return Outlook("Finished.", _ending(campaign), is_well=True)
     pace = pace_of(campaign, [each.chain for each in progress.chains])
-    look = next_look(campaign, progress)
-    left_until = f"left until the stopping rule looks, at step {look:,}" if look else "left"
     if not campaign.is_running:
-        return Outlook("Paused.", f"Nobody is asked. {pace.left:,} steps are {left_until}.", is_well=False)
-    if look and not pace.left:
-        return Outlook("Running well.", f"The stopping rule looks at step {look:,} now.", is_well=True)
+        return Outlook("Paused.", f"Nobody is asked. {pace.left:,} steps are left.", is_well=False)
     left = "No step was decided in the last five minutes, so nothing tells how long the rest takes."
     if (seconds := pace.seconds_left) is not None:
         left = (
-            f"About {in_words(seconds)} {left_until}, if these {pace.left:,} steps are decided as fast as those of "
+            f"About {in_words(seconds)} left, if these {pace.left:,} steps are decided as fast as those of "
             f"the last {in_words(pace.seconds)}: {pace.a_minute:.3g} a minute."
         )
     elif pace.decided:
@@ -50,11 +48,31 @@ def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
     return Outlook("Running well." if pace.decided else "Waiting for votes.", left, is_well=bool(pace.decided))
 
 
-def next_look(campaign: Campaign, progress: Progress) -> int | None:
-    """Return the step where the chains wait for the stopping rule; None where they walk to their last step."""
-    recipe = campaign.parsed_recipe
-    walking = next((each.chain.length for each in progress.chains if each.chain.ended_at is None), recipe.steps)
-    return walking if recipe.stopping is not None and walking < recipe.steps else None
+def _ending(campaign: Campaign) -> str:
+    """Return why the chains of a finished campaign walk no further."""
+    ended = campaign.chains.filter(ended_at__isnull=False).count()
+    others = campaign.chains.count() - ended
+    sentences = [_ended(ended, others)]
+    if is_cut_short(campaign):
+        sentences.append(CUT_SHORT)
+    elif others:
+        chains = _each_of(others, has_ended=bool(ended))
+        sentences.append(f"{chains.capitalize()} has come to its last step.")
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _ended(ended: int, others: int) -> str:
+    if not ended:
+        return ""
+    if not others:
+        return "Every chain was ended at a parked step."
+    return f"{ended:,} chain{' was' if ended == 1 else 's were'} ended at a parked step."
+
+
+def _each_of(others: int, *, has_ended: bool) -> str:
+    if not has_ended:
+        return "every chain"
+    return "the other chain" if others == 1 else "each of the other chains"
 
 
 def _trouble(progress: Progress) -> str:

@@ -51,7 +51,7 @@ def study_of(campaign: Campaign, told: Told) -> sampler.PlannedStudy:
         ValueError: a number is not what it can be.
     """
     recipe, recruitment = campaign.parsed_recipe, recruitment_of(campaign)
-    rounds, shares = recipe.rounds, recruitment.parsed_protocol.shares
+    shares = recruitment.parsed_protocol.shares
     active: float | None = recruitment.most_active_minutes
     present: float | None = recruitment.minutes_each
     if told.minutes_each is not None:
@@ -59,7 +59,7 @@ def study_of(campaign: Campaign, told: Told) -> sampler.PlannedStudy:
     return sampler.PlannedStudy(
         chains=recipe.chains,
         most_chains=recipe.most_chains,
-        steps=recipe.steps if rounds is None else rounds.longest,
+        steps=recipe.steps,
         burn_in=recipe.burn_in,
         budgets=tuple(judge.budget for judge in recipe.judges),
         people=recipe.seats or told.people,

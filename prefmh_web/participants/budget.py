@@ -6,35 +6,33 @@ is skipped, or whose time runs out, costs nothing.
     needs              what a campaign can ask for
     demand_fit         refuses a start whose budget is too small
     takes_one_more     whether a trial, or a vote that came too late, may be added
-    weigh              whether what is left covers a round of further steps, where the recipe has them
     spent              what has been given
+    spending_of        what the pages show of it, with what the places cost
 
 The votes that every step can need are set aside from the start, so no trial is ever given in the place of one. Only the
 rest is for trials and late votes. How much of that is left is a matter of how many there were; votes that are saved
 because a step is decided early do not add to it, for that would depend on what was answered.
-
-Where the recipe has further steps, saved votes pay for them. A round opens only if all that it can ask for fits in what
-is left, and its votes are then set aside as those of the declared steps were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 
 from django.db.models import Sum
 
 import sampler
-from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine.rounds import Payment, Upcoming
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants.models import Check, ErasedTrials
+from prefmh_web.participants.models import Check, ErasedTrials, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from sampler.judges import trials_beside
+
+_CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -78,30 +76,71 @@ class Spent:
         return self.votes + self.trials
 
 
+@dataclass(frozen=True)
+class Spending:
+    """What the pages show: answers against the budget, and places times pay.
+
+    Args:
+        spent: what has been given; None of a draft.
+    """
+
+    recruitment: Recruitment
+    needs: Needs
+    spent: Spent | None
+
+    @property
+    def budget(self) -> int | None:
+        """In answers; None for no limit."""
+        return self.recruitment.budget
+
+    @property
+    def is_too_small(self) -> bool:
+        """True where the campaign cannot start with this budget."""
+        return self.budget is not None and self.budget < self.needs.answers
+
+    @property
+    def places(self) -> int | None:
+        """How many people can take part."""
+        return self.recruitment.places
+
+    @property
+    def place_pay(self) -> str:
+        """What a place is paid."""
+        return self._money(self.recruitment.place_pay)
+
+    @property
+    def cost(self) -> str:
+        """What all places cost; empty where that is not known."""
+        return self._money(self.recruitment.cost_of_places)
+
+    @property
+    def per_vote(self) -> str:
+        """The forecast: what a vote costs if all places are paid and every vote is needed."""
+        cost = self.recruitment.cost_of_places
+        return self._money(cost / self.needs.votes) if cost and self.needs.votes else ""
+
+    def _money(self, amount: Decimal | None) -> str:
+        if amount is None:
+            return ""
+        written, currency = f"{amount.quantize(_CENT):,}", self.recruitment.currency
+        return f"{currency}{written}" if len(currency) == 1 else f"{written} {currency}".strip()
+
+
 def needs(recipe: sampler.Recipe, protocol: Protocol) -> Needs:
     """Return what a campaign can ask of people, by its setup alone."""
     votes = recipe.chains_at_most * recipe.steps * recipe.votes_a_step
-    return Needs(recipe.chains_at_most, recipe.steps, recipe.votes_a_step, _trials(votes, protocol))
-
-
-def _trials(votes: int, protocol: Protocol) -> int:
-    return trials_beside(votes, protocol.shares, protocol.waiting_share)
+    trials = trials_beside(votes, protocol.shares, protocol.waiting_share)
+    return Needs(recipe.chains_at_most, recipe.steps, recipe.votes_a_step, trials)
 
 
 def demand_fit(campaign: Campaign) -> None:
-    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for, and that
-    there is one to pay for further steps.
+    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for.
 
     Raises:
-        NotPossible: it does not, or there is none; the message says what would do.
+        NotPossible: it does not; the message says what would do.
     """
-    recruitment, recipe = recruitment_of(campaign), campaign.parsed_recipe
-    wanted = needs(recipe, recruitment.parsed_protocol)
-    if recruitment.budget is None and recipe.rounds is not None:
-        raise NotPossible(
-            "A budget pays for further steps, and there is none. On the page “Participants”, set “Budget, in answers” "
-            f"to {wanted.answers} or more; or leave “Further steps” empty in the setup."
-        )
+    recruitment = recruitment_of(campaign)
+    wanted = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
     if recruitment.budget is None:
         return
     if recruitment.budget < wanted.answers:
@@ -148,36 +187,8 @@ def keeps_late(campaign: Campaign) -> Callable[[], bool] | None:
 
 def _left(campaign: Campaign) -> int:
     recruitment = recruitment_of(campaign)
-    set_aside = _set_aside(campaign, recruitment.parsed_protocol)
+    set_aside = needs(started_campaign(campaign).recipe, recruitment.parsed_protocol).votes
     return (recruitment.budget or 0) - set_aside - _late(campaign) - _trials_out(campaign)
-
-
-def _set_aside(campaign: Campaign, protocol: Protocol) -> int:
-    """Return how many votes that count there can be: of the declared steps, or until the end of the last round."""
-    recipe = started_campaign(campaign).recipe
-    last = campaign.rounds.last() if recipe.rounds is not None else None
-    if recipe.rounds is None or last is None:
-        return needs(recipe, protocol).votes
-    return last.votes + recipe.rounds.votes_at_most(last.number, last.chains, last.walking)
-
-
-def weigh(campaign: Campaign, upcoming: Upcoming) -> Payment | None:
-    """Return what pays for a round of further steps; None where what is left of the budget does not, or there is none.
-
-    Under the campaign's lock, so that no trial and no late vote is added meanwhile.
-    """
-    recruitment, recipe = recruitment_of(campaign), started_campaign(campaign).recipe
-    if recruitment.budget is None or recipe.rounds is None:
-        return None
-    votes = recipe.rounds.votes_at_most(upcoming.number, upcoming.chains, upcoming.walking)
-    needed = votes + _trials(votes, recruitment.parsed_protocol)
-    counted = _counted(campaign)
-    left = recruitment.budget - counted - _late(campaign) - _trials_out(campaign)
-    if needed <= left:
-        return Payment(counted, left, needed)
-    limit = recruitment.budget
-    dispatch.budget_reached(campaign, "answers", once=f"answers {limit}", limit=limit, left=left, needed=needed)
-    return None
 
 
 def spent(campaign: Campaign) -> Spent:
@@ -187,8 +198,13 @@ def spent(campaign: Campaign) -> Spent:
     return Spent(votes, _late(campaign), answered + _erased(campaign))
 
 
-def _counted(campaign: Campaign) -> int:
-    return Vote.objects.filter(annotator__campaign=campaign, number__isnull=False).count()
+def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None:
+    """Return what a campaign can cost; None where there is nothing to say, or its setup cannot be read."""
+    is_known = recruitment.budget is not None or recruitment.cost_of_places is not None
+    if campaign.unreadable or not (campaign.is_draft or is_known):
+        return None
+    needed = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
+    return Spending(recruitment, needed, None if campaign.is_draft else spent(campaign))
 
 
 def _late(campaign: Campaign) -> int:

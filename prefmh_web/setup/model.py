@@ -83,8 +83,6 @@ class Setup(Part):
         chains: at the start.
         most_chains: further ones open for people who would wait, up to so many.
         steps: of each chain.
-        further_steps: rounds of so many, as far as the budget covers them.
-        stopping: when all chains may end before their last step.
         burn_in: steps of each chain that the analysis leaves out.
         seed: only one that the researcher has typed; without it, each campaign draws its own.
         certified: whether the start draws the seed and publishes its hash; without it, unless a seed is typed.
@@ -108,8 +106,6 @@ class Setup(Part):
     chains: int = _of_recipe("chains")
     most_chains: int | None = _of_recipe("most_chains")
     steps: int = _of_recipe("steps")
-    further_steps: int | None = _of_recipe("further_steps")
-    stopping: sampler.StoppingRecipe | None = _of_recipe("stopping")
     burn_in: int = _of_recipe("burn_in")
     seed: int | None = Field(default=None, ge=0, lt=2**53)
     certified: bool | None = None

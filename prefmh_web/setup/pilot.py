@@ -2,8 +2,7 @@
 
 A pilot has the draft's setup under a seed of its own, so nothing of it is in the campaign's record. Three things are
 other: its people and votes are few, chains open for whoever would wait, so that everybody's time goes into votes, and
-no answers are bought beyond that (no budget, no further steps). People need places, so an open link is one with a
-protocol.
+there is no budget. People need places, so an open link is one with a protocol.
 """
 
 from __future__ import annotations
@@ -69,8 +68,6 @@ def _changes(setup: Setup, people: int, votes_each: int) -> dict[str, object]:
     return {
         "name": f"Pilot of {setup.name}"[:LONGEST_NAME].rstrip(),
         "most_chains": _most_chains(setup, people, votes_each),
-        "further_steps": None,
-        "stopping": None,
         "people": setup.people.model_copy(update=limits | recruiter),
     }
 

@@ -46,12 +46,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="follow also the samples of the burn-in, and of the settling after a warm-up",
     )
-    command.add_argument(
-        "--beyond-declared",
-        action="store_true",
-        help="take in the further steps that votes saved by early stopping have paid for; how many there are depends a "
-        "little on what was answered",
-    )
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
     command.add_argument(
         "--resamples",
@@ -71,6 +65,6 @@ def run(options: argparse.Namespace) -> None:
     if options.properties is not None:
         record = replace(record, properties=read_properties(options.properties))
     rng = np.random.default_rng(options.seed)
-    asked = options.column, options.resamples, options.cluster, options.all_samples, options.beyond_declared
+    asked = options.column, options.resamples, options.cluster, options.all_samples
     for line in diagnose(record, rng, *asked):
         print(line)

@@ -54,7 +54,6 @@ def diagnose(
     resamples: int = 1_000,
     cluster: str | None = None,
     all_samples: bool = False,
-    beyond_declared: bool = False,
 ) -> Iterator[str]:
     """Yield the report: acceptance, convergence, lean by source, and for each question scores and agreement.
 
@@ -64,7 +63,6 @@ def diagnose(
         cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
             the objects answer several, else chains.
         all_samples: follow also the samples of the burn-in, and of the settling after a warm-up.
-        beyond_declared: take in the further steps that votes saved by early stopping have paid for.
 
     Raises:
         RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
@@ -72,8 +70,7 @@ def diagnose(
         MissingExtra: a library of the extra [analysis] is not installed.
     """
     try:
-        record, about_further = _further(record, beyond_declared)
-        opening = [*_chains(record), *_extensions(record), *_looks(record), *about_further]
+        opening = [*_chains(record), *_extensions(record)]
         if not all_samples:
             record, left_out = analysed(record)
             opening += [f"Left out: {left_out}"] if left_out else []
@@ -107,31 +104,6 @@ def analysed(record: Record) -> tuple[Record, str]:
     return replace(record, samples=kept), " and ".join(left_out)
 
 
-def declared(record: Record) -> Record:
-    """Return a record without what is beyond the declared steps: steps, votes and samples."""
-    last = int(record.recipe["steps"])
-    steps, votes, samples = (
-        [row for row in rows if int(row["step"]) <= last] for rows in (record.steps, record.votes, record.samples)
-    )
-    return replace(record, steps=steps, votes=votes, samples=samples)
-
-
-def _further(record: Record, are_wanted: bool) -> tuple[Record, list[str]]:
-    """Return the record to report on, and what to say of the steps beyond the declared length, if there are some."""
-    if record.recipe.get("further_steps") is None:
-        return record, []
-    within = declared(record)
-    steps, votes = len(record.steps) - len(within.steps), len(record.votes) - len(within.votes)
-    if not steps:
-        return record, []
-    rounds = _many(len(record.rounds or ()), "round")
-    about = f"{_many(steps, 'step')} beyond the declared length, of {rounds}, with {_many(votes, 'vote')}"
-    why = "how many there are depends on how many votes were saved, and so a little on what was answered"
-    if are_wanted:
-        return record, [f"Included: {about}; {why}, so averages have a small bias"]
-    return within, [f"Left out: {about}; {why} (--beyond-declared takes them in)"]
-
-
 def _extensions(record: Record) -> Iterator[str]:
     """Yield what was added to the steps after the start: whoever reads averages should know."""
     for row in record.extensions or ():
@@ -139,20 +111,6 @@ def _extensions(record: Record) -> Iterator[str]:
             f"Extended from {row['steps_before']} to {_many(int(row['steps_after']), 'step')} a chain on "
             f"{row['extended_at'][:10]}; if that was decided by what had been sampled, averages are biased"
         )
-
-
-def _looks(record: Record) -> Iterator[str]:
-    """Yield what a stopping rule has come to: it depends on what was sampled, so whoever reads averages should know."""
-    rule = record.recipe.get("stopping")
-    if not rule:
-        return
-    looks, most = record.looks or [], int(record.recipe["steps"])
-    met = [row["step"] for row in looks if int(row["stops"])]
-    came_to = f"stopped all chains at step {met[0]} of at most {most:,}" if met else "has not stopped the chains"
-    yield (
-        f"The stopping rule on {rule['property']} {came_to}, after {_many(len(looks), 'look')}; "
-        "the length depends on what was seen, so averages have a small bias"
-    )
 
 
 def _chains(record: Record) -> Iterator[str]:

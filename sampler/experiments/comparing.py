@@ -1,7 +1,7 @@
 """Records compared: which states of any campaigns' exports meet, prompts matched, and the settings.json of it.
 
-A record's states are those of the later half of each chain, without what the record itself leaves out (burn-in, states
-beyond the declared length). Under each prompt M evenly spaced ones of each record meet, the k-th the k-th of every
+A record's states are those of the later half of each chain, without what the record itself leaves out (burn-in).
+Under each prompt M evenly spaced ones of each record meet, the k-th the k-th of every
 other record, in both orders. Texts that answer prompts are matched by prompt; other objects by the chain's number.
 """
 
@@ -198,8 +198,7 @@ def later_half(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
     Left out are the start (step 0), the phases that an analysis leaves out, and the first half of the rest; of an odd
     number the later half has one more.
     """
-    dropped = {*schema.LEFT_OUT, schema.BEYOND}
-    walked = [row for row in rows if int(row["step"]) > 0 and row.get("phase") not in dropped]
+    walked = [row for row in rows if int(row["step"]) > 0 and row.get("phase") not in schema.LEFT_OUT]
     walked.sort(key=lambda row: int(row["step"]))
     return walked[len(walked) // 2 :]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sampler.judges.recipe import hearing_misfits, repeated_programs, vision_misfits
-from sampler.judges.sources import AUTOMATIC_SOURCES, ModelSource
+from sampler.judges.sources import ModelSource
 from sampler.judges.templates import template_misfits, template_of
 from sampler.kernels import MOVES_IN, WalkRecipe, WarmUp
-from sampler.objects.convergence import FEWEST_DRAWS
 from sampler.objects.properties import property_names
-from sampler.objects.stopping import StoppingRecipe
 from sampler.recipe.problems import RecipeProblem
 from sampler.recipe.recipe import MOST_STEPS, Recipe
 from sampler.spaces.catalog import CatalogRecipe
@@ -43,17 +41,12 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield from _warm_up_misfits(recipe, recipe.warm_up)
     if recipe.most_chains is not None:
         yield from (RecipeProblem("most_chains", message) for message in _elastic_misfits(recipe, recipe.most_chains))
-    if recipe.rounds is not None:
-        is_automatic = any(isinstance(judge.source, AUTOMATIC_SOURCES) for judge in recipe.judges)
-        yield from (RecipeProblem("further_steps", message) for message in recipe.rounds.misfits(is_automatic))
-    if recipe.chains_at_most * recipe.longest_chain > MOST_STEPS:
-        chains, steps = f"{recipe.chains_at_most:,} chains", f"{recipe.longest_chain:,} steps"
+    if recipe.chains_at_most * recipe.steps > MOST_STEPS:
+        chains, steps = f"{recipe.chains_at_most:,} chains", f"{recipe.steps:,} steps"
         message = f"must be fewer: {chains} of {steps} are too many; all chains together have at most {MOST_STEPS:,}"
         yield RecipeProblem("steps", message)
     if recipe.burn_in >= recipe.steps:
         yield RecipeProblem("burn_in", f"must be less than the {recipe.steps} steps")
-    if recipe.stopping is not None:
-        yield from _stopping_misfits(recipe, recipe.stopping)
     yield from _rule_misfits(recipe)
     asks_models = bool(recipe.judges) and all(isinstance(judge.source, ModelSource) for judge in recipe.judges)
     if recipe.estimate and not asks_models:
@@ -71,32 +64,8 @@ def _rule_misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     rule = recipe.rule
     yield from (RecipeProblem(*problem) for problem in rule.misfits(recipe.judges))
     yield from (RecipeProblem(*problem) for problem in rule.kernel_misfits(recipe.kernel))
-    if rule.asks_judges:
-        if not recipe.judges:
-            yield RecipeProblem("judges", f"there must be 1 to 8 under rule '{rule.kind}': who answers what?")
-    elif recipe.further_steps is not None:
-        yield RecipeProblem("further_steps", "counts people's answers, and this rule asks nobody; leave it out")
-
-
-def _stopping_misfits(recipe: Recipe, stopping: StoppingRecipe) -> Iterator[RecipeProblem]:
-    names = property_names(recipe.space.model_dump(mode="json"))
-    if stopping.property not in names:
-        known = ", ".join(names) or "none, because the record does not hold the files; leave the rule out"
-        message = f"there is no property '{stopping.property}' of these objects; there are {known}"
-        yield RecipeProblem("stopping.property", message)
-    if stopping.first >= recipe.steps:
-        message = f"must be less than the {recipe.steps} steps, which are the most; leave the rule out for all of them"
-        yield RecipeProblem("stopping.first", message)
-    fewest = recipe.left_out + FEWEST_DRAWS
-    if stopping.first < fewest:
-        message = f"must be {fewest} or more: {FEWEST_DRAWS} steps after the {recipe.left_out} that are left out"
-        yield RecipeProblem("stopping.first", message)
-    if recipe.chains < 2:
-        yield RecipeProblem("stopping", "compares chains, so there must be two or more; leave it out for one")
-    if recipe.most_chains is not None:
-        yield RecipeProblem("stopping", "does not go with chains that open later; leave one of the two out")
-    if recipe.further_steps is not None:
-        yield RecipeProblem("stopping", "does not go with further steps; leave one of the two out")
+    if rule.asks_judges and not recipe.judges:
+        yield RecipeProblem("judges", f"there must be 1 to 8 under rule '{rule.kind}': who answers what?")
 
 
 def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from sampler.chain import Plan
 from sampler.judges.panels import seats_of
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.rounds import LONGEST_CHAIN, Rounds
 from sampler.judges.sources import AUTOMATIC_SOURCES, ProgramSource
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
@@ -22,7 +21,6 @@ from sampler.kernels import (
 )
 from sampler.kernels.released_suffix import ReleasedSuffix
 from sampler.objects.properties import property_names
-from sampler.objects.stopping import StoppingRecipe
 from sampler.recipe.problems import RecipeError, RecipeProblem
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
 from sampler.rules.scored import QuestRecipe
@@ -36,6 +34,7 @@ from sampler.streams import Purpose, stream
 VERSION: Final = 1
 # Each stands open with a pair of its own: with so many, so many people can vote at the same time.
 MOST_CHAINS: Final = 5_000
+LONGEST_CHAIN: Final = 1_000_000
 # Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`record/state_index.py`).
 MOST_STEPS: Final = 2_000_000_000
 
@@ -44,9 +43,6 @@ class Recipe(BaseModel):
     """Space, kernel, judges, rule, chains, steps and seed.
 
     With `most_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
-    With `further_steps` rounds of so many steps for every chain follow the declared `steps`, each only if a budget has
-    all answers that it can take (`sampler/judges/rounds.py`).
-    With `stopping` the chains may end before `steps`, all at one declared step (`sampler/objects/stopping.py`).
     `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
     law the chains sample (`sampler.rules.targets`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
@@ -62,8 +58,6 @@ class Recipe(BaseModel):
     chains: int = Field(ge=1, le=MOST_CHAINS)
     most_chains: int | None = Field(default=None, ge=1, le=MOST_CHAINS)
     steps: int = Field(ge=1, le=LONGEST_CHAIN)
-    further_steps: int | None = Field(default=None, ge=1, le=LONGEST_CHAIN)
-    stopping: StoppingRecipe | None = None
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
     burn_in: int = Field(default=0, ge=0)
@@ -72,7 +66,7 @@ class Recipe(BaseModel):
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        optional = ("most_chains", "further_steps", "stopping", "burn_in", "target")
+        optional = ("most_chains", "burn_in", "target")
         absent = {name for name in optional if not fields[name]}
         return {name: value for name, value in fields.items() if name not in absent}
 
@@ -134,16 +128,13 @@ class Recipe(BaseModel):
     @property
     def has_phases(self) -> bool:
         """True where not every sample is one to analyse: see `phase_of`."""
-        return self.burn_in > 0 or self.warm_up is not None or self.further_steps is not None
+        return self.burn_in > 0 or self.warm_up is not None
 
     def phase_of(self, step: int) -> str:
         """Return what the state after a step is to an analysis.
 
-        "burn-in" and "settling" are left out of it, and "beyond" (the declared length) unless asked for; "warm-up" and
-        "sampling" are not.
+        "burn-in" and "settling" are left out of it; "warm-up" and "sampling" are not.
         """
-        if step > self.steps:
-            return "beyond"
         if self.burn_in and step <= self.burn_in:
             return "burn-in"
         if self.warm_up is None or step > self.warm_up.steps + self.warm_up.settling:
@@ -161,11 +152,6 @@ class Recipe(BaseModel):
         return self.chains if self.most_chains is None else self.most_chains
 
     @property
-    def longest_chain(self) -> int:
-        """How many steps a chain can come to, with all rounds of further steps that may follow."""
-        return self.steps if self.rounds is None else self.rounds.longest
-
-    @property
     def has_programs(self) -> bool:
         """True when a program of the researcher's is a judge."""
         return any(isinstance(judge.source, ProgramSource) for judge in self.judges)
@@ -174,23 +160,6 @@ class Recipe(BaseModel):
     def votes_a_step(self) -> int:
         """How many votes of people a step takes if nothing is decided early."""
         return sum(judge.budget for judge in self.judges if not isinstance(judge.source, AUTOMATIC_SOURCES))
-
-    @property
-    def rounds(self) -> Rounds | None:
-        """The rounds of further steps that may follow the declared ones; None where none may."""
-        if self.further_steps is None:
-            return None
-        return Rounds(self.steps, self.further_steps, self.chains_at_most, self.votes_a_step)
-
-    @property
-    def has_fixed_length(self) -> bool:
-        """True when nothing but a researcher's decision makes the chains longer or shorter than declared."""
-        return self.further_steps is None and self.stopping is None
-
-    @property
-    def length_at_start(self) -> int:
-        """How many steps each chain walks before anything is decided about its length."""
-        return self.steps if self.stopping is None else min(self.stopping.first, self.steps)
 
     @property
     def left_out(self) -> int:

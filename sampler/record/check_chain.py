@@ -81,21 +81,6 @@ class Tables:
             cast.sort(key=lambda row: int(row["number"]))
         return by_step
 
-    @cached_property
-    def decided(self) -> dict[int, int]:
-        """The last decided step of each chain that has one."""
-        found: dict[int, int] = {}
-        for row in self.steps:
-            if row["verdict"]:
-                chain, step = step_key(row)
-                found[chain] = max(step, found.get(chain, 0))
-        return found
-
-    @cached_property
-    def ended(self) -> dict[int, int]:
-        """The step at which each chain was ended that was: the only one with a uniform and without a verdict."""
-        return dict(step_key(row) for row in self.steps if row["uniform"] and not row["verdict"])
-
 
 @dataclass(frozen=True)
 class Difference:

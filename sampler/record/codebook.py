@@ -59,8 +59,6 @@ _FILES: dict[str, Entry] = {
     "ratings.csv": ("CSV", "a row for each rating by a model; no row where votes or scores decide"),
     "chains.csv": ("CSV", "when and why each chain opened"),
     "seats.csv": ("CSV", "a row for each seat of the panel"),
-    "rounds.csv": ("CSV", "a row for each round of further steps"),
-    "looks.csv": ("CSV", "what was seen each time that the stopping rule looked"),
     "extensions.csv": ("CSV", "steps that a researcher added after the start"),
     "columns.csv": ("CSV", "the further columns of the uploaded list: a row for each object and column"),
     "scores.csv": ("CSV", "a row for each object and scorer"),
@@ -119,7 +117,7 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
     },
     "samples.csv": {
         "step": (_NUMBER, "after which step; 0 is the start"),
-        "phase": ("burn-in, warm-up, settling, sampling or beyond", "leave out burn-in, settling and beyond"),
+        "phase": ("burn-in, warm-up, settling or sampling", "leave out burn-in and settling"),
     },
     "ratings.csv": {
         "rating": ("whole number", "the rating, on the scale in recipe.json"),
@@ -136,23 +134,6 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "met_again": (_COUNT, "votes about a pair that this person had voted on before, on the same question"),
         "agreed": (_COUNT, "those of them in which the same object was chosen"),
         "reminders": (_COUNT, "how often the researcher noted a reminder"),
-    },
-    "rounds.csv": {
-        "round": (_FROM_1, "the round"),
-        "steps": (_COUNT, "further steps of each chain in it"),
-        "chains": (_COUNT, "chains that had opened"),
-        "walking": (_COUNT, "those of them that had not been ended"),
-        "votes": (_COUNT, "people's votes that had counted by then"),
-        "answers_left": (_COUNT, "answers left of the budget"),
-        "answers_needed": (_COUNT, "the most that the round can take"),
-    },
-    "looks.csv": {
-        "step": (_FROM_1, "the step that was looked at, when all chains had reached it"),
-        "r_hat": ("real number", "rank-normalised split R-hat of the property; empty if it cannot be computed"),
-        "bulk_ess": ("real number", "effective sample size of the bulk, of all chains together"),
-        "tail_ess": ("real number", "effective sample size of the 5 % and 95 % quantiles, the smaller one"),
-        "stops": (_PAIR, "1 if all chains ended there"),
-        "looked_at": (_TIME, "when"),
     },
     "extensions.csv": {
         "extension": (_FROM_1, "the extension"),

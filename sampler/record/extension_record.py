@@ -33,10 +33,8 @@ def compare_extensions(recipe: Recipe, rows: Sequence[Row], steps: Sequence[Row]
 
     Raises:
         KeyError: a row lacks a column.
-        ValueError: a number is none; or the recipe has rounds of further steps, which no extension goes with.
+        ValueError: a number is none.
     """
-    if rows and recipe.rounds is not None:
-        raise ValueError("there is an extensions.csv, although the recipe has further_steps")
     length, latest = 0, ""
     for number, row in enumerate(rows, start=1):
         yield from _compare_form(number, row, length, latest)

@@ -26,9 +26,7 @@ _NOT_ALWAYS = (
     schema.CHECKS,
     schema.COLUMNS,
     schema.SCORES,
-    schema.ROUNDS,
     schema.EXTENSIONS,
-    schema.LOOKS,
 )
 # Documents that not every record has: by the name of their field, their file and what this holds.
 _DOCUMENTS: dict[str, tuple[str, type]] = {
@@ -74,12 +72,8 @@ class Record:
     """The numbers that scorers gave objects; None where there are no scorers."""
     scorers: list[dict[str, Any]] | None = None
     """What each of these scorers said of itself when the campaign started."""
-    rounds: list[Row] | None = None
-    """The rounds of further steps that were opened; None where none may follow the declared ones."""
     extensions: list[Row] | None = None
     """What a researcher added to the steps after the start; None where nothing was added."""
-    looks: list[Row] | None = None
-    """What was seen each time that the stopping rule looked; None where there is no rule."""
 
     def checked_recipe(self) -> Recipe:
         """Return the recipe as values.

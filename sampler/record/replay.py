@@ -33,11 +33,9 @@ from sampler.record.commitment import Commitment, compare_commitment, read_recip
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.extension_record import compare_extensions
 from sampler.record.judge_record import compare_judges
-from sampler.record.look_record import compare_looks, length_by_looks
 from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
-from sampler.record.round_record import compare_rounds, length_in
 from sampler.record.score_evidence import NoEvidence, ScoreEvidence
 from sampler.record.score_record import compare_scores
 from sampler.record.seat_record import compare_seats
@@ -111,9 +109,7 @@ def replay(
     columns: Iterable[Row] | None = None,
     scores: Iterable[Row] | None = None,
     scorers: Sequence[Mapping[str, Any]] | None = None,
-    rounds: Iterable[Row] | None = None,
     extensions: Iterable[Row] | None = None,
-    looks: Iterable[Row] | None = None,
 ) -> Replay:
     """Recompute every decision of an export.
 
@@ -121,8 +117,7 @@ def replay(
     chains.csv, where chains open while the campaign runs; those of parked.csv, if there were parked steps; those of
     seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were shown trials that are
     no votes; those of columns.csv, where the list of the objects has further columns; the rows of scores.csv and
-    scorers.json, where there are scorers; those of rounds.csv, where further steps may follow the declared ones; those
-    of extensions.csv, where a researcher added steps; and those of looks.csv, where a rule may stop the chains.
+    scorers.json, where there are scorers; and those of extensions.csv, where a researcher added steps.
     Without a rule that rates, ratings are not needed.
 
     While the seed of a certified campaign is not told, what was drawn is taken as recorded, and what the votes make of
@@ -152,10 +147,6 @@ def replay(
         openings = None if chains is None else list(_whole("chains", chains))
         trials = list(_whole("checks", checks or ()))
         opened = chains_in(parsed, openings)
-        longer = None if rounds is None else list(_whole("rounds", rounds))
-        seen = None if looks is None else list(_whole("looks", looks))
-        stopped = length_by_looks(parsed, seen)
-        length = length_in(parsed, longer) if stopped is None else stopped
         evidence = _EVIDENCE[parsed.rule.evidence](parsed, tables)
         walk_length, differences = chosen_in(parsed, tuning, tables.states, tables.steps)
         if scorers is not None and scores is None:
@@ -163,7 +154,7 @@ def replay(
         differences = [
             *differences,
             *compare_commitment(parsed, commitment, tables.steps),
-            *_compare_chains(parsed, tables, evidence, walk_length, opened, length),
+            *_compare_chains(parsed, tables, evidence, walk_length, opened),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
             *_compare_votes(evidence, tables.votes),
@@ -173,8 +164,6 @@ def replay(
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
             *compare_scores(parsed, tables.states, tables.scores, scorers or ()),
             *(() if protocol is None else _compare_trials(parsed, protocol, trials, tables)),
-            *compare_rounds(parsed, longer or [], tables, opened, protocol, trials),
-            *compare_looks(parsed, seen or [], tables),
             *compare_extensions(parsed, list(_whole("extensions", extensions or ())), tables.steps),
         ]
     except (KeyError, ValueError) as error:
@@ -239,10 +228,10 @@ def _catalog(states: Sequence[Row]) -> Catalog:
 
 
 def _compare_chains(
-    recipe: Recipe, tables: Tables, evidence: Evidence, walk_length: int | None, chains: int, length: int
+    recipe: Recipe, tables: Tables, evidence: Evidence, walk_length: int | None, chains: int
 ) -> Iterator[Difference]:
     draws, index = _opened(recipe, tables, walk_length)
-    last = length if recipe.warm_up is None or walk_length is not None else recipe.warm_up.steps
+    last = recipe.steps if recipe.warm_up is None or walk_length is not None else recipe.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in tables.samples:
         state = int(row["state"])

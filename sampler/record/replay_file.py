@@ -38,7 +38,5 @@ def replay_record(record: Record) -> Replay:
         columns=record.columns,
         scores=record.scores,
         scorers=record.scorers,
-        rounds=record.rounds,
         extensions=record.extensions,
-        looks=record.looks,
     )

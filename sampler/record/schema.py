@@ -122,34 +122,6 @@ SAMPLES_WITH_PHASES = replace(SAMPLES, columns=(*SAMPLES.columns, Column("phase"
 """Where not every sample is one to analyse: `Recipe.has_phases`."""
 LEFT_OUT = ("burn-in", "settling")
 """The phases whose samples an analysis leaves out."""
-BEYOND = "beyond"
-"""The phase of samples beyond the declared length, which an analysis leaves out, too, unless it asks for them."""
-ROUNDS = Table(
-    "rounds",
-    (
-        Column("round", whole),
-        Column("steps", whole),
-        Column("opened_at", moment),
-        Column("chains", whole),
-        Column("walking", whole),
-        Column("votes", whole),
-        Column("answers_left", whole),
-        Column("answers_needed", whole),
-    ),
-)
-"""Rounds of further steps, paid for by what was left of the budget: `Recipe.further_steps`."""
-LOOKS = Table(
-    "looks",
-    (
-        Column("step", whole),
-        Column("r_hat", number),
-        Column("bulk_ess", number),
-        Column("tail_ess", number),
-        Column("stops", whole),
-        Column("looked_at", moment),
-    ),
-)
-"""What was seen each time that the stopping rule looked: `Recipe.stopping`."""
 EXTENSIONS = Table(
     "extensions",
     (

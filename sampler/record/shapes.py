@@ -26,8 +26,6 @@ _TABLES = (
     *schema.TABLES,
     schema.CHAINS,
     schema.PARKED,
-    schema.ROUNDS,
-    schema.LOOKS,
     schema.EXTENSIONS,
     schema.SEATS,
     schema.CHECKS,
@@ -41,7 +39,6 @@ _FILLED = {
     schema.STEPS.file: ("chain", "step", "current", "proposal", "log_r0"),
     schema.STATES.file: ("state",),
     schema.SAMPLES.file: ("chain", "step", "state"),
-    schema.LOOKS.file: ("step", "stops"),
     schema.CHECKS.file: ("annotator", "after_votes"),
     schema.COLUMNS.file: ("state",),
 }

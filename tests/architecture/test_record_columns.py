@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
 WIDE = {
     schema.VOTES.name: schema.VOTES_WITH_SOURCES,
-    schema.STEPS.name: schema.steps_table(True, True, True),
+    schema.STEPS.name: schema.steps_table(True, True),
     schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES,
 }
 NOT_ALWAYS = (
@@ -22,8 +22,6 @@ NOT_ALWAYS = (
     schema.SEATS,
     schema.CALLS,
     schema.SCORES,
-    schema.LOOKS,
-    schema.ROUNDS,
     schema.EXTENSIONS,
 )
 TABLES = [WIDE.get(table.name, table) for table in (*schema.TABLES, *NOT_ALWAYS)]

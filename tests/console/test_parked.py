@@ -1,13 +1,14 @@
 """Parked steps on the researcher's pages: told on the live page, tried again or ended on their own."""
 
+import numpy as np
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Parking
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Parking
 from tests.campaigns.engine.test_parking import campaign_of, skip
-from tests.campaigns.engine.test_rounds import finish
 from tests.console.test_pages import form
 from tests.security.world import browser_of
+from tests.support.stack import vote_until_finished
 
 WHY = "A file is broken."
 
@@ -62,7 +63,9 @@ def test_chains_that_were_ended_are_told_beside_those_that_came_to_their_last_st
     campaign, desk = campaign_of(researcher, chains=2, steps=4, park_after_skips=1), browser_of(researcher)
     skip(campaign)
     desk.post(address(campaign, "end-chain"), {"words": WHY})
-    finish(campaign)
+    campaign.refresh_from_db()
+    people = [Annotator.objects.create(campaign=campaign, votes_cast=0) for _ in range(6)]
+    vote_until_finished(campaign, people, {0: lambda place: place / 6}, np.random.default_rng(1))
     ended = "Finished.</strong> 1 chain was ended at a parked step. The other chain has come to its last step."
     assert ended in page_of(desk, campaign)
     assert "before its last step" not in desk.get(reverse("console:results", args=[campaign.pk])).content.decode()

@@ -13,7 +13,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Delivery, Vote, Web
 from prefmh_web.endpoints import breaker
 from prefmh_web.endpoints.errors import RateLimited, Unreachable
 from tests.campaigns.engine.test_parking import skip
-from tests.campaigns.engine.test_rounds import campaign_with, finish
 from tests.flows.test_model_costs import PRICES, by_model, draft, endpoint, registered, script, writes, written
 from tests.participants.test_checks import MANY, answer_check, vote_until_check
 from tests.participants.test_stages import CODES_OF_ALL
@@ -91,16 +90,6 @@ def test_a_cap_on_models_is_reached(researcher, endpoint, told):
     [event] = told("budget.reached")
     assert (event["budget"], event["campaign"]["status"]) == ("models", "paused")
     assert event["reason"].startswith("The cap of 10 requests is reached")
-
-
-def test_answers_pay_for_no_further_round(researcher, told):
-    campaign = campaign_with(researcher)
-    watch(campaign, told)
-    finish(campaign)
-    [event] = told("budget.reached")
-    assert event["budget"] == "answers"
-    assert event["needed"] > event["left"] >= 0
-    assert len(told("campaign.finished")) == 1
 
 
 def test_an_endpoint_that_fails_rests_and_is_told_of_once(researcher, endpoint, script, told):

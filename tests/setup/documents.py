@@ -53,7 +53,6 @@ WHOLE: dict[str, Any] = {
     ],
     "chains": 3,
     "steps": 50,
-    "stopping": {"property": "words", "ess": 200, "r_hat": 1.02, "first": 20, "every": 10},
     "burn_in": 5,
     "seed": 7,
     "scorers": ["length"],

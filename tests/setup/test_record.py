@@ -126,6 +126,6 @@ def test_a_record_whose_list_is_gone_names_it_without_its_hash(researcher):
 
 def test_a_campaign_that_no_version_could_set_up_now_has_none(researcher):
     campaign = SETUPS["base"](researcher)
-    Campaign.objects.filter(pk=campaign.pk).update(recipe=campaign.recipe | {"version": 1})
+    Campaign.objects.filter(pk=campaign.pk).update(recipe=campaign.recipe | {"version": 2})
     campaign.refresh_from_db()
     assert list(texts(campaign)) == []

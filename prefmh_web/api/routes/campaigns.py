@@ -57,7 +57,7 @@ class CampaignOut(Schema):
     status: Campaign.Status
     objects: str = Field(description="What is compared: texts, markdown, molecules, images or audio")
     chains: int = Field(description="That are open; of a draft, those that a start opens")
-    steps: int = Field(description="Of each chain; the most, where a stopping rule may end all sooner")
+    steps: int = Field(description="Of each chain")
     steps_decided: int = Field(description="Of all chains together")
     created_at: datetime
     started_at: datetime | None

@@ -35,7 +35,6 @@ The files, in the order in which a vote meets them
     changes              what a vote changes, as one statement
     parking              steps that are put aside after many skips or reports
     openings, reserved_starts    chains that open while people wait
-    rounds, looks        what follows when all chains have come to their last step
     programs             the life of a question that a program holds
     caps, spending, renewal      what asking models may cost, has cost, and whose turn it is
 """

@@ -24,7 +24,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import rounds, transitions
+from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease
 from prefmh_web.campaigns.started import cheap, objects, started_campaign
 
@@ -160,7 +160,8 @@ def _on_their_way() -> QuerySet[ChainOpening]:
 
 
 def _open(opening: ChainOpening, place: int, start_id: int) -> None:
-    chain = Chain(campaign=opening.campaign, place=place, length=rounds.length_of(opening.campaign), votes_for=0)
+    length = started_campaign(opening.campaign).recipe.steps
+    chain = Chain(campaign=opening.campaign, place=place, length=length, votes_for=0)
     chain.start_id = chain.head_id = start_id
     opening.opened_at = timezone.now()
     transitions.begin_chain(chain)

@@ -28,7 +28,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.decisions import decision_of, ratings, scores, votes
-from prefmh_web.campaigns.engine import looks, open_comparisons, rounds, statements
+from prefmh_web.campaigns.engine import open_comparisons, statements
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.rows import adapted, current, insert
@@ -291,22 +291,13 @@ def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> Non
 
 
 def finish_if_done(campaign: Campaign) -> None:
-    """Let a campaign whose chains have all decided their last step, or were ended before, go on with a round of further
-    steps, or with a look of its stopping rule; finish it where there is none.
-
-    Not while the recipe cannot be read: it alone says what follows. The sweep asks again.
-    """
+    """Finish a campaign whose chains have all decided their last step, or were ended before."""
     with transaction.atomic():
         # Locked first: of two last steps decided at once, the second then sees the first.
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        if not locked.is_under_way or not started_campaign(locked).is_readable:
+        if not locked.is_under_way:
             return
         if campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True).exists():
-            return
-        if rounds.open_next(campaign):
-            return
-        if looks.wanted(locked) is not None:
-            dispatch.look(campaign)
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):

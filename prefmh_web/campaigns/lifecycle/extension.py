@@ -2,9 +2,6 @@
 
 The chains go on from where they stand, each step under the stream of its number, as if the recipe had declared so many
 steps from the start. The recipe says how many there are now, and each extension is kept with its time.
-
-Rounds of further steps (`engine/rounds.py`) are opened by the campaign itself, out of a budget. A campaign has the one
-or the other.
 """
 
 from __future__ import annotations
@@ -33,14 +30,11 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
         by: who has decided it; None on the command line.
 
     Raises:
-        NotPossible: it is a draft; it has rounds of further steps, or a stopping rule; its budget does not cover them;
-            all of its chains were ended; or the chains would get longer than a recipe allows.
+        NotPossible: it is a draft; its budget does not cover them; all of its chains were ended; or the
+            chains would get longer than a recipe allows.
     """
     if steps < 1:
         raise NotPossible("A campaign is extended by at least 1 step.")
-    if not campaign.is_draft:
-        # Before any lock: rounds and looks take the chains under the campaign's lock, the other way round than here.
-        _demand_fixed_length(campaign)
     with transaction.atomic():
         # Chains first: the campaign is the last of all locks, and whoever decides a last step holds its chain.
         chains = list(campaign.chains.select_for_update(no_key=True).order_by("pk"))
@@ -63,7 +57,8 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
     """Return how many steps each chain walks now."""
     if campaign.is_draft:
         raise NotPossible("The campaign has not started. Change the steps in its setup.")
-    _demand_fixed_length(campaign)
+    if campaign.unreadable:
+        raise NotPossible(f"The setup cannot be run: {campaign.unreadable}.")
     if campaign.status == Campaign.Status.DELETING:
         raise Deleted
     if campaign.status == Campaign.Status.FINISHED and any(c.step < c.length and not c.ended_at for c in chains):
@@ -71,16 +66,6 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
     if all(chain.ended_at for chain in chains):
         raise NotPossible("All chains were ended, so none can go on.")
     return campaign.parsed_recipe.steps
-
-
-def _demand_fixed_length(campaign: Campaign) -> None:
-    if campaign.unreadable:
-        raise NotPossible(f"The setup cannot be run: {campaign.unreadable}.")
-    recipe = campaign.parsed_recipe
-    if recipe.rounds is not None:
-        raise NotPossible("This campaign opens further steps by itself, as far as its budget covers them.")
-    if recipe.stopping is not None:
-        raise NotPossible("This campaign has a stopping rule, declared before the start, which says how long it is.")
 
 
 def _longer(recipe: dict[str, Any], steps: int) -> dict[str, Any]:

@@ -46,8 +46,6 @@ SETUP = {
     "chains": Fixed("Chains at the start", LAW),
     "most_chains": Fixed("Chains at most", LAW),
     "steps": Fixed("Steps per chain", f"{LAW}; “Extend” on the campaign's page adds steps to all chains"),
-    "further_steps": Fixed("Further steps, in rounds of", LAW),
-    "stopping": Fixed("Stopping rule", LAW),
     "burn_in": Fixed("First steps that are left out", "the record declares it beforehand"),
     # Before the seed: of one that is hidden, no answer says whether a guess was right.
     "is_certified": Fixed("Certified", "the hash of its seed is published at the start"),

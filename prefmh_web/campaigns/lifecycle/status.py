@@ -354,7 +354,7 @@ def _endpoint(campaign: Campaign, name: str) -> Endpoint:
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:
-    length = campaign.parsed_recipe.length_at_start
+    length = campaign.parsed_recipe.steps
     rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     for row in rows:
         if row._state.adding:

@@ -184,42 +184,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='StoppingLook',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='looks', to='campaigns.campaign')),
-                ('step', models.PositiveIntegerField()),
-                ('r_hat', models.FloatField(null=True)),
-                ('bulk_ess', models.FloatField(null=True)),
-                ('tail_ess', models.FloatField(null=True)),
-                ('stops', models.BooleanField()),
-                ('looked_at', models.DateTimeField()),
-            ],
-            options={
-                'ordering': ('step',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'step'), name='look_once_per_step')],
-            },
-        ),
-        migrations.CreateModel(
-            name='FurtherRound',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rounds', to='campaigns.campaign')),
-                ('number', models.PositiveIntegerField()),
-                ('steps', models.PositiveIntegerField()),
-                ('opened_at', models.DateTimeField()),
-                ('chains', models.PositiveIntegerField()),
-                ('walking', models.PositiveIntegerField()),
-                ('votes', models.PositiveBigIntegerField()),
-                ('answers_left', models.PositiveBigIntegerField()),
-                ('answers_needed', models.PositiveBigIntegerField()),
-            ],
-            options={
-                'ordering': ('number',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'number'), name='round_once_per_number'), models.CheckConstraint(condition=models.Q(('answers_needed__lte', models.F('answers_left'))), name='round_is_paid_for')],
-            },
-        ),
-        migrations.CreateModel(
             name='CampaignScorer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

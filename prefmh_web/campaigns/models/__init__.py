@@ -2,10 +2,9 @@
 
 State changes have one door each: `engine/transitions.py` for comparisons, votes, ratings and the chains' steps,
 `engine/leases.py` for leases, `engine/programs.py` for those of programs, `lifecycle/programs.py` for their tokens,
-`engine/openings.py` for chains that open later, `engine/parking.py` for steps that are parked, `engine/rounds.py` for
-chains that become longer, `engine/looks.py` for looks of a stopping rule, `proposals/scoring.py` for scores,
-`lifecycle/unparking.py` for what becomes of them, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for seats,
-`lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
+`engine/openings.py` for chains that open later, `engine/parking.py` for steps that are parked, `lifecycle/unparking.py`
+for what becomes of them, `proposals/scoring.py` for scores, `lifecycle/drafts.py` for drafts, `lifecycle/panels.py` for
+seats, `lifecycle/status.py` for starting (which makes judges, chains, and the objects that these start at), pausing and
 resuming, `engine/spending.py` for what models take, `lifecycle/caps.py` for caps on that, `lifecycle/events.py` for
 what researchers did, `lifecycle/tryouts.py` for tries of judges, `model_judges/reasons.py` for reasons of votes,
 `model_judges/repeated.py` for what models say of people's repeats, `proposals/measuring.py` for what is measured of
@@ -19,7 +18,6 @@ from prefmh_web.campaigns.models.events import CampaignEvent
 from prefmh_web.campaigns.models.extensions import Extension
 from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.leases import Lease, Problem
-from prefmh_web.campaigns.models.looks import StoppingLook
 from prefmh_web.campaigns.models.measured import Measured
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
@@ -29,7 +27,6 @@ from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership
 from prefmh_web.campaigns.models.programs import JudgeToken, ProgramLease
 from prefmh_web.campaigns.models.reasons import VoteReason
 from prefmh_web.campaigns.models.repeats import RepeatQuestion
-from prefmh_web.campaigns.models.rounds import FurtherRound
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
 from prefmh_web.campaigns.models.seats import Seat
 from prefmh_web.campaigns.models.spending import CapChange, ModelUsage
@@ -52,7 +49,6 @@ __all__ = [
     "Delivery",
     "DeliveryAttempt",
     "Extension",
-    "FurtherRound",
     "Invitation",
     "Judge",
     "JudgeToken",
@@ -71,7 +67,6 @@ __all__ = [
     "Seat",
     "Side",
     "State",
-    "StoppingLook",
     "Tryout",
     "TryoutPair",
     "Turn",

@@ -26,9 +26,6 @@ class Figures:
         late: votes that came when their step was decided, and count for nothing.
         votes_of: votes that counted, by the place of the judge.
         extended_to: how many steps there are for each chain, if they were more than at the start.
-        rounds: of further steps.
-        looks: of the stopping rule.
-        stopped_at: the step at which that has stopped all chains; None where it has not.
     """
 
     chains: int
@@ -44,9 +41,6 @@ class Figures:
     late: int
     votes_of: dict[int, int]
     extended_to: int | None
-    rounds: int
-    looks: int
-    stopped_at: int | None
     started_at: datetime | None
     finished_at: datetime | None
 
@@ -85,9 +79,6 @@ def figures_of(campaign: Campaign) -> Figures:
         late=votes.filter(number__isnull=True).count(),
         votes_of=dict(by_judge),
         extended_to=started_campaign(campaign).recipe.steps if campaign.steps_added else None,
-        rounds=campaign.rounds.count(),
-        looks=campaign.looks.count(),
-        stopped_at=campaign.looks.filter(stops=True).values_list("step", flat=True).first(),
         started_at=campaign.started_at,
         finished_at=campaign.finished_at,
     )
@@ -95,11 +86,8 @@ def figures_of(campaign: Campaign) -> Figures:
 
 def is_cut_short(campaign: Campaign) -> bool:
     """Return whether a campaign was finished while chains had steps left, as a panel is that cannot go on."""
-    if campaign.status != Campaign.Status.FINISHED or campaign.looks.filter(stops=True).exists():
-        return False
-    # Until the last look of a stopping rule, chains are shorter than the recipe says.
-    left = Q(step__lt=F("length")) | Q(step__lt=started_campaign(campaign).recipe.steps)
-    return campaign.chains.filter(left, ended_at__isnull=True).exists()
+    left = campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True)
+    return campaign.status == Campaign.Status.FINISHED and left.exists()
 
 
 @dataclass(frozen=True)
@@ -118,7 +106,7 @@ class Sample:
 def samples_in(campaign: Campaign) -> QuerySet[Comparison]:
     """Return the decided steps whose states are samples to analyse (see `Recipe.phase_of`), the last steps first."""
     recipe = started_campaign(campaign).recipe
-    kept = Q(step__gt=recipe.burn_in, step__lte=recipe.steps)
+    kept = Q(step__gt=recipe.burn_in)
     if recipe.warm_up is not None:
         settled = recipe.warm_up.steps + recipe.warm_up.settling
         kept &= ~Q(step__gt=recipe.warm_up.steps, step__lte=settled)

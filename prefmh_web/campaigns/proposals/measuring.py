@@ -1,7 +1,6 @@
 """Measures of the objects that chains have been at, stored once for each object, for the pages that follow them.
 
     measure    measure some of them, store what was found, and hint that there are more
-    alone      keep others in this process from the same work
     unmeasured the objects that chains have been at and that nobody has measured
 
 A measure is a function of its object alone, so it does not matter who stores it first, or that two measure the same.
@@ -13,7 +12,7 @@ import logging
 import math
 import random
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -27,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 # As many as are lost with a process, and as many as one task takes: the others have their turn in between.
 _AT_ONCE, _A_TASK = 100, 2_000
-_here: set[Hashable] = set()
+_here: set[int] = set()
 _here_lock = threading.Lock()
 
 
@@ -46,15 +45,15 @@ def measure(campaign_id: int) -> None:
     campaign = Campaign.objects.filter(pk=campaign_id).first()
     if campaign is None or campaign.is_draft or campaign.unreadable:
         return
-    with alone(campaign_id) as is_alone:
-        is_more = is_alone and measure_some(campaign)
+    with _alone(campaign_id) as is_alone:
+        is_more = is_alone and _measure_some(campaign)
     if is_more:
         dispatch.measure(campaign)
 
 
-def measure_some(campaign: Campaign, most: int = _A_TASK) -> bool:
-    """Measure at most so many objects; True where there were as many, so that there may be more."""
-    waiting = list(unmeasured(campaign).order_by("pk").values_list("pk", flat=True)[:most])
+def _measure_some(campaign: Campaign) -> bool:
+    """Measure as many objects as a task does; True where there were as many, so that there may be more."""
+    waiting = list(unmeasured(campaign).order_by("pk").values_list("pk", flat=True)[:_A_TASK])
     # Another process may be at the same work: in an order of its own, it seldom is at the same objects.
     random.shuffle(waiting)
     for first in range(0, len(waiting), _AT_ONCE):
@@ -63,7 +62,7 @@ def measure_some(campaign: Campaign, most: int = _A_TASK) -> bool:
         rows = [Measured(state=state, numbers=_numbers(campaign, state)) for state in _with_campaign(states)]
         Measured.objects.bulk_create(rows, ignore_conflicts=True)
         nudges.nudge(nudges.watchers(campaign.pk))
-    return len(waiting) == most
+    return len(waiting) == _A_TASK
 
 
 def _with_campaign(states: QuerySet[State]) -> QuerySet[State]:
@@ -81,14 +80,14 @@ def _numbers(campaign: Campaign, state: State) -> dict[str, float]:
 
 
 @contextmanager
-def alone(work: Hashable) -> Iterator[bool]:
-    """Tell whether nobody else in this process is at some work, and keep others from it meanwhile."""
+def _alone(campaign_id: int) -> Iterator[bool]:
+    """Tell whether nobody else in this process measures for a campaign, and keep others from it meanwhile."""
     with _here_lock:
-        is_free = work not in _here
-        _here.add(work)
+        is_free = campaign_id not in _here
+        _here.add(campaign_id)
     try:
         yield is_free
     finally:
         if is_free:
             with _here_lock:
-                _here.discard(work)
+                _here.discard(campaign_id)

@@ -1,7 +1,7 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
 Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked, one
-of the seats of a panel, one of rounds of further steps, one of the looks of a stopping rule, one of what a
+of the seats of a panel, one of what a
 researcher added to the steps, one of the further columns of an uploaded list, one of what
 models thought, where that is kept, one of what they say of people's repeats, where they are asked, and one of what they
 took, where that had a cap. Where there are scorers, scorers.json says which, and scores.csv has their numbers.
@@ -53,8 +53,6 @@ _CALLS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CALLS.file: cal
 _REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file: reasons.rows}
 _REPEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REPEATS.file: repeats.rows}
 _SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: scores.rows}
-_ROUNDS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.ROUNDS.file: rows.rounds}
-_LOOKS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.LOOKS.file: rows.looks}
 _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
 _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
 
@@ -113,8 +111,7 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     """Return the tables of a started campaign's record, by the file's name."""
     recipe = campaign.parsed_recipe
     found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
-    found |= _LOOKS if recipe.stopping is not None else {}
-    found |= (_ROUNDS if recipe.rounds is not None else {}) | (_EXTENSIONS if campaign.steps_added else {})
+    found |= _EXTENSIONS if campaign.steps_added else {}
     found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
     found |= _REPEATS if repeats.are_in(campaign) else {}

@@ -170,36 +170,6 @@ def chains(snapshot: Snapshot) -> Iterator[Row]:
             yield schema.CHAINS.row(chain=place, opened_at=opened_at, reason=reason, annotator=annotator)
 
 
-def rounds(snapshot: Snapshot) -> Iterator[Row]:
-    """When each round of further steps opened, and what paid for it."""
-    yield schema.ROUNDS.header
-    for each in snapshot.rounds:
-        yield schema.ROUNDS.row(
-            round=each.number,
-            steps=each.steps,
-            opened_at=each.opened_at,
-            chains=each.chains,
-            walking=each.walking,
-            votes=each.votes,
-            answers_left=each.answers_left,
-            answers_needed=each.answers_needed,
-        )
-
-
-def looks(snapshot: Snapshot) -> Iterator[Row]:
-    """What was seen each time that the stopping rule looked."""
-    yield schema.LOOKS.header
-    for each in snapshot.looks:
-        yield schema.LOOKS.row(
-            step=each.step,
-            r_hat=each.r_hat,
-            bulk_ess=each.bulk_ess,
-            tail_ess=each.tail_ess,
-            stops=int(each.stops),
-            looked_at=each.looked_at,
-        )
-
-
 def extensions(snapshot: Snapshot) -> Iterator[Row]:
     """What a researcher added to the steps, and when."""
     yield schema.EXTENSIONS.header

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Max, Q, QuerySet
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Comparison, Extension, FurtherRound, Rating, StoppingLook, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Extension, Rating, Vote
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,6 @@ class Snapshot:
     """Ratings with a greater id came afterwards."""
     tuning: dict[str, Any] | None
     """What the warm-up has chosen, if it had by then."""
-    rounds: tuple[FurtherRound, ...]
-    """The rounds of further steps that were open."""
-    looks: tuple[StoppingLook, ...]
-    """The looks of the stopping rule at steps that all chains had reached."""
     extensions: tuple[Extension, ...]
     """What had been added to the steps by a researcher; the recipe says what they came to."""
     stretch: Stretch | None = None
@@ -73,7 +69,6 @@ class Snapshot:
         opened = list(found.annotate(cast=Max("votes__number")).values_list(*columns))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         steps = dict(campaign.chains.values_list("place", "step"))
-        # After the steps: a look that a chain's end has made room for is in the record only with that end.
         parked = found.filter(parked=Comparison.Parked.ENDED)
         ended = frozenset(parked.values_list("chain__place", "step")) & {(place, step) for place, step, _ in opened}
         # Last, so that it has all ratings of the steps that are decided.
@@ -98,8 +93,6 @@ class Snapshot:
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,
-            rounds=_rounds_after(campaign, steps, {place for place, _ in ended}),
-            looks=_looks_at(campaign, steps, {place for place, _ in ended}),
             extensions=tuple(campaign.extensions.filter(steps_after__lte=recipe.steps)),
         )
 
@@ -146,32 +139,3 @@ class Snapshot:
             return True
         counted_by_then = self.open_votes.get((chain, step))
         return counted_by_then is not None and (number is None or number <= counted_by_then)
-
-
-def _rounds_after(campaign: Campaign, steps: dict[int, int], ended: set[int]) -> tuple[FurtherRound, ...]:
-    """Return the rounds that were open when the chains had decided so many steps: one opens once all have walked."""
-    rounds = campaign.parsed_recipe.rounds
-    if rounds is None:
-        return ()
-    return tuple(
-        each
-        for each in campaign.rounds.all()
-        if all(
-            step >= rounds.length_after(each.number - 1)
-            for place, step in steps.items()
-            if place < each.chains and place not in ended
-        )
-    )
-
-
-def _looks_at(campaign: Campaign, steps: dict[int, int], ended: set[int]) -> tuple[StoppingLook, ...]:
-    """Return the looks that were stored when the chains had decided so many steps.
-
-    The rule looks once all chains that were not ended have come, and no chain walks on before. So where one has walked
-    on, the look is there, though a chain was ended between two queries; and where all were ended, all looks are.
-    """
-    if campaign.parsed_recipe.stopping is None:
-        return ()
-    furthest = max(steps.values(), default=0)
-    reached = min((step for place, step in steps.items() if place not in ended), default=furthest)
-    return tuple(campaign.looks.filter(step__lte=max(reached, furthest - 1)))

@@ -12,7 +12,6 @@ from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms
 from prefmh_web.console.forms.unshown import in_order
-from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.settings.languages import SOURCE
 
 _SEEDS = 2**53
@@ -32,9 +31,6 @@ STORED = (
     "scorer_names",
     "is_certified",
 )
-
-# Of the recipe's stopping rule, each with a field of its own.
-STOPPING = tuple(sampler.StoppingRecipe.model_fields)
 
 
 class CampaignForm(CapFields):
@@ -87,7 +83,7 @@ class CampaignForm(CapFields):
         initial=USUAL_MOST_CHAINS,
         label="Chains at most",
         help_text="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
-        "number of chains. Where models judge, or a stopping rule is chosen, the number is fixed.",
+        "number of chains. Where models judge, the number is fixed.",
     )
     steps = forms.IntegerField(
         min_value=1,
@@ -95,48 +91,6 @@ class CampaignForm(CapFields):
         initial=100,
         label="Steps per chain",
         help_text="A step compares the object where the chain stands with a new one.",
-    )
-    further_steps = forms.IntegerField(
-        min_value=1,
-        max_value=1_000_000,
-        required=False,
-        label="Further steps, in rounds of",
-        help_text="The steps per chain are sure. Votes that early stopping saves go into so many more of all chains, "
-        "as often as the budget covers them. It takes a budget (page “Participants”) and people as judges. Leave empty "
-        "for none.",
-    )
-    stop_property = forms.ChoiceField(
-        required=False,
-        label="Stop early, once this property has converged",
-        help_text="The chains then stop at the first of the declared steps at which they agree, all at the same one. "
-        "How long they are depends on what was seen, and averages are biased a little for that. Without it, every "
-        "chain walks all its steps.",
-    )
-    stop_ess = forms.FloatField(
-        min_value=1,
-        max_value=1_000_000,
-        required=False,
-        initial=400,
-        label="Effective sample size that is enough",
-        help_text="Of the bulk and of the tails, of all chains together.",
-    )
-    stop_r_hat = forms.FloatField(
-        min_value=1,
-        max_value=2,
-        required=False,
-        initial=1.01,
-        label="R-hat that is small enough",
-        help_text="Near 1 where chains agree.",
-    )
-    stop_first = forms.IntegerField(
-        min_value=1,
-        max_value=1_000_000,
-        required=False,
-        label="First step that is looked at",
-        help_text="Every chain walks at least as far. The steps per chain, above, are the most.",
-    )
-    stop_every = forms.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, label="Steps from one look to the next"
     )
     burn_in = forms.IntegerField(
         min_value=0,
@@ -197,7 +151,6 @@ class CampaignForm(CapFields):
             is_shown = not (campaign.is_seed_typed or campaign.is_certified)
             self._drawn = campaign.parsed_recipe.seed if is_shown else None
         super().__init__(*args, **kwargs)
-        offer(self, "stop_property", _properties())
         offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
 
@@ -205,28 +158,9 @@ class CampaignForm(CapFields):
         # Browsers send their own line ends.
         return str(self.cleaned_data["instructions"].replace("\r\n", "\n"))
 
-    @property
-    def stopping(self) -> dict[str, object] | None:
-        """The stopping rule, as a recipe has it; what was left empty is left out. None for a fixed number of steps."""
-        if not self.cleaned_data["stop_property"]:
-            return None
-        values = {name: self.cleaned_data[f"stop_{name}"] for name in STOPPING}
-        return {name: value for name, value in values.items() if value is not None}
-
     def field_at(self, path: str) -> str | None:
         """Return the field of this path in a recipe; None where there is none."""
-        name = "stop_property" if path == "stopping" else path.replace("stopping.", "stop_")
-        return name if name in self.fields else None
-
-    def clean_stop_every(self) -> int | None:
-        first, every = self.cleaned_data.get("stop_first"), self.cleaned_data["stop_every"]
-        # Who takes a rule away chooses no property, and leaves the rest as it was.
-        had_a_rule = self._campaign is not None and self._campaign.parsed_recipe.stopping is not None
-        if not had_a_rule and (first or every) and self.cleaned_data.get("stop_property") == "":
-            self.add_error(
-                "stop_property", "Without a property there is no rule. Choose one, or empty the steps below."
-            )
-        return every
+        return path if path in self.fields else None
 
     def clean_burn_in(self) -> int:
         return self.cleaned_data["burn_in"] or 0
@@ -263,15 +197,7 @@ def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.parsed_recipe
     fields = {name: getattr(campaign, name) for name in STORED}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps")}
-    fields |= {name: getattr(recipe, name) for name in ("further_steps", "burn_in", "seed")}
-    if recipe.stopping is not None:
-        fields |= {f"stop_{name}": getattr(recipe.stopping, name) for name in STOPPING}
+    fields |= {name: getattr(recipe, name) for name in ("burn_in", "seed")}
     if campaign.is_certified:
         fields["seed"] = None
     return fields | {"space": recipe.space.kind, "scorer_names": campaign.scorer_names.split()}
-
-
-def _properties() -> list[tuple[str, str]]:
-    """Return what can be measured of some kind of object; a recipe says whether its own has it."""
-    names = dict.fromkeys(name for kind in OBJECT_KINDS for name in sampler.properties_of_kind(kind))
-    return [("", "none: a fixed number of steps"), *((name, name.replace("_", " ")) for name in names)]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from django import forms
 from django.forms.boundfield import BoundField
 
-from prefmh_web.console.forms.campaign import STOPPING
 from prefmh_web.console.forms.rule import VOTES
 from prefmh_web.console.forms.setup import SetupForms
 from prefmh_web.console.forms.spaces import SpaceForm
@@ -20,8 +19,7 @@ from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.console.unstored import Sample, Unstored
 
 _PEOPLE = ("lease_seconds", "park_after_skips", "park_after_reports")
-_LENGTH = ("most_chains", "burn_in", "further_steps", "seed", "is_certified")
-_STOPPING = tuple(f"stop_{name}" for name in STOPPING)
+_LENGTH = ("most_chains", "burn_in", "seed", "is_certified")
 _CAPS = ("cost_cap", "request_cap")
 _DETAILS = "How far apart the two objects are, and other details"
 
@@ -92,11 +90,6 @@ class SetupLayout:
     def length(self) -> Fold:
         """More about the chains."""
         return self._of_campaign("More chains while people come, what is left out, and the seed", _LENGTH)
-
-    @property
-    def stopping(self) -> Fold:
-        """When the chains may stop before their last step."""
-        return self._of_campaign("A stopping rule", _STOPPING)
 
     @property
     def caps(self) -> Fold:

@@ -78,7 +78,7 @@ class RecruitmentForm(forms.Form):
         label="Budget, in answers",
         help_text="So many answers can be given at most: votes, late ones, checks and repeats. Skipped pairs are free. "
         "The campaign starts only if all its steps and the declared shares of trials fit. Votes that early stopping "
-        "saves stay unspent, or go into further steps if the setup has them. Leave empty for no limit.",
+        "saves stay unspent. Leave empty for no limit.",
     )
     place_pay = forms.DecimalField(
         min_value=0,

@@ -193,7 +193,7 @@ class SetupForms:
         """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""
         most, chains = (self.campaign.cleaned_data[name] for name in ("most_chains", "chains"))
         asks_people = bool(judges) and all(judge["source"]["kind"] == "people" for judge in judges)
-        does_fit = most is None or (chains < most and asks_people and self.campaign.stopping is None)
+        does_fit = most is None or (chains < most and asks_people)
         return None if most == USUAL_MOST_CHAINS and not does_fit else most
 
     def _judges(self) -> list[dict]:
@@ -213,8 +213,7 @@ class SetupForms:
             "rule": rule_of(self.rule, self._before) or self.rule.rule(),
             **size,
             "most_chains": self._most_chains(judges),
-            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in", "further_steps")},
-            "stopping": self.campaign.stopping,
+            **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in")},
         }
         try:
             return sampler.parse_recipe(described)

@@ -21,9 +21,9 @@ from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.caps import CapFields
-from prefmh_web.console.spending import spending_of
 from prefmh_web.console.tabs import frame
 from prefmh_web.objects import media
+from prefmh_web.participants.budget import spending_of
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from prefmh_web.setup import twins
 from prefmh_web.transport import rate_limits
@@ -81,7 +81,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         context |= _invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
         context["caps"] = CapFields.of(found)
-    if context["may_own"] and (terms_of(found).may_be_paid_for or found.parsed_recipe.rounds):
+    if context["may_own"] and terms_of(found).may_be_paid_for:
         context["spending"] = spending_of(found, recruitment_of(found))
     return render(request, "console/draft.html" if found.is_draft else "console/overview.html", context)
 

@@ -17,10 +17,9 @@ from prefmh_web.console.forms.consent_template import CONSENT
 from prefmh_web.console.forms.erasure import ForceForm
 from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
-from prefmh_web.console.spending import spending_of
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.participants import answers as answer_table
-from prefmh_web.participants import erasure, own_pairs, payments, places, recruiting
+from prefmh_web.participants import budget, erasure, own_pairs, payments, places, recruiting
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiters import RECRUITERS
 from prefmh_web.transport.downloads import stream
@@ -60,7 +59,7 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "joined": parts.count(),
         "places": recruitment.places,
         "placed": places.held(recruitment).count(),
-        "spending": spending_of(campaign, recruitment),
+        "spending": budget.spending_of(campaign, recruitment),
         "asks_about_person": bool(recruitment.parsed_protocol.questions),
         "ended": parts.exclude(outcome="").count(),
         "unpaid": payments.unsettled(campaign),

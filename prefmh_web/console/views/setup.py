@@ -92,11 +92,10 @@ def _changeable(campaign: Campaign) -> dict[str, object]:
         "roles": Membership.Role.choices,
         "failing": any(each.is_failing for each in campaign.webhooks.all()),
         "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
+        "extension": ExtensionFields(auto_id="extension_%s"),
     }
     if campaign.is_under_way and asks_models(campaign):
         found["caps"] = CapFields.of(campaign)
-    if campaign.parsed_recipe.has_fixed_length:
-        found["extension"] = ExtensionFields(auto_id="extension_%s")
     return found
 
 

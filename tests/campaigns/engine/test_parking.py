@@ -4,6 +4,7 @@ import copy
 import uuid
 
 import pytest
+from django.db import connection
 
 import sampler
 from prefmh_web.annotate import reporting
@@ -11,6 +12,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import unparking
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Parking, Problem, Side, Vote
+from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
 
@@ -187,6 +189,22 @@ def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idl
     assert Vote.objects.get().number is None
     assert Comparison.objects.get(pk=held[0].comparison_id).verdict is None
     assert Chain.objects.get().step == held[0].comparison.step - 1
+
+
+def test_a_chain_that_is_ended_while_an_export_begins_is_ended_in_it(researcher, idle_tasks):
+    """Else the record would have a chain that lags without an end."""
+    campaign = campaign_of(researcher, chains=3, park_after_skips=1)
+    parked, is_ended = skip(campaign), []
+
+    def end_first(execute, sql, params, many, context):
+        if 'FROM "campaigns_chain"' in sql and not is_ended:
+            is_ended.append(True)
+            unparking.end_chain(parked.pk, WHY)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(end_first):
+        found = Snapshot.now(campaign)
+    assert found.ended == {(parked.chain.place, parked.step)}
 
 
 def test_a_step_that_is_not_parked_cannot_be_ended(researcher, idle_tasks):

@@ -10,7 +10,7 @@ import pytest
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import leases, rounds
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
@@ -19,7 +19,6 @@ from prefmh_web.participants import recruiting
 from prefmh_web.participants.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.report import diagnose
-from tests.campaigns.engine.test_rounds import campaign_with
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
 
@@ -106,7 +105,6 @@ def test_other_processes_and_chains_that_open_later_know_the_new_length(short):
     extension.extend(Campaign.objects.get(pk=short.pk), FURTHER)
     found = Campaign.objects.get(pk=short.pk)
     assert started_campaign(found).recipe.steps == STEPS + FURTHER
-    assert rounds.length_of(found) == STEPS + FURTHER
 
 
 def test_an_ended_chain_stays_where_it_is(short):
@@ -131,11 +129,9 @@ def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, to
     assert {chain.length for chain in short.chains.all()} == {STEPS}
 
 
-def test_a_draft_and_a_campaign_with_rounds_are_not_extended(researcher, idle_tasks):
+def test_a_draft_is_not_extended(researcher, idle_tasks):
     with pytest.raises(NotPossible, match="has not started"):
         extension.extend(make_draft(researcher), 1)
-    with pytest.raises(NotPossible, match="by itself"):
-        extension.extend(campaign_with(researcher), 1)
 
 
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):

@@ -261,7 +261,6 @@ def test_all_chains_together_have_no_more_steps_than_numbers_for_their_objects()
     [
         ({"chains": 5_000, "steps": 400_001}, "5,000 chains of 400,001 steps are too many"),
         ({"most_chains": 5_000, "steps": 400_001}, "5,000 chains of 400,001 steps are too many"),
-        ({"chains": 5_000, "steps": 50_000, "further_steps": 1_000}, "5,000 chains of 500,000 steps are too many"),
     ],
 )
 def test_too_many_steps_of_all_chains_together_are_told_in_numbers(changes, problem):
@@ -288,7 +287,7 @@ def test_what_chains_that_open_later_do_not_go_with_names_the_field(changes, pro
 
 def test_a_recipe_of_another_version_is_refused():
     with pytest.raises(RecipeError, match=r"^version: "):
-        parse_recipe(GOOD | {"version": 1})
+        parse_recipe(GOOD | {"version": 2})
     assert parse_recipe(GOOD).version == 1
 
 

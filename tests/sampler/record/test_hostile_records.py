@@ -140,8 +140,6 @@ def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tm
 @pytest.mark.parametrize(
     ("table", "content"),
     [
-        ("looks.csv", b"step,r_hat,bulk_ess,tail_ess,stops,looked_at\n8,much,1.0,1.0,0,\n"),
-        ("looks.csv", b"step,r_hat,bulk_ess,tail_ess,stops,looked_at\n,1.0,1.0,1.0,1,\n"),
         ("checks.csv", CHECKS + b"\n,1,left,,,,,\n"),
         ("checks.csv", CHECKS + b"\n1,one,left,,,,,\n"),
         ("checks.csv", CHECKS + b",kind,swapped\n1,1,left,,,,,,gold,maybe\n"),

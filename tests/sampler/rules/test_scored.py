@@ -96,7 +96,6 @@ def test_the_published_ratio_is_refused_where_the_writer_tells_no_probabilities(
         ({"judges": [JUDGE]}, "judges: must be empty, []: this rule asks nobody"),
         ({"kernel": SUFFIX}, "kernel: must be 'independent' under rule 'base'"),
         ({"most_chains": 9}, "most_chains: does not go with a rule that asks nobody"),
-        ({"further_steps": 5}, "further_steps: counts people's answers, and this rule asks nobody"),
         ({"rule": {"kind": "n-vote"}}, "judges: there must be 1 to 8 under rule 'n-vote'"),
         ({"rule": {"kind": "score", "form": "power"}}, "rule: form 'power' takes one scorer: name it in scorers"),
         ({"rule": {"kind": "score", "form": "mars", "scorers": ["qed"]}}, "rule: form 'mars' takes two scorers"),
