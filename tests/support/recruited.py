@@ -12,6 +12,7 @@ from django.urls import reverse
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import recruiting
+from tests.support import copies
 from tests.support.stack import invitation_path, make_draft, wait_until_idle
 
 CODES = {"completed": "C0MPLETE", "nothing-left": "N0THING"}
@@ -25,11 +26,15 @@ def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campa
     names += ("most_active_minutes",)
     fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK}
     fields |= {name: options.pop(name) for name in names if name in options}
-    campaign = make_draft(owner, **options)
-    recruiting.set_up(campaign, fields, excluded)
-    lifecycle.start(campaign)
-    wait_until_idle()
-    return campaign
+
+    def make() -> Campaign:
+        campaign = make_draft(owner, **options)
+        recruiting.set_up(campaign, fields, excluded)
+        lifecycle.start(campaign)
+        wait_until_idle()
+        return campaign
+
+    return copies.copied(owner, (fields, options), make)
 
 
 def prolific(person: str, session: str = "s1") -> dict[str, str]:

@@ -17,7 +17,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded import tasks, working
 from prefmh_web.embedded.server import Clock, server
-from tests.support import worker
+from tests.support import copies, worker
 from tests.support.ports import port_from
 
 MIXTURE = {
@@ -80,6 +80,11 @@ def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv",
 
 def make_campaign(owner, **options) -> Campaign:
     """Return a started campaign whose first comparisons are open."""
+    return copies.copied(owner, options, lambda: start_campaign(owner, **options))
+
+
+def start_campaign(owner, **options) -> Campaign:
+    """Return the same, made and started now, so that this process remembers all that a start leaves in memory."""
     campaign = make_draft(owner, **options)
     lifecycle.start(campaign)
     wait_until_idle()

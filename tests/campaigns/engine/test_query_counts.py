@@ -18,7 +18,7 @@ from prefmh_web.asgi import application
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from prefmh_web.participants.recruiting import terms_of
 from tests.annotate.test_socket import lease_in
-from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support.stack import invitation_path, make_recipe, start_campaign, wait_until_idle
 
 
 class Statements(CaptureQueriesContext):
@@ -34,6 +34,12 @@ class Statements(CaptureQueriesContext):
 def progress_of_every_screen(monkeypatch):
     """Nothing is remembered from the screen before: each costs what the first of its second does."""
     monkeypatch.setattr(visit, "PROGRESS_S", 0)
+
+
+@pytest.fixture
+def campaign(researcher):
+    """Started here and not copied: this process remembers of it what the start leaves in memory."""
+    return start_campaign(researcher)
 
 
 @pytest.fixture
@@ -133,7 +139,7 @@ class Page:
 def test_the_voters_messages(client, researcher, idle_tasks, budget, judges, settles):
     questions = [{"question": question, "budget": budget} for question in ("Which?", "And which?")]
     recipe = make_recipe(judges=questions[:judges], chains=8)
-    campaign = make_campaign(researcher, recipe=recipe)
+    campaign = start_campaign(researcher, recipe=recipe)
     client.post(invitation_path(campaign))
     page = Page(campaign, client)
 
