@@ -7,11 +7,14 @@ Shapes: n states, m judges. A transition matrix P has one row per state and each
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sampler.planning.expectation import mean_votes
+from sampler.acceptance import acceptance_probability
+from sampler.rules.ballots import IntArray, average_over_votes, checked_budgets, judges_last
 from sampler.rules.n_vote import NVote
 from sampler.rules.shape import JudgeRule
 
@@ -140,6 +143,52 @@ def autocorrelation_time(transitions: Matrix, law: Matrix, function: npt.ArrayLi
     return np.asarray(asymptotic / variance)[()]
 
 
+def mean_votes(log_r0: npt.ArrayLike, preference: npt.ArrayLike, budgets: Sequence[int]) -> Matrix:
+    """Return the mean number of votes until the verdict, averaged over U, if one judge is asked after another.
+
+    After n votes, k of them for x', the verdict is open with probability A(k + N - n) - A(k) over U, where A is the
+    acceptance probability at a full tally. The mean is the sum of that along the order, averaged over
+    k_i ~ Binomial(n_i, p_i). Asking for min(a, c) votes at once costs the same.
+
+    Args:
+        log_r0: shape (...).
+        preference: p_i, shape (..., m).
+        budgets: N_i, length m.
+
+    Returns:
+        Shape (...).
+
+    Raises:
+        ValueError: a budget is not a whole number of at least 1, or a preference does not lie in [0, 1].
+    """
+    limits = checked_budgets(tuple(budgets))
+    chances = judges_last(preference, limits)
+    acceptance = _full_acceptance(log_r0, limits)
+    total: Matrix = np.zeros(chances.shape[:-1])
+    cast = [0] * len(limits)
+    for judge, budget in enumerate(limits):
+        for _ in range(budget):
+            lowest = acceptance[tuple(slice(n + 1) for n in cast)]
+            highest = acceptance[
+                tuple(slice(size - 1 - n, size) for size, n in zip(acceptance.shape, cast, strict=False))
+            ]
+            total += average_over_votes(_looked_up(highest - lowest), chances, tuple(cast))
+            cast[judge] += 1
+    return total
+
+
+def _full_acceptance(log_r0: npt.ArrayLike, budgets: tuple[int, ...]) -> Matrix:
+    """Return A(K) at [K_1, ..., K_m], shape (N_1 + 1, ..., N_m + 1); the shape of log_r0 comes after these axes."""
+    ratio = np.asarray(log_r0, dtype=np.float64)
+    full = np.stack(np.meshgrid(*(np.arange(budget + 1) for budget in budgets), indexing="ij"), axis=-1)
+    full = full.reshape(*full.shape[:-1], *(1,) * ratio.ndim, len(budgets))
+    return np.asarray(acceptance_probability(ratio, full, list(budgets)))
+
+
+def _looked_up(table: Matrix) -> Callable[[IntArray], Matrix]:
+    return lambda votes: np.asarray(table[tuple(votes)])
+
+
 def votes_per_step(
     log_p0: npt.ArrayLike,
     q: npt.ArrayLike,
@@ -151,8 +200,7 @@ def votes_per_step(
 ) -> float:
     """Return the mean number of votes a step costs in the long run; a proposal equal to the state costs none.
 
-    With early stopping, judges are asked one after another as `JudgeByJudge` does, a vote at a time or min(a, c)
-    at once; without, each comparison costs sum_i N_i.
+    With early stopping, judges are asked one after another (`mean_votes`); without, each comparison costs sum_i N_i.
 
     Args:
         log_p0, q, scores, rule, log_r0: as in `transition_matrix`.

@@ -61,7 +61,6 @@ WITH_STUDIES = (
     "tests/laws/",
     "tests/flows/test_exactness.py",
     "tests/flows/test_judges_law.py",
-    "tests/flows/test_planned_campaigns.py",
     "tests/flows/test_warm_up.py",
 )
 LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES}

@@ -141,8 +141,8 @@ def _expected(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> float | Non
     is_alone = len(recipe.judges) == 1 and judge.budget <= _LARGEST_BUDGET
     if not is_alone or recipe.rule.evidence == "ratings" or _tells_p(judge):
         return None
-    votes = sampler.expected_votes(sampler.JudgeByJudge(), 0.0, None, (judge.budget,))
-    return votes * recipe.chains_at_most * recipe.steps
+    votes = sampler.step_votes((judge.budget,))
+    return None if votes is None else votes * recipe.chains_at_most * recipe.steps
 
 
 def _is_at_once(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> bool:

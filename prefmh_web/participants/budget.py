@@ -8,6 +8,7 @@ is skipped, or whose time runs out, costs nothing.
     takes_one_more     whether a trial, or a vote that came too late, may be added
     spent              what has been given
     spending_of        what the pages show of it, with what the places cost
+    estimate_of        what a draft will take of people
 
 The votes that every step can need are set aside from the start, so no trial is ever given in the place of one. Only the
 rest is for trials and late votes. How much of that is left is a matter of how many there were; votes that are saved
@@ -219,3 +220,20 @@ def _trials_out(campaign: Campaign) -> int:
 
 def _erased(campaign: Campaign) -> int:
     return ErasedTrials.objects.filter(campaign=campaign).aggregate(all=Sum("trials"))["all"] or 0
+
+
+def estimate_of(campaign: Campaign, recruitment: Recruitment) -> sampler.Estimate | None:
+    """Return what a draft will take of people; None where nobody votes."""
+    recipe = campaign.parsed_recipe
+    asked = [judge.budget for judge in recipe.judges if not isinstance(judge.source, sampler.AUTOMATIC_SOURCES)]
+    if recipe.rule.evidence != "votes" or not asked:
+        return None
+    pay = recruitment.place_pay
+    return sampler.estimate(
+        recipe.chains_at_most,
+        recipe.steps,
+        asked,
+        burn_in=recipe.burn_in,
+        votes_each=recruitment.votes_each,
+        place_pay=None if pay is None else float(pay),
+    )

@@ -96,11 +96,13 @@ def test_nobody_makes_the_site_draw_what_they_choose(client, signed_in):
 
 def test_the_setup_says_what_all_of_it_takes_at_most(signed_in):
     fields = {"chains": "4", "most_chains": "20", "steps": "100", "questions-0-budget": "2"}
-    shown = signed_in.get(reverse("console:crowds"), fields).content.decode()
+    shown = signed_in.get(reverse("console:estimate"), fields).content.decode()
     assert "One chain takes <strong>200</strong> votes" in shown
     assert "up to 20 chains open, which take 4,000 votes" in shown
+    assert "about 150 votes a chain from voters who are indifferent" in shown
     assert (
-        "20 chains open" not in signed_in.get(reverse("console:crowds"), fields | {"most_chains": ""}).content.decode()
+        "20 chains open"
+        not in signed_in.get(reverse("console:estimate"), fields | {"most_chains": ""}).content.decode()
     )
     for wrong in ({"chains": "x"}, {"questions-0-budget": "0"}, {"rule-kind": "base"}):
-        assert "at most" not in signed_in.get(reverse("console:crowds"), fields | wrong).content.decode()
+        assert "at most" not in signed_in.get(reverse("console:estimate"), fields | wrong).content.decode()

@@ -71,7 +71,7 @@ WATCHING += ("console:steps", "console:step", "console:step-picture", "console:r
 WATCHING += ("console:chains",)
 WATCHING += ("console:convergence",)
 # Owners read these, and nobody can post to them.
-READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file", "console:plan")
+READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file")
 READ_BY_OWNERS += ("console:programs",)
 FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
 CHANGING = [

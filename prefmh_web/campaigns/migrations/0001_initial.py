@@ -44,7 +44,6 @@ class Migration(migrations.Migration):
                 ('start_trouble', models.CharField(blank=True, max_length=500)),
                 ('starting_since', models.DateTimeField(null=True)),
                 ('start_progress', models.CharField(blank=True, default='', max_length=200)),
-                ('pilot_of', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='pilots', to='campaigns.campaign')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('started_at', models.DateTimeField(null=True)),
                 ('finished_at', models.DateTimeField(null=True)),

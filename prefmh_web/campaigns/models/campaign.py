@@ -81,9 +81,7 @@ class Campaign(models.Model):
     # While a draft is being started out of the request: since when, and what is being done.
     starting_since = models.DateTimeField(null=True)
     start_progress = models.CharField(max_length=200, blank=True, default="")
-    # The campaign whose setup a few people try out here, so that it can be planned (`setup/pilot.py`); null of a
-    # campaign that is no pilot, and once the other one is deleted.
-    pilot_of = models.ForeignKey("self", models.SET_NULL, null=True, related_name="pilots")
+
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -8,7 +8,7 @@ import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
-from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.forms.estimate import estimate_shown
 from prefmh_web.console.forms.kept_files import KeptFiles
 from prefmh_web.console.forms.panel import PanelForm
 from prefmh_web.console.forms.questions import QuestionFormSet, judges_in, questions_of
@@ -83,12 +83,12 @@ class SetupForms:
                 self.kept.show_in(form)
 
     @property
-    def crowds(self) -> dict[str, object]:
-        """What crowds would make of the setup as it stands in the fields."""
+    def estimate(self) -> dict[str, object] | None:
+        """What the votes come to of the setup as it stands in the fields."""
         fields = [self.campaign[name] for name in ("chains", "most_chains", "steps", "burn_in")]
         fields += [form[name] for form in self.questions.forms for name in ("budget", "order")]
         fields.append(self.rule["kind"])
-        return crowds_shown({field.html_name: field.value() for field in fields})
+        return estimate_shown({field.html_name: field.value() for field in fields})
 
     def judge_at(self, prefix: str, campaign: Campaign) -> int | None:
         """Return the place in a saved draft's recipe of the model that answers one of the questions.

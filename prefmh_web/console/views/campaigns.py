@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access
@@ -21,11 +22,12 @@ from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.caps import CapFields
+from prefmh_web.console.forms.pilot import PilotForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.objects import media
-from prefmh_web.participants.budget import spending_of
+from prefmh_web.participants.budget import estimate_of, spending_of
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
-from prefmh_web.setup import twins
+from prefmh_web.setup import pilot, twins
 from prefmh_web.transport import rate_limits
 
 A_PAGE = 50
@@ -83,7 +85,21 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         context["caps"] = CapFields.of(found)
     if context["may_own"] and terms_of(found).may_be_paid_for:
         context["spending"] = spending_of(found, recruitment_of(found))
+    if context["may_own"] and found.is_draft:
+        context |= _of_draft(found)
     return render(request, "console/draft.html" if found.is_draft else "console/overview.html", context)
+
+
+def _of_draft(campaign: Campaign) -> dict[str, object]:
+    """Return what people will be asked for, and the form of a pilot."""
+    recruitment = recruitment_of(campaign)
+    return {
+        "estimate": estimate_of(campaign, recruitment),
+        "seconds_a_vote": sampler.SECONDS_A_VOTE,
+        "votes_each": recruitment.votes_each,
+        "currency": recruitment.currency,
+        "pilot_form": PilotForm(auto_id="pilot_%s") if pilot.can_have_one(campaign) else None,
+    }
 
 
 def _invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:

@@ -18,7 +18,7 @@ from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.caps import CapFields
-from prefmh_web.console.forms.crowds import crowds_shown
+from prefmh_web.console.forms.estimate import estimate_shown
 from prefmh_web.console.forms.extension import ExtensionFields
 from prefmh_web.console.forms.layout import SetupLayout
 from prefmh_web.console.forms.naming import NameForm
@@ -44,9 +44,9 @@ def create(request: SignedInRequest) -> HttpResponse:
 
 @login_required
 @require_safe
-def crowds(request: HttpRequest) -> HttpResponse:
-    """Show what crowds would make of the setup that is being typed."""
-    return render(request, "console/_crowds.html", {"forecast": crowds_shown(request.GET)})
+def estimate(request: HttpRequest) -> HttpResponse:
+    """Show what the votes come to of the setup that is being typed."""
+    return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
 @login_required

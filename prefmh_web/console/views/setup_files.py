@@ -12,10 +12,11 @@ from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.console.forms.pilot import PilotForm
 from prefmh_web.console.forms.setup_file import SetupFileForm
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told_at_setup
+from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 from prefmh_web.console.views.downloads import prefix_of
-from prefmh_web.setup import apply, duplicate, files, twins
+from prefmh_web.setup import apply, duplicate, files, pilot, twins
 from prefmh_web.setup.problems import Problem, SetupError
 from prefmh_web.transport.downloads import stream
 
@@ -85,6 +86,26 @@ def duplicated(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         return told_at_setup(request, campaign, reason)
     messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_seats(copy)}")
     return redirect(copy)
+
+
+@login_required
+@require_POST
+@posts_by_user
+def run_pilot(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Make a pilot."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    form = PilotForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"{form.errors.as_text()} No pilot was made.")
+        return back_to_setup(campaign)
+    try:
+        made = pilot.make(campaign, request.user, **form.cleaned_data)
+    except NotPossible as reason:
+        return told_at_setup(request, campaign, reason)
+    messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")
+    return redirect(made)
 
 
 def _seats(copy: Campaign) -> str:

@@ -8,34 +8,49 @@ from django.urls import reverse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.stack import make_campaign, make_draft, make_recipe
 
 SETUP = {"chains": "4", "most_chains": "20", "steps": "100", "burn_in": "10", "questions-0-budget": "2"}
 
 
-def crowds(client, **changes) -> str:
-    return client.get(reverse("console:crowds"), SETUP | changes).content.decode()
+def estimate(client, **changes) -> str:
+    return client.get(reverse("console:estimate"), SETUP | changes).content.decode()
 
 
-def test_the_setup_says_how_many_chains_crowds_open_and_what_goes_into_burn_in(signed_in):
-    shown = crowds(signed_in)
-    assert "<td>10</td><td>11</td><td>32 %</td>" in shown
-    assert "<td>60</td><td>20</td><td>10 %</td>" in shown
-    assert "more than half" not in shown
-    shown = crowds(signed_in, burn_in="40")
-    assert "With 10 people, more than half of the votes would go into burn-in" in shown
+def test_the_setup_says_what_goes_into_burn_in(signed_in):
+    assert "Burn-in takes 15 of them" in estimate(signed_in)
+    assert "Burn-in takes 60 of them" in estimate(signed_in, burn_in="40")
+    assert "Burn-in" not in estimate(signed_in, burn_in="")
 
 
-@pytest.mark.parametrize("changes", [{"most_chains": ""}, {"most_chains": "4"}, {"steps": "x"}, {"chains": "2000"}])
-def test_there_is_no_forecast_without_chains_that_open_later_or_with_a_wrong_field(signed_in, changes):
-    assert "<table" not in crowds(signed_in, **changes)
+@pytest.mark.parametrize("changes", [{"most_chains": ""}, {"most_chains": "4"}])
+def test_without_chains_that_open_later_it_says_nothing_of_them(signed_in, changes):
+    assert "If people keep coming" in estimate(signed_in)
+    assert "If people keep coming" not in estimate(signed_in, **changes)
+
+
+@pytest.mark.parametrize("changes", [{"steps": "x"}, {"chains": "0"}, {"questions-0-budget": "1001"}])
+def test_there_is_no_estimate_with_a_wrong_field(signed_in, changes):
+    assert "at most" not in estimate(signed_in, **changes)
 
 
 def test_two_judges_of_half_the_votes_stand_for_a_question_in_both_orders(signed_in):
-    assert crowds(signed_in, **{"questions-0-order": "both"}) == crowds(
+    assert estimate(signed_in, **{"questions-0-order": "both"}) == estimate(
         signed_in, **{"questions-0-budget": "1", "questions-1-budget": "1"}
     )
+
+
+def test_a_drafts_page_says_what_people_will_be_asked_for(signed_in, researcher, idle_tasks):
+    draft = make_draft(
+        researcher, recipe=make_recipe(judges=[{"question": "Which?", "budget": 2}], chains=6, steps=100)
+    )
+    recruiting.set_up(draft, {"recruiter": "prolific", "votes_each": 30, "place_pay": 2.5, "currency": "EUR"}, ())
+    page = signed_in.get(draft.get_absolute_url()).content.decode()
+    for words in ("<strong>900</strong> votes", "1,200 at most", "<strong>2.5</strong> hours", "30 people who give 30"):
+        assert words in page
+    assert "<strong>75.00 EUR</strong> for their places" in page
 
 
 def test_the_number_is_kept_and_shown_and_can_be_taken_away(signed_in, researcher, idle_tasks):
@@ -45,7 +60,7 @@ def test_the_number_is_kept_and_shown_and_can_be_taken_away(signed_in, researche
     assert "2 to 9, 10 steps each" in signed_in.get(campaign.get_absolute_url()).content.decode()
     page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     assert 'name="most_chains" value="9"' in page
-    assert "<td>60</td>" in page
+    assert "If people keep coming" in page
     signed_in.post(
         reverse("console:edit", args=[campaign.pk]), form(**{"catalog-file": "", "catalog-distance": "fixed"})
     )
@@ -56,7 +71,7 @@ def test_the_number_is_kept_and_shown_and_can_be_taken_away(signed_in, researche
 def test_a_new_campaign_opens_chains_for_whoever_would_wait(signed_in):
     page = signed_in.get(reverse("console:create")).content.decode()
     assert 'name="most_chains" value="100"' in page
-    assert "<td>60</td><td>61</td>" in page
+    assert "up to 100 chains open" in page
     signed_in.post(reverse("console:create"), form(most_chains="100"))
     assert Campaign.objects.get().recipe["most_chains"] == 100
 
