@@ -82,7 +82,6 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/people/", people.people, name="people"),
     path("campaigns/<int:campaign_id>/people/<int:annotator_id>/", people.person, name="person"),
     path("campaigns/<int:campaign_id>/people/<int:annotator_id>/end/", people.end, name="end-part"),
-    path("campaigns/<int:campaign_id>/people/<int:annotator_id>/notes/", people.note, name="add-note"),
     path("campaigns/<int:campaign_id>/people/<int:annotator_id>/bonus/", people.bonus, name="bonus"),
     path("campaigns/<int:campaign_id>/people/<int:annotator_id>/erase/", erasure.erase, name="erase"),
     path("campaigns/<int:campaign_id>/people/<int:annotator_id>/paid/", erasure.settle_one, name="settle-person"),

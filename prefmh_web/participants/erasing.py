@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
 from prefmh_web.campaigns.models import Annotator, Campaign, Problem, Seat
-from prefmh_web.participants.models import Answer, Check, Event, Participant, Participation, PracticeAnswer
+from prefmh_web.participants.models import Answer, Check, Exclusion, Participant, Participation, PracticeAnswer
 
 
 def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
@@ -27,8 +27,8 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
         "answers": _deleted(Answer.objects.filter(participation__in=parts))
         + _deleted(PracticeAnswer.objects.filter(participation__in=parts)),
         "reports": _deleted(Problem.objects.filter(annotator__in=annotators)),
-        # That there was something, and when, stays an event of the record.
-        "notes": Event.objects.filter(annotator__in=annotators).exclude(text="").update(text=""),
+        # That their part was ended, and when, stays an event of the record.
+        "reasons": Exclusion.objects.filter(annotator__in=annotators).exclude(text="").update(text=""),
         "names": _unname(campaign, annotators),
         "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
         "ids": _forget_ids(parts),

@@ -27,7 +27,7 @@ from prefmh_web.participants import completion, erasing, payments
 from prefmh_web.participants.models import (
     CommonPair,
     Erasure,
-    Event,
+    Exclusion,
     Outcome,
     Participant,
     Participation,
@@ -122,7 +122,7 @@ def forget_all(campaign: Campaign) -> None:
             Participation.objects.filter(pk__in=[pk for pk, _ in found]).delete()
             # Who takes part in another campaign of the same owner is still somebody there.
             Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
-    deletion.delete_in_parts(Event.objects.filter(annotator__campaign=campaign))
+    deletion.delete_in_parts(Exclusion.objects.filter(annotator__campaign=campaign))
     deletion.delete_in_parts(Erasure.objects.filter(annotator__campaign=campaign))
     deletion.delete_in_parts(CommonPair.objects.filter(campaign=campaign))
 

@@ -17,7 +17,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
 from prefmh_web.participants import completion
-from prefmh_web.participants.models import Event, Outcome, Participation, Pay
+from prefmh_web.participants.models import Exclusion, Outcome, Participation, Pay
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Grounds:
         text: in the researcher's words, for payments.csv and colleagues.
     """
 
-    reason: Event.Reason
+    reason: Exclusion.Reason
     text: str
 
 
 @retried_after_conflicts
-def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) -> Event:
+def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) -> Exclusion:
     """End somebody's part. They see no pair any more.
 
     Args:
@@ -42,7 +42,7 @@ def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) 
             the part had ended before, or where no platform has sent the person.
 
     Returns:
-        The event; its `is_paid` is None where the pay was not settled by it.
+        What is stored; its `is_paid` is None where the pay was not settled by it.
 
     Raises:
         NotPossible: the part was ended by hand before, or the person has left.
@@ -54,10 +54,10 @@ def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) 
         person = reading.person(annotator.pk)
         _demand_going_on(person)
         settled = part is not None and _settle(part, person, is_paid)
-        event = _event(person, by, grounds, is_paid if settled else None)
-        event.save()
+        ended = _exclusion(person, by, grounds, is_paid if settled else None)
+        ended.save()
         access.remove(person)
-    return event
+    return ended
 
 
 @retried_after_conflicts
@@ -67,19 +67,19 @@ def exclude_all(invitation: Invitation, by: User) -> None:
         # Locked, as joining locks it: nobody joins who is not looked at.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
         people = invitation.annotators.select_for_update(no_key=True).filter(removed_at=None).order_by("pk")
-        grounds = Grounds(Event.Reason.LINK, "Everyone who joined with the same link was removed.")
-        Event.objects.bulk_create([_event(person, by, grounds, None) for person in people])
+        grounds = Grounds(Exclusion.Reason.LINK, "Everyone who joined with the same link was removed.")
+        Exclusion.objects.bulk_create([_exclusion(person, by, grounds, None) for person in people])
         access.revoke(invitation, withdraw=True)
 
 
-def of(annotator: Annotator) -> Event | None:
+def of(annotator: Annotator) -> Exclusion | None:
     """Return the exclusion of somebody, if there is one."""
-    return Event.objects.select_related("by").filter(annotator=annotator, kind=Event.Kind.EXCLUSION).first()
+    return Exclusion.objects.select_related("by").filter(annotator=annotator).first()
 
 
 def reasons_in(campaign: Campaign) -> dict[int, str]:
     """Return why parts were ended by hand, in the researcher's words, by annotator."""
-    found = Event.objects.filter(annotator__campaign=campaign, kind=Event.Kind.EXCLUSION)
+    found = Exclusion.objects.filter(annotator__campaign=campaign)
     return dict(found.values_list("annotator", "text"))
 
 
@@ -104,6 +104,5 @@ def _settle(part: Participation, person: Annotator, is_paid: bool) -> bool:
     return outcome is Outcome.ENDED
 
 
-def _event(person: Annotator, by: User, grounds: Grounds, is_paid: bool | None) -> Event:
-    kind = Event.Kind.EXCLUSION
-    return Event(annotator=person, kind=kind, by=by, reason=grounds.reason, text=grounds.text, is_paid=is_paid)
+def _exclusion(person: Annotator, by: User, grounds: Grounds, is_paid: bool | None) -> Exclusion:
+    return Exclusion(annotator=person, by=by, reason=grounds.reason, text=grounds.text, is_paid=is_paid)

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from prefmh_web.campaigns.record import events
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.participants import speed
-from prefmh_web.participants.models import Check, Consent, ConsentText, Event, Participation
+from prefmh_web.participants.models import Check, Consent, ConsentText, Exclusion, Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from sampler import schema
 
@@ -150,13 +150,13 @@ def _events(campaign: Campaign) -> Iterator[Row]:
 
 def _events_of_people(campaign: Campaign) -> Iterator[tuple[datetime, Row]]:
     # Neither who did it nor their words: these may name people.
-    found = Event.objects.filter(annotator__campaign=campaign).order_by("at", "pk")
+    found = Exclusion.objects.filter(annotator__campaign=campaign).order_by("at", "pk")
     for event in found.defer("text").iterator(chunk_size=_AT_A_TIME):
         yield (
             event.at,
             schema.EVENTS.row(
                 annotator=event.annotator_id,
-                kind=event.kind,
+                kind="exclusion",
                 at=event.at,
                 reason=event.reason,
                 paid=event.is_paid,

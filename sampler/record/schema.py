@@ -320,7 +320,7 @@ EVENTS = Table(
         Column("detail", word),
     ),
 )
-"""What researchers did in the campaign, and about people who vote: parts that they ended, and that there was a note."""
+"""What researchers did in the campaign, and about people who vote: parts that they ended."""
 CODEBOOK = Table(
     "codebook",
     (Column("file", word), Column("column", word), Column("values", word), Column("meaning", escaped)),

@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Membership, Vote
-from prefmh_web.participants import exclusion, notes, speed
-from prefmh_web.participants.models import Check, Event, Participant, Participation
+from prefmh_web.participants import exclusion, speed
+from prefmh_web.participants.models import Check, Exclusion, Participant, Participation
 from prefmh_web.participants.people import people_of
 from tests.participants.test_checks import OFTEN, answer_check, vote_until_check
 from tests.participants.test_exclusion import GROUNDS
 from tests.security.world import browser_of
-from tests.support.record import everything_in, export_to, table
+from tests.support.record import export_to, table
 from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path, wait_until_idle
 
@@ -94,14 +94,14 @@ def test_managers_see_numbers_only_and_nobody_else_sees_anything(study, manager,
         for stranger in (viewer, django_user_model.objects.create_user(f"s{len(path)}")):
             assert browser_of(stranger).get(path).status_code == 404
     grounds = {"reason": "other", "text": "x", "is_paid": "no"}
-    for name, fields in (("end-part", grounds), ("add-note", {"text": "x"}), ("bonus", {"bonus": "1"})):
+    for name, fields in (("end-part", grounds), ("bonus", {"bonus": "1"})):
         assert browser_of(viewer).post(at(name, study), fields).status_code == 404
     # What is paid is the owner's.
     assert browser_of(manager).post(at("bonus", study), {"bonus": "1"}).status_code == 404
     # Somebody of another campaign is nobody here.
     other = recruited_campaign(manager)
     assert browser_of(manager).get(at("person", other)).status_code == 404
-    assert not Event.objects.exists()
+    assert not Exclusion.objects.exists()
 
 
 def test_people_are_sorted_and_filtered_by_the_address(owner, study):
@@ -147,33 +147,6 @@ def test_many_people_cost_no_more_statements_than_few(owner, researcher, campaig
     assert numbers(owner, shown, page="3") == [each.pk for each in people[200:]]
 
 
-def test_a_persons_timeline_tells_what_happened_in_a_bounded_number_of_statements(owner, researcher):
-    study = recruited_campaign(researcher, consent="Do you agree?")
-    anna = arrive_agreeing(study)
-    vote(anna, study)
-    notes.add(Annotator.objects.get(), researcher, "asked me <b>something</b>")
-
-    def look() -> tuple[int, str]:
-        with CaptureQueriesContext(connection) as statements:
-            page = owner.get(at("person", study)).content.decode()
-        return len(statements), page
-
-    few, page = look()
-    found = [page.index(told) for told in ("joined", "consent: agreed", "answered", "note by ada")]
-    assert found == sorted(found)
-    assert "&lt;b&gt;something" in page
-    pair_of(anna, study)
-    exclusion.exclude(Annotator.objects.get(), researcher, GROUNDS, is_paid=True)
-    _, page = look()
-    assert "taken back when the part ended" in page
-    assert "part ended by ada" in page
-    for number in range(100):
-        notes.add(Annotator.objects.get(), researcher, f"note {number}")
-    many, page = look()
-    assert "Page 1 of 2" in page
-    assert many <= few + 2
-
-
 def arrive_agreeing(study):
     browser, path = Client(), invitation_path(study)
     browser.get(path, prolific("anna"))
@@ -188,7 +161,7 @@ def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
     assert "This field is required" in page
     assert owner.post(at("end-part", study), {"reason": "careless", "text": "x"}).status_code == 200
     assert owner.post(at("end-part", study), {"reason": "link", "text": "x", "is_paid": "no"}).status_code == 200
-    assert not Event.objects.exists()
+    assert not Exclusion.objects.exists()
     grounds = {"reason": "careless", "text": "too fast", "is_paid": "yes"}
     told = owner.post(at("end-part", study), grounds, follow=True).content.decode()
     assert "is ended. Their votes are kept." in told
@@ -242,18 +215,3 @@ def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researc
     assert (row["outcome"], row["bonus"], row["reason"]) == ("completed", "1.50", "")
     owner.post(at("bonus", study), {"bonus": ""})
     assert [each["bonus"] for each in payments_of(owner, study)] == [""]
-
-
-def test_a_note_is_read_by_colleagues_and_by_nobody_else(owner, study, manager, tmp_path):
-    anna = arrive(study, prolific("anna"))
-    vote(anna, study)
-    access.add_member(study, "mona", Membership.Role.MANAGER)
-    browser_of(manager).post(at("add-note", study), {"text": "Wrote to me: SECRET"})
-    assert "note by mona" in owner.get(at("person", study)).content.decode()
-    assert "SECRET" not in anna.get(f"{invitation_path(study)}vote/").content.decode()
-    export = export_to(study, tmp_path)
-    [row] = [row for row in table(export, "events.csv") if row["annotator"]]
-    assert (row["kind"], row["reason"], row["paid"]) == ("note", "", "")
-    content = everything_in(export)
-    assert "SECRET" not in content
-    assert "mona" not in content

@@ -15,7 +15,7 @@ from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Problem, Seat, Vote
-from prefmh_web.participants import budget, erasure, notes, payments, places
+from prefmh_web.participants import budget, erasure, payments, places
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Consent, Erasure, Participant, Participation
 from prefmh_web.participants.recruiting import recruitment_of
@@ -67,7 +67,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     [event] = [row for row in table(path, "events.csv") if row["kind"] == "erased"]
     assert event["annotator"] == ""
     assert event["at"]
-    assert event["detail"] == "people=1; removed=answers reports notes parameters ids sessions"
+    assert event["detail"] == "people=1; removed=answers reports reasons parameters ids sessions"
 
 
 def test_of_one_participation_the_id_stays_where_it_is_needed(researcher):
@@ -199,12 +199,6 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert "Personal data" in page
     assert "Delete this person" not in page
     assert (
-        "is forgotten"
-        in owner.post(
-            reverse("console:add-note", args=[study.pk, person.pk]), {"text": "x"}, follow=True
-        ).content.decode()
-    )
-    assert (
         "no bonus can be paid"
         in owner.post(
             reverse("console:bonus", args=[study.pk, person.pk]), {"bonus": "1"}, follow=True
@@ -302,38 +296,36 @@ def test_a_whole_campaign_goes_through_the_same_door(researcher, tmp_path):
     assert all(found_in(bytes_of_all(study), said) == set() for said in names)
     assert budget.spent(study) == before
     events = [row["detail"] for row in table(export_to(study, tmp_path), "events.csv") if row["kind"] == "erased"]
-    assert events == ["people=2; removed=answers reports notes parameters ids sessions"]
+    assert events == ["people=2; removed=answers reports reasons parameters ids sessions"]
     assert erasure.forget(study) == (0, 0)
 
 
 def test_of_a_seat_the_name_goes_and_the_seat_stays(researcher):
     panel = panel_campaign(researcher, names=("ZZAdaZZ", "ZZGraceZZ", "ZZAlanZZ"))
     ada = sit_down(panel, 1)
-    notes.add(ada, researcher, "ZZnoteonadaZZ")
     content = bytes_of_all(panel)
-    assert {b"ZZAdaZZ" in content, b"ZZnoteonadaZZ" in content} == {True}
+    assert b"ZZAdaZZ" in content
     owner = browser_of(researcher)
     page = owner.get(reverse("console:person", args=[panel.pk, ada.pk])).content.decode()
     assert "The name of seat 1 is deleted" in page
     owner.post(reverse("console:erase", args=[panel.pk, ada.pk]), {"is_sure": "on"})
     content = bytes_of_all(panel)
-    assert not {b"ZZAdaZZ" in content, b"ZZnoteonadaZZ" in content} & {True}
+    assert b"ZZAdaZZ" not in content
     assert list(Seat.objects.values_list("name", flat=True)) == ["", "ZZGraceZZ", "ZZAlanZZ"]
     # Nobody leaves a panel: who opens the link is still who sits there.
     assert sit_down(panel, 1) == ada
     assert sit_down(panel, 1).removed_at is None
 
 
-def test_without_a_platform_reports_and_notes_go(researcher, campaign):
+def test_without_a_platform_reports_go(researcher, campaign):
     browser = Client()
     browser.post(invitation_path(campaign))
     key = pair_of(browser, campaign)
     browser.post(f"{invitation_path(campaign)}report/{key}/", {"reason": "other", "words": "ZZwordsZZ"})
     person = Annotator.objects.get()
-    notes.add(person, researcher, "ZZnoteZZ")
-    assert {b"ZZwordsZZ" in bytes_of_all(campaign), b"ZZnoteZZ" in bytes_of_all(campaign)} == {True}
+    assert b"ZZwordsZZ" in bytes_of_all(campaign)
     browser_of(researcher).post(reverse("console:erase", args=[campaign.pk, person.pk]), {"is_sure": "on"})
-    assert {b"ZZwordsZZ" in bytes_of_all(campaign), b"ZZnoteZZ" in bytes_of_all(campaign)} == {False}
+    assert b"ZZwordsZZ" not in bytes_of_all(campaign)
     browser.post(invitation_path(campaign))
     assert Annotator.objects.count() == 2
 

@@ -11,9 +11,9 @@ from django.test import Client
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from prefmh_web.participants import erasure, exclusion, notes, places
+from prefmh_web.participants import erasure, exclusion, places
 from prefmh_web.participants.exclusion import Grounds
-from prefmh_web.participants.models import Event, Participation
+from prefmh_web.participants.models import Exclusion, Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
 from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
@@ -21,7 +21,7 @@ from tests.support.recruited import CODES, arrive, pair_of, payments_of, prolifi
 from tests.support.stack import invitation_path, make_recipe, wait_until_idle
 
 WORDS = "=told me SECRET things"
-GROUNDS = Grounds(Event.Reason.CARELESS, WORDS)
+GROUNDS = Grounds(Exclusion.Reason.CARELESS, WORDS)
 WITH_CODE = CODES | {"ended": "ENDED1"}
 
 
@@ -30,7 +30,7 @@ def study_of(researcher, **options) -> Campaign:
     return recruited_campaign(researcher, codes=WITH_CODE, recipe=one_judge, **options)
 
 
-def end(study, *, is_paid: bool = False) -> Event:
+def end(study, *, is_paid: bool = False) -> Exclusion:
     event = exclusion.exclude(Annotator.objects.order_by("pk")[0], study.owner, GROUNDS, is_paid=is_paid)
     wait_until_idle()
     return event
@@ -127,7 +127,7 @@ def test_of_two_at_once_one_ends_it(researcher, django_user_model):
 
     with ThreadPoolExecutor(2) as threads:
         told = list(threads.map(press, managers))
-    event = Event.objects.get()
+    event = Exclusion.objects.get()
     assert sorted(told) == ["", f"The part of person {annotator.pk} has been ended already by {event.by}."]
     assert Participation.objects.get().pay == ("full" if event.by.username == "mona" else "nothing")
 
@@ -138,7 +138,7 @@ def test_whoever_has_left_cannot_be_ended(researcher):
     anna.post(f"{invitation_path(study)}withdraw/")
     with pytest.raises(NotPossible, match="has ended already"):
         end(study)
-    assert not Event.objects.exists()
+    assert not Exclusion.objects.exists()
     assert Participation.objects.get().outcome == "withdrawn"
 
 
@@ -170,7 +170,7 @@ def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher,
     end(campaign)
     link = campaign.invitations.get()
     browser_of(researcher).post(f"{campaign.get_absolute_url()}invitations/{link.pk}/revoke/", {"withdraw": "on"})
-    assert sorted(Event.objects.values_list("reason", flat=True)) == ["careless", "link", "link"]
+    assert sorted(Exclusion.objects.values_list("reason", flat=True)) == ["careless", "link", "link"]
     assert not campaign.annotators.filter(removed_at=None).exists()
     link.refresh_from_db()
     assert link.revoked_at
@@ -179,14 +179,12 @@ def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher,
 def test_what_was_written_goes_with_the_id_and_the_event_stays(researcher, tmp_path):
     study = study_of(researcher)
     vote(arrive(study, prolific("anna")), study)
-    notes.add(Annotator.objects.get(), researcher, "SECRET")
     end(study)
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     erasure.forget(study)
-    assert list(Event.objects.values_list("kind", "text")) == [("note", ""), ("exclusion", "")]
+    assert Exclusion.objects.get().text == ""
     assert [row["kind"] for row in table(export_to(study, tmp_path), "events.csv")] == [
         "started",
-        "note",
         "exclusion",
         "erased",
     ]

@@ -3,8 +3,8 @@
 from django.test import Client
 
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants import consent, exclusion, notes
-from prefmh_web.participants.models import Answer, Event, Participation
+from prefmh_web.participants import consent, exclusion
+from prefmh_web.participants.models import Answer, Exclusion, Participation
 from tests.participants.test_checks import answer_check, vote_until_check
 from tests.participants.test_stages import go_on
 from tests.support.recruited import CODES, pair_of, prolific, recruited_campaign, vote
@@ -22,7 +22,7 @@ PROTOCOL = {
 }
 TEXT = "You compare texts."
 ALL_CODES = CODES | {"withdrawn": "W1THDREW", "ended": "ENDED1"}
-KINDS = ("id", "session", "parameter", "answer", "comment", "report", "note", "reason")
+KINDS = ("id", "session", "parameter", "answer", "comment", "report", "reason")
 
 
 def values_of(name: str) -> dict[str, str]:
@@ -67,10 +67,9 @@ def person_in(study, said) -> Annotator:
 
 
 def write_about(study, said) -> Annotator:
-    """Note something about somebody, end their part with a reason, and give them a comment of their own."""
+    """End somebody's part with a reason, and give them a comment of their own."""
     person = person_in(study, said)
-    notes.add(person, study.owner, said["note"])
-    exclusion.exclude(person, study.owner, exclusion.Grounds(Event.Reason.CARELESS, said["reason"]), is_paid=False)
+    exclusion.exclude(person, study.owner, exclusion.Grounds(Exclusion.Reason.CARELESS, said["reason"]), is_paid=False)
     wait_until_idle()
     # As somebody does who comes to the last questions.
     Answer.objects.create(participation_id=part_of(person).pk, name="comment", answer=said["comment"])

@@ -1,4 +1,4 @@
-"""The people of a campaign: which are shown and in what order; how a part is ended, a note, a bonus."""
+"""The people of a campaign: which are shown and in what order; how a part is ended, a bonus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 
 from prefmh_web.participants.exclusion import Grounds
-from prefmh_web.participants.models import Event, Outcome, Stage
+from prefmh_web.participants.models import Exclusion, Outcome, Stage
 from prefmh_web.participants.people import Person
 
 GOING_ON = "going-on"
@@ -108,7 +108,7 @@ class ExclusionForm(forms.Form):
     """Why somebody's part is ended, and whether they are paid."""
 
     reason = forms.ChoiceField(
-        choices=[each for each in Event.Reason.choices if each[0] != Event.Reason.LINK], label="Reason"
+        choices=[each for each in Exclusion.Reason.choices if each[0] != Exclusion.Reason.LINK], label="Reason"
     )
     text = forms.CharField(
         max_length=LONGEST_TEXT,
@@ -136,27 +136,12 @@ class ExclusionForm(forms.Form):
     @property
     def grounds(self) -> Grounds:
         """Why."""
-        return Grounds(Event.Reason(self.cleaned_data["reason"]), self.cleaned_data["text"])
+        return Grounds(Exclusion.Reason(self.cleaned_data["reason"]), self.cleaned_data["text"])
 
     @property
     def pays(self) -> bool:
         """Whether they are paid."""
         return self.cleaned_data.get("is_paid") == "yes"
-
-
-class NoteForm(forms.Form):
-    """Something to remember about somebody."""
-
-    text = forms.CharField(
-        max_length=LONGEST_TEXT,
-        widget=forms.Textarea(attrs={"rows": 2}),
-        label="Note",
-        help_text="For you and your colleagues. The export says only when there was a note.",
-    )
-
-    def __init__(self, *args, **kwargs):
-        kwargs.setdefault("auto_id", "note_%s")
-        super().__init__(*args, **kwargs)
 
 
 class BonusForm(forms.Form):

@@ -16,13 +16,12 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation
 from prefmh_web.console.forms.erasure import ErasureForm
-from prefmh_web.console.forms.people import BonusForm, ExclusionForm, NoteForm, PeopleForm
+from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import common_pairs, erasure, exclusion, notes, payments, recruiting, speed
+from prefmh_web.participants import common_pairs, erasure, exclusion, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.people import Person, people_of, person_of
-from prefmh_web.participants.timeline import timeline_of
 
 A_PAGE = 100
 
@@ -49,7 +48,7 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def person(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
-    """Show one of them, with all that happened."""
+    """Show one of them."""
     campaign, annotator = _found(request, campaign_id, annotator_id)
     return shown(request, campaign, annotator)
 
@@ -72,22 +71,6 @@ def end(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpRe
         messages.error(request, str(reason))
     else:
         _tell(request, person_of(annotator))
-    return redirect("console:person", campaign.pk, annotator.pk)
-
-
-@login_required
-@require_POST
-@posts_by_user
-def note(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
-    """Store a note on somebody."""
-    campaign, annotator = _found(request, campaign_id, annotator_id)
-    form = NoteForm(request.POST)
-    if not form.is_valid():
-        return shown(request, campaign, annotator, note=form)
-    try:
-        notes.add(annotator, request.user, form.cleaned_data["text"])
-    except NotPossible as reason:
-        messages.error(request, str(reason))
     return redirect("console:person", campaign.pk, annotator.pk)
 
 
@@ -126,7 +109,6 @@ def shown(
     """Show one person; `wrong` are forms that could not be read, by their names."""
     found = person_of(annotator)
     part, recruitment = found.part, recruiting.recruitment_of(campaign)
-    moments = Paginator(timeline_of(annotator, part), A_PAGE)
     context = {
         "campaign": campaign,
         "person": found,
@@ -135,11 +117,9 @@ def shown(
         "erasure": erasure.of(annotator),
         "is_owed": bool(payments.owed(campaign, [annotator.pk])),
         "has_code": bool(recruitment.codes.get(Outcome.ENDED)),
-        "page": moments.get_page(request.GET.get("page")),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,
         "forms": {
             "end": ExclusionForm(person=found),
-            "note": NoteForm(),
             "bonus": BonusForm(initial={"bonus": part and part.bonus}),
             "erase": ErasureForm(has_id=found.has_id),
         }

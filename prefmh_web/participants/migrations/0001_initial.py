@@ -74,20 +74,16 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Event',
+            name='Exclusion',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.annotator')),
-                ('kind', models.CharField(choices=[('exclusion', 'part ended'), ('note', 'note')], max_length=9)),
+                ('annotator', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.annotator')),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('reason', models.CharField(blank=True, choices=[('careless', 'careless answers'), ('twice', 'took part twice'), ('technical', 'a technical problem'), ('request', 'the person asked for it'), ('link', 'everyone who joined with a link was removed'), ('other', 'another reason')], default='', max_length=9)),
+                ('reason', models.CharField(choices=[('careless', 'careless answers'), ('twice', 'took part twice'), ('technical', 'a technical problem'), ('request', 'the person asked for it'), ('link', 'everyone who joined with a link was removed'), ('other', 'another reason')], max_length=9)),
                 ('is_paid', models.BooleanField(null=True)),
                 ('text', models.TextField(blank=True, default='')),
             ],
-            options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'exclusion')), fields=('annotator',), name='event_one_exclusion')],
-            },
         ),
         migrations.CreateModel(
             name='CommonPair',

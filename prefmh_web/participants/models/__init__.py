@@ -12,11 +12,11 @@ record stays whole.
     Check            a trial between their pairs that is no vote
     ErasedTrials     how many trials there were of people whom an earlier version has deleted
     Erasure          the wish that nothing says any more who somebody is, and when it was fulfilled
-    Event            what a researcher did or noted about somebody who votes, sent by a platform or not
+    Exclusion            somebody whose part a researcher has ended, sent by a platform or not
 """
 
 from prefmh_web.participants.models.erasures import Erasure
-from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Event, Participant, Participation
+from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Exclusion, Participant, Participation
 from prefmh_web.participants.models.recruitment import (
     LONGEST_ID,
     MINUTES_TO_RETURN,
@@ -39,7 +39,7 @@ __all__ = [
     "ConsentText",
     "ErasedTrials",
     "Erasure",
-    "Event",
+    "Exclusion",
     "Outcome",
     "Participant",
     "Participation",

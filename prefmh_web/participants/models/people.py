@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign
@@ -130,15 +129,11 @@ class Answer(models.Model):
         return f"answer {self.pk}"
 
 
-class Event(models.Model):
-    """What a researcher did or noted about a person who votes. Written only by `exclusion.py` and `notes.py`.
+class Exclusion(models.Model):
+    """That a researcher has ended the part of a person who votes. Written only by `exclusion.py`.
 
     It belongs to the annotator, so it stays when the person has who they are deleted; its text does not.
     """
-
-    class Kind(models.TextChoices):
-        EXCLUSION = "exclusion", "part ended"
-        NOTE = "note", "note"
 
     class Reason(models.TextChoices):
         """Why a part was ended, in a word for the record: what the researcher writes may name people."""
@@ -150,20 +145,13 @@ class Event(models.Model):
         LINK = "link", "everyone who joined with a link was removed"
         OTHER = "other", "another reason"
 
-    annotator = models.ForeignKey(Annotator, models.CASCADE, related_name="+")
-    kind = models.CharField(max_length=9, choices=Kind)
+    annotator = models.OneToOneField(Annotator, models.CASCADE, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    # Of an exclusion only.
-    reason = models.CharField(max_length=9, choices=Reason, blank=True, default="")
-    # Whether the person whose part it ended is paid; null of a note, and where the exclusion settled no pay.
+    reason = models.CharField(max_length=9, choices=Reason)
+    # Whether the person is paid; null where this settled no pay.
     is_paid = models.BooleanField(null=True)
     text = models.TextField(blank=True, default="")
 
-    class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("annotator",), condition=Q(kind="exclusion"), name="event_one_exclusion"),
-        )
-
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk}"
+        return f"exclusion {self.pk}"
