@@ -2,7 +2,7 @@
 Trials of their own, never votes.
 
     instructed   a pair, and the question says which side to choose
-    gold         a pair of the researcher's own, whose answer nobody doubts
+    gold         a pair of the researcher's own, whose answer nobody doubts; everybody meets these in one order
     repeat       a pair that the person has answered, once more; or a decided pair that everybody is asked
 
 They are drawn from a stream of their own, by the number of votes that the person has given. It does not look at the
@@ -68,7 +68,8 @@ class Trial:
 def check_after(seed: int, annotator: int, votes: int, shares: Shares, golds: int = 0) -> Trial | None:
     """Return the trial that a person is given after so many votes; None if the next pair follows at once.
 
-    A person sees all gold pairs, in an order drawn for them, before they see one again.
+    Everybody meets the gold pairs in one order of the campaign, and all of them before one comes again: the k-th that a
+    person meets is the k-th of that order, whoever they are. When it comes is drawn for each person.
 
     Args:
         seed: of the campaign.
@@ -123,6 +124,6 @@ def _kind(comes: float, shares: Shares) -> Kind | None:
 def _gold(seed: int, annotator: int, votes: int, shares: Shares, golds: int) -> int:
     earlier = (stream(seed, annotator, each, Purpose.CHECKS).random() for each in range(1, votes))
     seen = sum(_kind(comes, shares) == "gold" for comes in earlier)
-    # Nobody is given a trial before the first vote, so that stream is free.
-    ranks = stream(seed, annotator, 0, Purpose.CHECKS).random(golds)
+    # People are numbered from 1, so that stream is free: the order is the campaign's.
+    ranks = stream(seed, 0, 0, Purpose.CHECKS).random(golds)
     return int(ranks.argsort(kind="stable")[seen % golds])

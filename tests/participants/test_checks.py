@@ -3,16 +3,18 @@
 import re
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from scipy.stats import binom
 
 from prefmh_web.annotate.screens import response_in, screen_after
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
-from prefmh_web.participants import repeats
+from prefmh_web.participants import gold_agreement, repeats
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.people import people_of
-from sampler.judges import Shares, Trial, check_after
+from sampler.judges import Shares, Trial, attention, check_after
+from sampler.streams import Purpose, stream
 from tests.participants.test_practice import MOLECULES
 from tests.participants.test_stages import CODES_OF_ALL, come_back, page_of
 from tests.security.world import browser_of
@@ -168,11 +170,47 @@ def test_a_person_sees_every_gold_pair_before_one_comes_again_on_either_side():
         golds = [trial.gold for trial in drawn if trial]
         assert sorted(golds[:4]) == [0, 1, 2, 3]
         assert golds[4:8] == golds[:4]
-    orders = {
-        tuple(t.gold for v in range(1, 60) if (t := check_after(7, p, v, Shares(gold=0.2), 4)))[:4] for p in range(30)
-    }
-    assert len(orders) > 5
     assert {trial.side for trial in shown} == {"left", "right"}
+
+
+def golds_met(person: int, golds: int = 5, seed: int = 7) -> list[int]:
+    drawn = (check_after(seed, person, votes, Shares(gold=0.2), golds) for votes in range(1, 151))
+    return [trial.gold for trial in drawn if trial]
+
+
+def everybody_meets_the_same_first_pairs() -> bool:
+    return len({tuple(golds_met(person)[:5]) for person in range(1, 31)}) == 1
+
+
+def test_everybody_meets_the_gold_pairs_in_one_order_of_the_campaign():
+    assert everybody_meets_the_same_first_pairs()
+    # However few somebody meets, they are the first ones of that order.
+    order = golds_met(1)[:5]
+    for person in range(1, 31):
+        few = [t.gold for votes in range(1, 12) if (t := check_after(7, person, votes, Shares(gold=0.2), 5))]
+        assert few == (order * 3)[: len(few)]
+    # When they come is each person's own, and the order is another under another seed.
+    moments = {
+        tuple(bool(check_after(7, person, votes, Shares(gold=0.2), 5)) for votes in range(1, 31))
+        for person in range(1, 31)
+    }
+    assert len(moments) > 20
+    assert len({tuple(golds_met(1, seed=seed)[:5]) for seed in range(20)}) > 5
+
+
+def test_an_order_drawn_for_each_person_is_seen(monkeypatch):
+    """The control."""
+
+    def of_the_person(seed, annotator, votes, shares, golds):
+        ranks = stream(seed, annotator, 0, Purpose.CHECKS).random(golds)
+        return int(ranks.argsort()[_seen(seed, annotator, votes, shares) % golds])
+
+    def _seen(seed, annotator, votes, shares):
+        earlier = (stream(seed, annotator, each, Purpose.CHECKS).random() for each in range(1, votes))
+        return sum(comes < shares.gold for comes in earlier)
+
+    monkeypatch.setattr(attention, "_gold", of_the_person)
+    assert not everybody_meets_the_same_first_pairs()
 
 
 GOLD = [
@@ -197,6 +235,36 @@ def option(browser, campaign, side: str) -> str:
 def shape_of(page: str) -> list[str]:
     """Return the page's tags: what tells a pair from another thing, whatever its words."""
     return re.findall(r"<(\w+)", re.sub(r"<br>|<span.*?</span>", "", page.split('id="panel"')[1], flags=re.DOTALL))
+
+
+def test_people_are_asked_the_same_gold_pairs_and_the_page_says_how_far_they_agree(golden):
+    met = {}
+    for name, rightly in (("anna", [True, True]), ("ben", [True, False]), ("cleo", [True])):
+        browser, met[name] = arrive(golden, prolific(name)), []
+        for is_right in rightly:
+            met[name].append(vote_until_check(browser, golden).gold)
+            answer_check(browser, golden, rightly=is_right)
+            vote(browser, golden)
+    first, second = met["anna"]
+    assert met == {"anna": [first, second], "ben": [first, second], "cleo": [first]}
+    found = {each.number: each for each in gold_agreement.answers_in(golden)}
+    as_told = {number: each.left if GOLD[number]["answer"] == "left" else each.right for number, each in found.items()}
+    assert {number: (as_told[number], each.people) for number, each in found.items()} == {first: (3, 3), second: (1, 2)}
+    # Of the pairs of people who answered the same pair, three of three agree on the first one and none on the second.
+    assert gold_agreement.share_alike(found.values()) == 3 / 4
+    page = browser_of(golden.owner).get(reverse("console:people", args=[golden.pk])).content.decode()
+    section = page[page.index("Agreement on gold pairs") :]
+    assert "chose the same object 75 times in 100" in section
+    assert "100 % (3)" in section
+    assert "50 % (1)" in section
+
+
+def test_without_gold_pairs_there_is_no_agreement_on_them(researcher):
+    study = recruited_campaign(researcher, protocol={"check_share": 0.1}, codes=CODES_OF_ALL, **MANY)
+    assert gold_agreement.answers_in(study) == []
+    assert gold_agreement.share_alike([]) is None
+    page = browser_of(researcher).get(reverse("console:people", args=[study.pk])).content.decode()
+    assert "Agreement on gold pairs" not in page
 
 
 def test_a_gold_check_looks_like_any_pair_and_the_right_object_counts_on_either_side(golden):

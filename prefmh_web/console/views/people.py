@@ -19,7 +19,7 @@ from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import common_pairs, erasure, exclusion, payments, recruiting, speed
+from prefmh_web.participants import common_pairs, erasure, exclusion, gold_agreement, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.people import Person, people_of, person_of
 
@@ -40,6 +40,8 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "page": pages.get_page(request.GET.get("page")),
         "common": (common := common_pairs.agreements_in(campaign)),
         "alike": common_pairs.share_alike(common),
+        "gold": (gold := gold_agreement.answers_in(campaign)),
+        "gold_alike": gold_agreement.share_alike(gold),
         "most_a_minute": speed.most_a_minute(campaign),
     }
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
