@@ -5,7 +5,7 @@ import uuid
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from prefmh_web.campaigns.engine import parking
+from prefmh_web.campaigns.engine import suspension
 from prefmh_web.campaigns.models import Annotator, Problem
 from prefmh_web.campaigns.monitoring import problems
 
@@ -37,4 +37,4 @@ def report(key: uuid.UUID, annotator: Annotator, reason: Problem.Reason, words: 
     """
     problem = problems.note(key, annotator, reason, words)
     if problem and problem.lease and reason == Problem.Reason.NOT_SHOWN:
-        parking.after_report(problem.lease.comparison_id)
+        suspension.after_report(problem.lease.comparison_id)

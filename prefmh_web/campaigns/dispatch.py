@@ -18,7 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Delivery, Parking, Tryout, Vote, Webhook
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Delivery, Tryout, Vote, Webhook
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import nudges, publishing
@@ -121,16 +121,8 @@ def place_returned(campaign_id: int, *annotator_ids: int) -> None:
     nudges.nudge(*map(nudges.voter, annotator_ids), nudges.voters(campaign_id))
 
 
-def step_parked(parking: Parking) -> None:
-    """A step was parked: nobody new is asked about it."""
-    chain = parking.comparison.chain
-    nudges.nudge(nudges.watchers(chain.campaign_id))
-    details = {"chain": chain.place, "step": parking.comparison.step, "cause": parking.cause, "count": parking.count}
-    _tell(chain.campaign_id, Webhook.Event.PARKED, details)
-
-
-def step_unparked(comparison: Comparison) -> None:
-    """People may be asked about a parked comparison again."""
+def step_tried_again(comparison: Comparison) -> None:
+    """People may be asked about a suspended comparison again."""
     _look_again(comparison.chain.campaign)
 
 

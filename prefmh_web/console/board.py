@@ -190,7 +190,7 @@ class Board:
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
-            ("A step is parked", self._parking),
+            ("A step is suspended", self._suspension),
             *([("Cap on models", self._caps)] if self._caps else []),
             *([("Scorers", self.campaign.scorer_names.replace(" ", ", "))] if self.campaign.scorer_names else []),
             ("Seed", self._seed),
@@ -206,8 +206,8 @@ class Board:
         return str(self.campaign.parsed_recipe.seed)
 
     @property
-    def _parking(self) -> str:
-        skips, reports = self.campaign.park_after_skips, self.campaign.park_after_reports
+    def _suspension(self) -> str:
+        skips, reports = self.campaign.suspend_after_skips, self.campaign.suspend_after_reports
         people = "1 person reports" if reports == 1 else f"{reports} people report"
         after = f"after {skips} skip{'' if skips == 1 else 's'}, or " if skips else ""
         return f"{after}when {people} that an object is not shown"

@@ -65,8 +65,8 @@ def _ended(ended: int, others: int) -> str:
     if not ended:
         return ""
     if not others:
-        return "Every chain was ended at a parked step."
-    return f"{ended:,} chain{' was' if ended == 1 else 's were'} ended at a parked step."
+        return "Every chain was ended at a suspended step."
+    return f"{ended:,} chain{' was' if ended == 1 else 's were'} ended at a suspended step."
 
 
 def _each_of(others: int, *, has_ended: bool) -> str:
@@ -78,9 +78,9 @@ def _each_of(others: int, *, has_ended: bool) -> str:
 def _trouble(progress: Progress) -> str:
     """Return what needs the researcher, in few words; the notices below have the rest."""
     found = [
-        (len(progress.parked), "Steps are parked."),
+        (len(progress.suspended), "Steps are suspended."),
         (len(progress.waits), "Chains wait for a model."),
-        (progress.models.parked if progress.models else 0, "A model needs you."),
+        (progress.models.suspended if progress.models else 0, "A model needs you."),
         (len(progress.held_up), "A seat holds up chains."),
         (progress.lacks_people, "Too few people are online."),
     ]

@@ -2,7 +2,7 @@
 
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
         Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy, Stopped
-    NeedsAttention      asking again changes nothing until somebody changes something: park, and show the reason
+    NeedsAttention      asking again changes nothing until somebody changes something: suspend, and show the reason
         Unparsable, Refused, Unable, NotTold, KeyMissing, AddressRefused, identity.Changed
 
 No message holds a key or what was asked.

@@ -162,8 +162,8 @@ def _check(campaign: Campaign, most_requests: int | None) -> None:
             f"{campaign.name}: every open step waits for a number that {score.scorer.name} does not give: "
             f"{score.reason}. Open the campaign's page to go on"
         )
-    if _all_are_parked(campaign):
-        raise Blocked(f"{campaign.name}: every open step is parked; the campaign's page says why")
+    if _all_are_suspended(campaign):
+        raise Blocked(f"{campaign.name}: every open step is suspended; the campaign's page says why")
 
 
 def _is_at_a_cap(campaign: Campaign) -> bool:
@@ -175,11 +175,11 @@ def _is_at_a_cap(campaign: Campaign) -> bool:
     return False
 
 
-def _all_are_parked(campaign: Campaign) -> bool:
+def _all_are_suspended(campaign: Campaign) -> bool:
     """Say whether each chain that is not at its end waits for somebody to see to what a judge ran into."""
     unfinished = campaign.chains.filter(step__lt=F("length"), ended_at=None)
-    parked = Turn.objects.filter(asked=0, until__isnull=True, comparison__verdict__isnull=True)
-    waiting = unfinished.filter(Exists(parked.filter(comparison__chain=OuterRef("pk"))))
+    suspended = Turn.objects.filter(asked=0, until__isnull=True, comparison__verdict__isnull=True)
+    waiting = unfinished.filter(Exists(suspended.filter(comparison__chain=OuterRef("pk"))))
     return 0 < unfinished.count() == waiting.count()
 
 

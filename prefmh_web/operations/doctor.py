@@ -132,8 +132,8 @@ def _models() -> Iterator[Finding]:
             f"“{judge.campaign}”: the model is no longer asked about “{judge}”. {judge.stopped_because}.",
             "On the campaign's page you can ask again, or continue with the model that answers now.",
         )
-    parked = Turn.objects.filter(asked=0, until__isnull=True, comparison__chain__campaign__status=running)
-    reasons = parked.values_list("comparison__chain__campaign__name", "reason").annotate(count=Count("pk"))
+    suspended = Turn.objects.filter(asked=0, until__isnull=True, comparison__chain__campaign__status=running)
+    reasons = suspended.values_list("comparison__chain__campaign__name", "reason").annotate(count=Count("pk"))
     for campaign, reason, count in reasons.order_by("comparison__chain__campaign", "reason"):
         yield Finding(
             f"“{campaign}”: {count} {'question needs' if count == 1 else 'questions need'} your action. {reason}.",
@@ -166,7 +166,7 @@ def _scorers() -> Iterator[Finding]:
 def _people() -> Iterator[Finding]:
     """Find the open comparisons that nobody who has joined may answer."""
     running = Comparison.objects.filter(
-        verdict__isnull=True, parked=None, chain__campaign__status=Campaign.Status.RUNNING
+        verdict__isnull=True, suspended_at=None, chain__campaign__status=Campaign.Status.RUNNING
     )
     now = timezone.now()
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):

@@ -65,7 +65,7 @@ def _standing() -> Iterator[Metric]:
     now = timezone.now()
     live = Lease.objects.filter(ended_at__isnull=True)
     running = Comparison.objects.filter(
-        verdict__isnull=True, parked=None, chain__campaign__status=Campaign.Status.RUNNING
+        verdict__isnull=True, suspended_at=None, chain__campaign__status=Campaign.Status.RUNNING
     )
     for name, text, count in (
         ("chains_waiting", "Chains of running campaigns that wait for a proposal.", waiting_chains()),

@@ -18,11 +18,12 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access, deletion, events
-from prefmh_web.campaigns.models import Annotator, Campaign, CampaignEvent
+from prefmh_web.campaigns.lifecycle import access, deletion
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import completion, erasing, payments
 from prefmh_web.participants.models import (
     CommonPair,
@@ -178,6 +179,8 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
             Participation.objects.filter(annotator__in=owed & set(going)).update(pay=Pay.NOTHING)
             kinds = erasing.remove(campaign, going)
             Erasure.objects.filter(annotator__in=going).update(done_at=timezone.now())
-            events.note(campaign.pk, CampaignEvent.Kind.ERASED, people=len(going), removed=" ".join(kinds) or "nothing")
+            events.note(
+                campaign.pk, events.Kind.ERASED, said={"people": len(going), "removed": " ".join(kinds) or "nothing"}
+            )
             gone += going
     return gone

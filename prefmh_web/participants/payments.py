@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import events
-from prefmh_web.campaigns.models import Annotator, Campaign, CampaignEvent
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import activity, checks, exclusion, recruiting
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
 from sampler import schema
@@ -73,7 +73,7 @@ def set_bonus(annotator: Annotator, amount: Decimal | None, *, by: User | None =
         changed = known.exclude(bonus=amount) if amount is not None else known.filter(bonus__isnull=False)
         if changed.update(bonus=amount, paid_at=None):
             # Whose it is stands in payments.csv alone.
-            events.note(annotator.campaign_id, CampaignEvent.Kind.BONUS_SET, by)
+            events.note(annotator.campaign_id, events.Kind.BONUS_SET, by)
         elif not known.exists():
             raise NotPossible(f"Nothing says who person {annotator.pk} is, so no bonus can be paid.")
 
@@ -112,7 +112,7 @@ def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User |
     with transaction.atomic():
         count = ended.update(paid_at=timezone.now())
         if count:
-            events.note(campaign.pk, CampaignEvent.Kind.PAID, by, people=count)
+            events.note(campaign.pk, events.Kind.PAID, by, {"people": count})
     return count
 
 

@@ -18,11 +18,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import events
 from prefmh_web.campaigns.lifecycle.fixed import demand_unchanged
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.models import Campaign, CampaignEvent
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, fixed, own_pairs
 from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
@@ -151,7 +151,7 @@ def set_up(
         if changed:
             told = sorted(changed.keys() & _TOLD)
             values = {name: f"{_shown(changed[name])} to {_shown(allowed[name])}" for name in told}
-            events.note(campaign.pk, CampaignEvent.Kind.PARTICIPANTS_SET, by, changed=" ".join(changed), **values)
+            events.note(campaign.pk, events.Kind.PARTICIPANTS_SET, by, {"changed": " ".join(changed), **values})
 
 
 def _meant(name: str, value: Any) -> Any:
@@ -212,7 +212,7 @@ def _set_debriefing(campaign: Campaign, protocol: Protocol, by: User | None) -> 
             described = protocol.model_dump(mode="json")
             Recruitment.objects.update_or_create(campaign=campaign, defaults={"protocol": described})
             versions = {"before": _version(before.debriefing), "after": _version(protocol.debriefing)}
-            events.note(campaign.pk, CampaignEvent.Kind.DEBRIEFING_SET, by, **versions)
+            events.note(campaign.pk, events.Kind.DEBRIEFING_SET, by, versions)
 
 
 def _version(text: str) -> str:

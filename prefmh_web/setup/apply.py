@@ -95,8 +95,8 @@ def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
         "is_certified": setup.is_certified,
         "scorer_names": " ".join(setup.scorers),
         "lease_seconds": setup.answering.seconds,
-        "park_after_skips": setup.answering.park_after_skips,
-        "park_after_reports": setup.answering.park_after_reports,
+        "suspend_after_skips": setup.answering.suspend_after_skips,
+        "suspend_after_reports": setup.answering.suspend_after_reports,
         "cost_cap": setup.caps.cost,
         "request_cap": setup.caps.requests,
     }

@@ -48,8 +48,8 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
                 "scorers": [name for name in campaign.scorer_names.split() if name not in recipe.rule.scorers],
                 "answering": {
                     "seconds": campaign.lease_seconds,
-                    "park_after_skips": campaign.park_after_skips,
-                    "park_after_reports": campaign.park_after_reports,
+                    "suspend_after_skips": campaign.suspend_after_skips,
+                    "suspend_after_reports": campaign.suspend_after_reports,
                 },
                 "caps": {"cost": campaign.cost_cap, "requests": campaign.request_cap},
                 "people": _people(recruitment),

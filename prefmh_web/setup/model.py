@@ -45,13 +45,13 @@ class Answering(Part):
 
     Args:
         seconds: after so long the pair goes to somebody else.
-        park_after_skips: of one step; without it, skips park nothing.
-        park_after_reports: that an object is not shown, each by another person.
+        suspend_after_skips: of one step; without it, skips suspend nothing.
+        suspend_after_reports: that an object is not shown, each by another person.
     """
 
     seconds: int = Field(default=120, ge=10, le=3600)
-    park_after_skips: int | None = Field(default=None, ge=1, le=1000)
-    park_after_reports: int = Field(default=2, ge=1, le=1000)
+    suspend_after_skips: int | None = Field(default=None, ge=1, le=1000)
+    suspend_after_reports: int = Field(default=2, ge=1, le=1000)
 
 
 class Caps(Part):
@@ -87,7 +87,7 @@ class Setup(Part):
         seed: only one that the researcher has typed; without it, each campaign draws its own.
         certified: whether the start draws the seed and publishes its hash; without it, unless a seed is typed.
         scorers: models that give each object a number, beside those whose numbers the rule goes by.
-        answering: seconds to answer, and when a step is parked.
+        answering: seconds to answer, and when a step is suspended.
         caps: on what models may take.
         people: who comes, how much each gives, and what they are asked beside votes.
     """

@@ -21,7 +21,7 @@ from sampler.record.replay import RecordError
 Row = dict[str, str]
 _NOT_ALWAYS = (
     schema.CHAINS,
-    schema.PARKED,
+    schema.SUSPENDED,
     schema.SEATS,
     schema.CHECKS,
     schema.COLUMNS,
@@ -58,7 +58,7 @@ class Record:
     """What a warm-up has chosen; None where there was none, or while it goes on."""
     chains: list[Row] | None = None
     """When and why each chain opened; None where all did at the start."""
-    parked: list[Row] | None = None
+    suspended: list[Row] | None = None
     """Steps that nobody was asked about for a while, or for ever, and why; None where there were none."""
     seats: list[Row] | None = None
     """The people of a panel, by the numbers of their seats; None where there is no panel."""

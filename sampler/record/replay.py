@@ -33,13 +33,13 @@ from sampler.record.commitment import Commitment, compare_commitment, read_recip
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.extension_record import compare_extensions
 from sampler.record.judge_record import compare_judges
-from sampler.record.parked_record import compare_parked
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
 from sampler.record.score_evidence import NoEvidence, ScoreEvidence
 from sampler.record.score_record import compare_scores
 from sampler.record.seat_record import compare_seats
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
+from sampler.record.suspended_record import compare_suspended
 from sampler.record.tuning_record import chosen_in
 from sampler.record.vote_evidence import VoteEvidence
 from sampler.spaces.catalog import Catalog
@@ -102,7 +102,7 @@ def replay(
     tuning: Mapping[str, Any] | None = None,
     chains: Iterable[Row] | None = None,
     *,
-    parked: Iterable[Row] | None = None,
+    suspended: Iterable[Row] | None = None,
     seats: Iterable[Row] | None = None,
     protocol: Mapping[str, Any] | None = None,
     checks: Iterable[Row] | None = None,
@@ -114,7 +114,7 @@ def replay(
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json of a warm-up; the rows of
-    chains.csv, where chains open while the campaign runs; those of parked.csv, if there were parked steps; those of
+    chains.csv, where chains open while the campaign runs; those of suspended.csv, if steps were suspended; those of
     seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were shown trials that are
     no votes; those of columns.csv, where the list of the objects has further columns; the rows of scores.csv and
     scorers.json, where there are scorers; and those of extensions.csv, where a researcher added steps.
@@ -156,7 +156,7 @@ def replay(
             *compare_commitment(parsed, commitment, tables.steps),
             *_compare_chains(parsed, tables, evidence, walk_length, opened),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
-            *compare_parked(tables.steps, list(_whole("parked", parked or ()))),
+            *compare_suspended(tables.steps, list(_whole("suspended", suspended or ()))),
             *_compare_votes(evidence, tables.votes),
             *_compare_contents(tables.states, tables.samples),
             *compare_columns(parsed, tables.states, None if columns is None else list(_whole("columns", columns))),

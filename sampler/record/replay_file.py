@@ -31,7 +31,7 @@ def replay_record(record: Record) -> Replay:
         record.recipe,
         *tables,
         *others,
-        parked=record.parked,
+        suspended=record.suspended,
         seats=record.seats,
         protocol=record.protocol,
         checks=record.checks,

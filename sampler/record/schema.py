@@ -139,14 +139,14 @@ CHAINS = Table(
 """When and why each chain opened, where some open while the campaign runs: `Recipe.is_elastic`."""
 AT_START, FOR_A_PERSON, AHEAD = "start", "wait", "ahead"
 """The reasons in it."""
-PARKED = Table(
-    "parked",
+SUSPENDED = Table(
+    "suspended",
     (
         Column("chain", whole),
         Column("step", whole),
         Column("cause", word),
         Column("count", whole),
-        Column("parked_at", moment),
+        Column("suspended_at", moment),
         Column("outcome", word),
         Column("settled_at", moment),
         Column("words", escaped),
@@ -154,7 +154,7 @@ PARKED = Table(
 )
 """Steps that nobody was asked about for a while, or for ever, and why; only where there are any."""
 TRIED_AGAIN, DECIDED, ENDED = "tried-again", "decided", "ended"
-"""The outcomes in it; none while a step is parked."""
+"""The outcomes in it; none while a step is suspended."""
 SEATS = Table(
     "seats",
     (

@@ -25,7 +25,7 @@ _FORMS: dict[Callable[..., Any], tuple[re.Pattern[str], str]] = {
 _TABLES = (
     *schema.TABLES,
     schema.CHAINS,
-    schema.PARKED,
+    schema.SUSPENDED,
     schema.EXTENSIONS,
     schema.SEATS,
     schema.CHECKS,

@@ -153,7 +153,7 @@ def test_the_database_holds_no_secret(hook):
 
 
 def test_only_events_that_were_chosen_are_told(campaign, receiver):
-    webhooks.make(campaign, receiver.url, ["step.parked"])
+    webhooks.make(campaign, receiver.url, ["step.suspended"])
     with transaction.atomic():
         dispatch.campaign_finished(campaign)
     wait_until_idle()

@@ -262,7 +262,7 @@ def test_a_sentence_names_a_field_as_the_form_does():
         ({"steps": "12"}, "Steps per chain"),
         ({"burn_in": "3"}, "First steps that are left out"),
         ({"seed": "7"}, "Seed of all random numbers"),
-        ({"park_after_skips": "3"}, "Set a step aside after so many skips"),
+        ({"suspend_after_skips": "3"}, "Set a step aside after so many skips"),
         ({"catalog-fresh_share": "0.5"}, "How the next object is proposed"),
         ({"catalog-neighbours": "3"}, "What is compared?"),
     ],
@@ -271,7 +271,7 @@ def test_of_the_setup_nothing_changes_and_the_sentence_names_what(owner, researc
     owner.post(reverse("console:create"), form())
     wait_until_idle()
     campaign = Campaign.objects.get()
-    seed = {"seed": str(campaign.recipe["seed"]), "park_after_reports": str(campaign.park_after_reports)}
+    seed = {"seed": str(campaign.recipe["seed"]), "suspend_after_reports": str(campaign.suspend_after_reports)}
     lifecycle.start(campaign)
     before = Campaign.objects.filter(pk=campaign.pk).values().get()
     judges = list(Judge.objects.values())

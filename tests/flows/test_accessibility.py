@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.participants import recruiting
-from tests.campaigns.engine.test_parking import skip
+from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY
 from tests.participants.test_practice import PAIRS
 from tests.participants.test_stages import CODES_OF_ALL, WHOLE
@@ -25,7 +25,7 @@ MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\nno molecule\n"
 
 
 def test_pages_are_accessible(chromium, live_site, researcher):
-    texts = make_campaign(researcher, park_after_skips=1)
+    texts = make_campaign(researcher, suspend_after_skips=1)
     skip(texts)
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
     molecules = make_campaign(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
@@ -64,7 +64,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     check("")
     for path in ("/campaigns/new/", f"{draft.get_absolute_url()}setup/"):
         check(path, unfolded=True)
-    check(f"{texts.get_absolute_url()}parked/", opened=True)
+    check(f"{texts.get_absolute_url()}suspended/", opened=True)
     check(f"{texts.get_absolute_url()}chains/")
     check(f"{texts.get_absolute_url()}steps/0/1/")
     for campaign in (texts, molecules):

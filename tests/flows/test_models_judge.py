@@ -160,19 +160,19 @@ def test_a_passing_fault_leaves_the_step_open_and_the_campaign_goes_on(
     assert_replay_passes(export_to(campaign, tmp_path))
 
 
-def test_replies_that_are_no_label_park_the_step_until_somebody_has_seen_to_it(
+def test_replies_that_are_no_label_suspends_the_step_until_somebody_has_seen_to_it(
     researcher, endpoint, script, idle_tasks, tmp_path
 ):
     script.faults.extend([returns(chat_reply("It depends."))] * 500)
     campaign = make(researcher, [by_model()], idle_tasks)
-    assert {turn.is_parked for turn in Turn.objects.all()} == {True}
+    assert {turn.is_suspended for turn in Turn.objects.all()} == {True}
     assert "It depends" in Turn.objects.first().reason
     tasks.sweep()
     idle_tasks()
-    parked = Turn.objects.filter(until__isnull=True).count()
-    assert parked == 2
+    suspended = Turn.objects.filter(until__isnull=True).count()
+    assert suspended == 2
     script.faults.clear()
-    assert turns.try_again(campaign) == parked
+    assert turns.try_again(campaign) == suspended
     idle_tasks()
     finish(campaign, idle_tasks)
     assert_replay_passes(export_to(campaign, tmp_path))

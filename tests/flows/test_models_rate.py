@@ -112,12 +112,12 @@ def test_a_passing_fault_leaves_the_step_open_and_the_campaign_goes_on(
     assert_replay_passes(export_to(campaign, tmp_path))
 
 
-def test_replies_that_are_no_rating_park_the_step_until_somebody_has_seen_to_it(
+def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to_it(
     researcher, endpoint, script, idle_tasks, tmp_path
 ):
     script.faults.extend([returns(chat_reply("11"))] * 500)
     campaign = make(researcher, idle_tasks)
-    assert {turn.is_parked for turn in Turn.objects.all()} == {True}
+    assert {turn.is_suspended for turn in Turn.objects.all()} == {True}
     assert "11 is not between 1 and 10" in Turn.objects.first().reason
     script.faults.clear()
     script.faults.append(returns(chat_reply("eleven")))

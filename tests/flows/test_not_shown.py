@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from prefmh_web.campaigns.models import Parking, Problem, Vote
+from prefmh_web.campaigns.models import Problem, Suspending, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.support.chromium import lease_on, press_and_wait
@@ -40,7 +40,7 @@ def drawn(researcher):
     return make_campaign(researcher, file=SMILES, filename="m.csv", recipe=ONE_CHAIN)
 
 
-def test_half_a_pair_takes_no_vote_and_two_reports_park_it(open_page, drawn, eventually):
+def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, eventually):
     pages = [open_page("about:blank") for _ in range(2)]
     link = drawn.invitations.get().get_absolute_url()
     for page in pages:
@@ -56,8 +56,8 @@ def test_half_a_pair_takes_no_vote_and_two_reports_park_it(open_page, drawn, eve
         page.get_by_role("button", name="Report and skip this pair").click()
         expect(notice).to_be_hidden()
         assert Problem.objects.get(key=key).reason == "not-shown"
-    parking = Parking.objects.get()
-    assert (parking.cause, parking.comparison.verdict) == ("not-shown", None)
+    suspension = Suspending.objects.get()
+    assert (suspension.cause, suspension.comparison.verdict) == ("not-shown", None)
     assert not Vote.objects.exists()
 
 

@@ -130,7 +130,7 @@ def test_a_turn_that_fails_keeps_no_other_from_being_taken_and_is_found_again(sc
     script.strikes = is_vote
     script.faults.extend([status(400), status(400)])
     campaign = make(QUESTIONS[0], chains=6, steps=2)
-    # Refused turns are parked until somebody has seen to them; the others go on.
+    # Refused turns are suspended until somebody has seen to them; the others go on.
     eventually(lambda: campaign.chains.filter(step=2).count() >= 4, 60)
     turns.try_again(campaign)
     eventually(lambda: finished(campaign), 60)

@@ -12,7 +12,7 @@ from prefmh_web.campaigns.lifecycle import panels, webhooks
 from prefmh_web.campaigns.models import Annotator, Campaign, Delivery, Vote, Webhook
 from prefmh_web.endpoints import breaker
 from prefmh_web.endpoints.errors import RateLimited, Unreachable
-from tests.campaigns.engine.test_parking import skip
+from tests.campaigns.engine.test_suspension import skip
 from tests.flows.test_model_costs import PRICES, by_model, draft, endpoint, registered, script, writes, written
 from tests.participants.test_checks import MANY, answer_check, vote_until_check
 from tests.participants.test_stages import CODES_OF_ALL
@@ -65,13 +65,13 @@ def test_a_panel_that_is_ended_finishes(researcher, told):
     assert event["campaign"]["status"] == "finished"
 
 
-def test_skips_park_a_step(researcher, told):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1), park_after_skips=2)
+def test_skips_suspend_a_step(researcher, told):
+    campaign = make_campaign(researcher, recipe=make_recipe(chains=1), suspend_after_skips=2)
     watch(campaign, told)
     skip(campaign)
-    assert told("step.parked") == []
+    assert told("step.suspended") == []
     skip(campaign)
-    [event] = told("step.parked")
+    [event] = told("step.suspended")
     assert {name: event[name] for name in ("chain", "step", "cause", "count")} == {
         "chain": 0,
         "step": 1,

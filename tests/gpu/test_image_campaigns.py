@@ -213,7 +213,7 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
     assert head.picture.name in pictures_of(campaign)
 
 
-def test_a_decoder_that_fails_parks_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer):
+def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)
     offer("broken")
     PrefetchedProposal.objects.all().delete()
@@ -233,7 +233,7 @@ def test_a_decoder_that_fails_parks_the_chain_with_the_reason_until_it_does_not(
     assert default_storage.exists(proposal.picture.name)
 
 
-def test_a_disk_that_takes_no_picture_parks_the_chain_with_the_reason_until_it_does(
+def test_a_disk_that_takes_no_picture_suspends_the_chain_with_the_reason_until_it_does(
     researcher, idle_tasks, offer, data_folder
 ):
     campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)

@@ -251,7 +251,7 @@ class TestPromises:
         export_to(campaign, tmp_path)
         assert_replay_passes(tmp_path / "export.zip")
 
-    def test_a_model_that_fails_parks_its_turns_and_says_why(self, researcher, held, settings):
+    def test_a_model_that_fails_suspends_its_turns_and_says_why(self, researcher, held, settings):
         campaign = started(researcher)
         judge = campaign.judges.get()
         settings.LOCAL_MODELS = {"other": settings.LOCAL_MODELS["tiny"]}

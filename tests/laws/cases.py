@@ -32,8 +32,8 @@ class Case:
         is_limited: people give a number of votes, in a limited time.
         check_share: how often a vote is followed by an attention check.
         counts_checks: answers to checks are cast as votes, which is wrong; `conduct` says so where there are no checks.
-        parks_after: after so many skips a step is parked, and the researcher tries it again later; None for never.
-        counts_parked_as_a_no: whoever is asked about a parked step next votes against it, which is wrong.
+        suspends_after: after so many skips a step is suspended, and tried again later; None for never.
+        counts_suspended_as_a_no: whoever is asked about a suspended step next votes against it, which is wrong.
         wrong_budget: N by the current object, which is wrong; None for the campaign's.
         claimed: for whose chain these voters' is taken, wrongly; None for their own.
         expected: the middle p-value of twelve simulated runs, as `powers` printed it: the power of the test. It
@@ -50,8 +50,8 @@ class Case:
     is_limited: bool = False
     check_share: float = 0.0
     counts_checks: bool = False
-    parks_after: int | None = None
-    counts_parked_as_a_no: bool = False
+    suspends_after: int | None = None
+    counts_suspended_as_a_no: bool = False
     wrong_budget: Callable[[int], int] | None = None
     claimed: Voters | None = None
     expected: float | None = None
@@ -84,7 +84,7 @@ RIGHT = {
     ),
     LAPSES: Case(LAPSING, crowds.votes_at_once, 350),
     "a mixed crowd": Case(MIXED, crowds.votes_at_once, 240),
-    "steps parked and tried again": Case(Voters(), crowds.lives, 200, parks_after=2),
+    "steps suspended and tried again": Case(Voters(), crowds.lives, 200, suspends_after=2),
 }
 BROKEN = {
     "E2, refused when for": Case(Voters(), crowds.is_refused_when_for, 800, expected=5.5e-12),
@@ -97,8 +97,8 @@ BROKEN = {
     ),
     "E6, coin flips": Case(Voters(), crowds.flips_a_coin_instead, 140, expected=1.5e-13),
     "E6, skips what they would accept": Case(Voters(), crowds.skips_what_they_would_accept, 220, expected=4.5e-10),
-    "E6, parked steps are a no": Case(
-        Voters(), crowds.lives, 300, parks_after=2, counts_parked_as_a_no=True, expected=1.5e-10
+    "E6, suspended steps are a no": Case(
+        Voters(), crowds.lives, 300, suspends_after=2, counts_suspended_as_a_no=True, expected=1.5e-10
     ),
     "E8, failures are a no": Case(Voters(), crowds.rejects_what_does_not_show, 350, expected=1.7e-18),
     "E10, N by the current object": Case(

@@ -30,7 +30,7 @@ class Seats:
         """Ask one after another until somebody's answer counts."""
         skips = 0
         while True:
-            if self.case.counts_parked_as_a_no and skips == self.case.parks_after:
+            if self.case.counts_suspended_as_a_no and skips == self.case.suspends_after:
                 return False
             seat = int(rng.integers(SEATS))
             proposal_is_left = order == 0 if self.case.is_in_both_orders else bool(rng.random() < 0.5)

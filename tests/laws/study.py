@@ -16,9 +16,9 @@ from django.utils import timezone
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases, reading
-from prefmh_web.campaigns.lifecycle import unparking
+from prefmh_web.campaigns.lifecycle import suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Side
-from prefmh_web.campaigns.monitoring.parked import parked_in
+from prefmh_web.campaigns.monitoring.suspended import suspended_in
 from prefmh_web.participants import completion, exclusion, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.models import Event, Stage
@@ -58,8 +58,8 @@ def campaign_of(owner, case: Case) -> Campaign:
     )
     limits = {"votes_each": VOTES_EACH, "most_minutes": MINUTES, "places": 100_000} if case.is_limited else {}
     protocol = (STAGES if case.is_limited else {}) | {"check_share": case.check_share, "checks_may_fail": 2}
-    parks = {"park_after_skips": case.parks_after}
-    return recruited_campaign(owner, file=TEXTS, recipe=recipe, protocol=protocol, **limits, **parks)
+    suspends = {"suspend_after_skips": case.suspends_after}
+    return recruited_campaign(owner, file=TEXTS, recipe=recipe, protocol=protocol, **limits, **suspends)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Study:
         self.campaign = campaign_of(owner, case)
         self.invitation = self.campaign.invitations.get()
         self.arrived = 0
-        self.were_parked: set[int] = set()
+        self.were_suspended: set[int] = set()
         self.deeds: Counter[Deed] = Counter()
         self.places = dict(self.campaign.states.values_list("pk", "place"))
         self.seats = [self._newcomer(seat % case.voters.kinds) for seat in range(SEATS)]
@@ -111,16 +111,16 @@ class Study:
         # Asked only when somebody finds nothing to do, as most of the time nobody does.
         if all(person.shown.standing == "pair" for person in self.seats):
             return False
-        self._tries_parked_steps_again()
+        self._tries_suspended_steps_again()
         self.campaign.refresh_from_db()
         return self.campaign.status == Campaign.Status.FINISHED
 
-    def _tries_parked_steps_again(self) -> None:
+    def _tries_suspended_steps_again(self) -> None:
         """What the researcher does from time to time."""
-        if self.case.parks_after is not None:
-            for parked in parked_in(self.campaign):
-                self.were_parked.add(parked.comparison_id)
-                unparking.try_again(parked.comparison_id)
+        if self.case.suspends_after is not None:
+            for suspended in suspended_in(self.campaign):
+                self.were_suspended.add(suspended.comparison_id)
+                suspension.try_again(suspended.comparison_id)
 
     def _newcomer(self, kind: int) -> Person:
         """Let people arrive until one of them has come to the votes."""
@@ -189,7 +189,7 @@ class Study:
             return self.case.voters.prefers_proposal(self.rng, person.kind, pair)
 
         reaction = self.conduct(self.rng, pair, answer(), answer)
-        if self.case.counts_parked_as_a_no and lease.comparison_id in self.were_parked:
+        if self.case.counts_suspended_as_a_no and lease.comparison_id in self.were_suspended:
             reaction = Reaction(False)
         self._reacts(person, lease, reaction)
         return reaction.deed not in GONE

@@ -56,7 +56,7 @@ WHOLE: dict[str, Any] = {
     "burn_in": 5,
     "seed": 7,
     "scorers": ["length"],
-    "answering": {"seconds": 60, "park_after_skips": 3, "park_after_reports": 2},
+    "answering": {"seconds": 60, "suspend_after_skips": 3, "suspend_after_reports": 2},
     "caps": {"cost": 12.5, "requests": 1000},
     "people": {
         "recruiter": "prolific",

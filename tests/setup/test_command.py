@@ -140,8 +140,8 @@ def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_l
     """A new column must be given a place in the file, or a reason here."""
     in_file = {"name", "instructions", "recipe", "is_seed_typed", "is_certified", "lease_seconds"}
     in_file |= {
-        "park_after_skips",
-        "park_after_reports",
+        "suspend_after_skips",
+        "suspend_after_reports",
         "language",
         "cost_cap",
         "request_cap",

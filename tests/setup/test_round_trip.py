@@ -8,7 +8,7 @@ from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.setup.export import file_of
 from tests.support.setups import SETUPS, imported, written_file
 
-_STORED = ("name", "language", "lease_seconds", "park_after_skips", "park_after_reports")
+_STORED = ("name", "language", "lease_seconds", "suspend_after_skips", "suspend_after_reports")
 _STORED += ("cost_cap", "request_cap", "is_seed_typed")
 _OF_PEOPLE = ("recruiter", "parameter", "votes_each", "places", "budget", "place_pay", "currency", "most_minutes")
 _OF_PEOPLE += ("most_active_minutes", "absent_minutes", "most_a_minute", "consent", "way_back")

@@ -59,15 +59,15 @@ def texts(owner) -> Campaign:
 
 
 def listed(owner) -> Campaign:
-    """A list with columns that are shown, and steps that are parked after skips."""
+    """A list with columns that are shown, and steps that are suspended after skips."""
     space = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "source", "label": "No"}]}
-    return _draft(owner, make_recipe(space=space), _COLUMNS.encode(), "my list.csv", park_after_skips=3)
+    return _draft(owner, make_recipe(space=space), _COLUMNS.encode(), "my list.csv", suspend_after_skips=3)
 
 
 def molecules(owner) -> Campaign:
     """Molecules that the chains make, with scorers, practice and gold pairs."""
     recipe = make_recipe(space={"kind": "molecules"}, kernel={"kind": "fragments"})
-    made = _draft(owner, recipe, scorer_names="sa qed", park_after_reports=4)
+    made = _draft(owner, recipe, scorer_names="sa qed", suspend_after_reports=4)
     recruiting.set_up(made, {"recruiter": "link", "parameter": "pid", "codes": CODES}, ())
     gold = {name: value for name, value in _PAIR.items() if name != "if_wrong"}
     recruiting.set_protocol(made, Protocol.model_validate({"practice": [_PAIR], "gold": [gold], "gold_share": 0.07}))

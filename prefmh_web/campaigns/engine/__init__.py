@@ -33,7 +33,7 @@ The files, in the order in which a vote meets them
     open_comparisons     how a comparison stands, room for more votes, the next pair for somebody
     transitions          the only module that writes comparisons, votes, ratings and chain heads
     changes              what a vote changes, as one statement
-    parking              steps that are put aside after many skips or reports
+    suspension              steps that are put aside after many skips or reports
     openings, reserved_starts    chains that open while people wait
     programs             the life of a question that a program holds
     caps, spending, renewal      what asking models may cost, has cost, and whose turn it is

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import open_comparisons, openings, parking, statements, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, statements, suspension, transitions
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
@@ -127,14 +127,14 @@ def _counts_or(keeps_late: Callable[[], bool], ballot: Ballot, lease: Lease) -> 
 @retried_after_conflicts
 def skip(key: uuid.UUID, annotator: Annotator) -> None:
     """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too;
-    after many skips it may be parked.
+    after many skips it may be suspended.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with locked_lease(key, annotator) as lease:
         if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
-            parking.after_skip(lease.comparison)
+            suspension.after_skip(lease.comparison)
         dispatch.place_returned(annotator.campaign_id)
 
 
@@ -204,7 +204,7 @@ def look_again_where_nobody_is_asked() -> None:
     if statements.LIST_OPEN.change():
         logger.info("comparisons of an older version are handed out from now on")
     live_ones = Lease.objects.filter(comparison=OuterRef("pk"), ended_at__isnull=True)
-    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, parked=None)
+    forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, suspended_at=None)
     for pk in list(forgotten.values_list("pk", flat=True)):
         with locked(pk) as comparison:
             if opened := open_comparisons.on(pk, comparison.chain.campaign):
@@ -300,7 +300,7 @@ def _lease(
             return None
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
             return None
-        if comparison.parked:
+        if comparison.suspended_at:
             # Since it was seen.
             return None
         if lease := _lease_as_seen(seen, comparison, judge, annotator):

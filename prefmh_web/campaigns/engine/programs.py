@@ -99,7 +99,7 @@ def _lease(
                 busy.append(seen)
             return None
         opened = open_comparisons.on(seen.pk, campaign)
-        if opened is None or comparison.parked or not opened.is_for_program(judge):
+        if opened is None or comparison.suspended_at or not opened.is_for_program(judge):
             return None
         # Locked, so that two workers at once do not hold one too many, nor one worker two.
         Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)

@@ -192,7 +192,7 @@ def note_room(
     comparison: Comparison, opened: OpenComparison, changes: Changes, only_if: Condition | None = None
 ) -> None:
     """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
-    looks at. A parked one has none, whoever leaves it.
+    looks at. A suspended one has none, whoever leaves it.
 
     Not where models or programs judge too: there room comes with time, when a turn is lost.
 
@@ -201,7 +201,7 @@ def note_room(
     """
     if opened.campaign.gains_room_with_time:
         return
-    is_askable = comparison.parked is None and opened.has_room_for_somebody()
+    is_askable = comparison.suspended_at is None and opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:
         changes.change(statements.MARK_ASKABLE, is_askable, comparison.pk, only_if=only_if)
 

@@ -14,7 +14,7 @@ deletion       deleting a campaign with all its data, and archiving one
 caps           caps on what models may take: the one door through which those of a started campaign change
 scorers        the scorers that a campaign starts with, and asking one again
 programs       tokens of programs that judge
-unparking      what a researcher decides about a parked step
+suspension      what a researcher decides about a suspended step
 """
 
 from prefmh_web.campaigns.errors import Deleted, NotPossible

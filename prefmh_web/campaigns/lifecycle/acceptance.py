@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from prefmh_web.campaigns.lifecycle import events
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Campaign, CampaignEvent
+from prefmh_web.campaigns.models import Campaign
 
 
 def accept(campaign: Campaign, by: User) -> None:
@@ -19,4 +19,4 @@ def accept(campaign: Campaign, by: User) -> None:
         turns.try_again(campaign, accepting=True)
         if places:
             judges = " ".join(map(str, sorted(set(places))))
-            events.note(campaign.pk, CampaignEvent.Kind.MODEL_ACCEPTED, by, judges=judges)
+            events.note(campaign.pk, events.Kind.MODEL_ACCEPTED, by, {"judges": judges})

@@ -18,10 +18,10 @@ from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import events
-from prefmh_web.campaigns.models import Annotator, Campaign, CampaignEvent, Invitation, Membership
+from prefmh_web.campaigns.models import Annotator, Campaign, Invitation, Membership
 from prefmh_web.transport import nudges
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def add_member(campaign: Campaign, username: str, role: Membership.Role) -> Memb
         if not Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).exists():
             raise Deleted
         member, _ = Membership.objects.update_or_create(campaign=campaign, user=user, defaults={"role": role})
-        events.note(campaign.pk, CampaignEvent.Kind.MEMBER_SET, role=role)
+        events.note(campaign.pk, events.Kind.MEMBER_SET, said={"role": role})
     return member
 
 
@@ -90,7 +90,7 @@ def remove_member(member: Membership) -> None:
     """Let somebody see a campaign no more; their open pages close."""
     with transaction.atomic():
         if Membership.objects.filter(pk=member.pk).delete()[0]:
-            events.note(member.campaign_id, CampaignEvent.Kind.MEMBER_REMOVED, role=member.role)
+            events.note(member.campaign_id, events.Kind.MEMBER_REMOVED, said={"role": member.role})
         nudges.nudge(nudges.watchers(member.campaign_id))
 
 

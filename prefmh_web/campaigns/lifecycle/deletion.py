@@ -19,13 +19,12 @@ from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 from prefmh_web import hooks
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import events, status, webhooks
+from prefmh_web.campaigns.lifecycle import status, webhooks
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
-    CampaignEvent,
     Catalog,
     Chain,
     ChainOpening,
@@ -141,6 +140,6 @@ def archive(campaign: Campaign, is_archived: bool, by: User | None = None) -> No
         if not found.update(archived_at=timezone.now() if is_archived else None):
             raise NotPossible("The campaign is running. Pause it before you archive it.")
         if is_change:
-            kinds = CampaignEvent.Kind
+            kinds = events.Kind
             events.note(campaign.pk, kinds.ARCHIVED if is_archived else kinds.UNARCHIVED, by)
     campaign.refresh_from_db(fields=["archived_at"])

@@ -1,7 +1,7 @@
 """Further steps by a researcher's decision: the one door through which a started campaign's recipe gets longer chains.
 
 The chains go on from where they stand, each step under the stream of its number, as if the recipe had declared so many
-steps from the start. The recipe says how many there are now, and each extension is kept with its time.
+steps from the start. The recipe says how many there are now, and each extension is an event.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
-from prefmh_web.campaigns.models import Campaign, Chain, Extension
+from prefmh_web.campaigns.models import Campaign, Chain
 from prefmh_web.transport import nudges
 
 
@@ -81,14 +80,7 @@ def _write(campaign: Campaign, before: int, steps: int, by: User | None) -> None
     campaign.steps_added += steps
     campaign.save(update_fields=["recipe", "steps_added"])
     campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
-    Extension.objects.create(
-        campaign=campaign,
-        number=campaign.extensions.count() + 1,
-        steps_before=before,
-        steps_after=before + steps,
-        extended_at=timezone.now(),
-        extended_by=by,
-    )
+    events.note(campaign.pk, events.Kind.EXTENDED, by, {"steps_before": before, "steps_after": before + steps})
     status.reopen(campaign)
 
 

@@ -50,8 +50,8 @@ SETUP = {
     # Before the seed: of one that is hidden, no answer says whether a guess was right.
     "is_certified": Fixed("Certified", "the hash of its seed is published at the start"),
     "seed": Fixed("Seed of all random numbers", LAW),
-    "park_after_skips": Fixed("Set a step aside after so many skips", LAW),
-    "park_after_reports": Fixed("Set a step aside after so many reports", LAW),
+    "suspend_after_skips": Fixed("Set a step aside after so many skips", LAW),
+    "suspend_after_reports": Fixed("Set a step aside after so many reports", LAW),
     "scorer_names": Fixed("Scorers", "the objects before and after would be measured otherwise"),
 }
 """Of the setup: what the form calls each of them. `question` to `source` are those of every judge."""

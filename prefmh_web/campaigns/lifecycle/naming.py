@@ -7,9 +7,9 @@ import json
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import Deleted
-from prefmh_web.campaigns.lifecycle import events
-from prefmh_web.campaigns.models import Campaign, CampaignEvent
+from prefmh_web.campaigns.models import Campaign
 
 
 def rename(campaign: Campaign, name: str, by: User) -> None:
@@ -27,4 +27,4 @@ def rename(campaign: Campaign, name: str, by: User) -> None:
             Campaign.objects.filter(pk=campaign.pk).update(name=name)
             # Quoted: a name may have a semicolon of its own.
             names = {"before": json.dumps(before, ensure_ascii=False), "after": json.dumps(name, ensure_ascii=False)}
-            events.note(campaign.pk, CampaignEvent.Kind.RENAMED, by, **names)
+            events.note(campaign.pk, events.Kind.RENAMED, by, names)

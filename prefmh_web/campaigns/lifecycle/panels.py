@@ -16,11 +16,10 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import events
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.models import Campaign, CampaignEvent, Seat
+from prefmh_web.campaigns.models import Campaign, Seat
 
 
 def name_seats(campaign: Campaign, names: Sequence[str]) -> None:
@@ -41,7 +40,7 @@ def remind(seat: Seat) -> None:
     """Note that somebody was reminded, now."""
     with transaction.atomic():
         Seat.objects.filter(pk=seat.pk).update(reminders=F("reminders") + 1, reminded_at=timezone.now())
-        events.note(seat.campaign_id, CampaignEvent.Kind.REMINDED, seat=seat.number)
+        events.note(seat.campaign_id, events.Kind.REMINDED, said={"seat": seat.number})
 
 
 def end(campaign: Campaign) -> None:
@@ -60,5 +59,5 @@ def end(campaign: Campaign) -> None:
         )
         if not under_way.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be ended.")
-        events.note(campaign.pk, CampaignEvent.Kind.PANEL_ENDED)
+        events.note(campaign.pk, events.Kind.PANEL_ENDED)
         dispatch.campaign_finished(campaign)

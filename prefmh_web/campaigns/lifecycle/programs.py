@@ -11,9 +11,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from prefmh_web.accounts import tokens
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import events
-from prefmh_web.campaigns.models import Campaign, CampaignEvent, Judge, JudgeToken
+from prefmh_web.campaigns.models import Campaign, Judge, JudgeToken
 
 PREFIX = "prefmh-judge_"
 
@@ -32,7 +32,7 @@ def make_token(judge: Judge, by: User | None = None) -> str:
         Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)
         _withdraw(judge)
         JudgeToken.objects.create(judge=judge, digest=tokens.digest(plain))
-        events.note(judge.campaign_id, CampaignEvent.Kind.JUDGE_TOKEN_MADE, by, judge=judge.place)
+        events.note(judge.campaign_id, events.Kind.JUDGE_TOKEN_MADE, by, {"judge": judge.place})
     return plain
 
 
@@ -41,7 +41,7 @@ def withdraw_token(judge: Judge, by: User | None = None) -> bool:
     with transaction.atomic():
         is_change = _withdraw(judge)
         if is_change:
-            events.note(judge.campaign_id, CampaignEvent.Kind.JUDGE_TOKEN_WITHDRAWN, by, judge=judge.place)
+            events.note(judge.campaign_id, events.Kind.JUDGE_TOKEN_WITHDRAWN, by, {"judge": judge.place})
     return is_change
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import events
-from prefmh_web.campaigns.models import Campaign, CampaignEvent, CampaignScorer, Score
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Score
 from prefmh_web.scorers import Scorer, offered
 
 
@@ -51,6 +50,6 @@ def try_again(campaign: Campaign) -> int:
     with transaction.atomic():
         without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
         campaign.scorers.update(stopped_because="", is_complete=False)
-        events.note(campaign.pk, CampaignEvent.Kind.SCORERS_ASKED)
+        events.note(campaign.pk, events.Kind.SCORERS_ASKED)
         dispatch.score(campaign)
     return without

@@ -18,13 +18,12 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import caps, certificate, events, model_start, scorers
+from prefmh_web.campaigns.lifecycle import caps, certificate, model_start, scorers
 from prefmh_web.campaigns.models import (
     Campaign,
-    CampaignEvent,
     Catalog,
     Chain,
     Comparison,
@@ -180,7 +179,7 @@ def pause(campaign: Campaign) -> None:
     """
     with transaction.atomic():
         _change(campaign, Campaign.Status.RUNNING, Campaign.Status.PAUSED)
-        events.note(campaign.pk, CampaignEvent.Kind.PAUSED)
+        events.note(campaign.pk, events.Kind.PAUSED)
 
 
 def pause_at_cap(campaign: Campaign) -> None:
@@ -205,7 +204,7 @@ def resume(campaign: Campaign) -> None:
         caps.demand_room(campaign)
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING, paused_because="")
-        events.note(campaign.pk, CampaignEvent.Kind.RESUMED)
+        events.note(campaign.pk, events.Kind.RESUMED)
         for chain in campaign.chains.select_related("campaign"):
             dispatch.propose(chain)
         if started_campaign(campaign).uses_models:

@@ -33,8 +33,8 @@ class Migration(migrations.Migration):
                 ('seed_salt', models.CharField(blank=True, db_default='', default='', max_length=32)),
                 ('seed_told_at', models.DateTimeField(null=True)),
                 ('lease_seconds', models.PositiveIntegerField(default=120, validators=[django.core.validators.MinValueValidator(10), django.core.validators.MaxValueValidator(3600)])),
-                ('park_after_skips', models.PositiveIntegerField(null=True, validators=[django.core.validators.MinValueValidator(1)])),
-                ('park_after_reports', models.PositiveIntegerField(db_default=2, default=2, validators=[django.core.validators.MinValueValidator(1)])),
+                ('suspend_after_skips', models.PositiveIntegerField(null=True, validators=[django.core.validators.MinValueValidator(1)])),
+                ('suspend_after_reports', models.PositiveIntegerField(db_default=2, default=2, validators=[django.core.validators.MinValueValidator(1)])),
                 ('language', models.CharField(db_default='en', default='en', max_length=12)),
                 ('cost_cap', models.DecimalField(decimal_places=2, max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
                 ('request_cap', models.PositiveBigIntegerField(null=True)),
@@ -81,34 +81,28 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='CampaignEvent',
+            name='Membership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('panel-ended', 'Panel Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('ids-deleted', 'Ids Deleted'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived'), ('judge-token-made', 'Judge Token Made'), ('judge-token-withdrawn', 'Judge Token Withdrawn')], max_length=24)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('detail', models.CharField(blank=True, default='', max_length=500)),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='campaigns.campaign')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
+                ('role', models.CharField(choices=[('viewer', 'may watch and download'), ('manager', 'may also start, pause and invite')], default='viewer', max_length=7)),
             ],
             options={
-                'ordering': ('pk',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'user'), name='member_once_per_campaign')],
             },
         ),
         migrations.CreateModel(
-            name='Extension',
+            name='Invitation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='extensions', to='campaigns.campaign')),
-                ('number', models.PositiveIntegerField()),
-                ('steps_before', models.PositiveIntegerField()),
-                ('steps_after', models.PositiveIntegerField()),
-                ('extended_at', models.DateTimeField()),
-                ('extended_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='campaigns.campaign')),
+                ('token', models.CharField(default=prefmh_web.campaigns.models.people.new_invitation_token, max_length=43, unique=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('is_single_use', models.BooleanField(default=False)),
+                ('revoked_at', models.DateTimeField(null=True)),
+                ('seat', models.PositiveSmallIntegerField(null=True)),
             ],
-            options={
-                'ordering': ('number',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'number'), name='extension_once_per_number'), models.CheckConstraint(condition=models.Q(('steps_after__gt', models.F('steps_before'))), name='extension_adds_steps')],
-            },
         ),
         migrations.CreateModel(
             name='CreationKey',
@@ -157,30 +151,6 @@ class Migration(migrations.Migration):
                 'ordering': ('place',),
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='state_once_per_place'), models.CheckConstraint(condition=models.Q(('weight__gt', 0)), name='state_weight_positive')],
             },
-        ),
-        migrations.CreateModel(
-            name='Membership',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='campaigns.campaign')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
-                ('role', models.CharField(choices=[('viewer', 'may watch and download'), ('manager', 'may also start, pause and invite')], default='viewer', max_length=7)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'user'), name='member_once_per_campaign')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Invitation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='campaigns.campaign')),
-                ('token', models.CharField(default=prefmh_web.campaigns.models.people.new_invitation_token, max_length=43, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('is_single_use', models.BooleanField(default=False)),
-                ('revoked_at', models.DateTimeField(null=True)),
-                ('seat', models.PositiveSmallIntegerField(null=True)),
-            ],
         ),
         migrations.CreateModel(
             name='CampaignScorer',
@@ -235,20 +205,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('place',),
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='model_usage_once_per_judge')],
-            },
-        ),
-        migrations.CreateModel(
-            name='CapChange',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='cap_changes', to='campaigns.campaign')),
-                ('changed_at', models.DateTimeField(auto_now_add=True)),
-                ('changed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('cost_cap', models.DecimalField(decimal_places=2, max_digits=12, null=True)),
-                ('request_cap', models.PositiveBigIntegerField(null=True)),
-            ],
-            options={
-                'ordering': ('pk',),
             },
         ),
         migrations.CreateModel(
@@ -330,6 +286,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Annotator',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotators', to='campaigns.campaign')),
+                ('invitation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotators', to='campaigns.invitation')),
+                ('joined_at', models.DateTimeField(auto_now_add=True)),
+                ('removed_at', models.DateTimeField(null=True)),
+                ('online_until', models.DateTimeField(null=True)),
+                ('resting', models.BooleanField(default=False)),
+                ('votes_cast', models.IntegerField(null=True)),
+                ('seat', models.PositiveSmallIntegerField(null=True)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='Chain',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -360,23 +333,6 @@ class Migration(migrations.Migration):
                 ('state', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='measured', serialize=False, to='campaigns.state')),
                 ('numbers', models.JSONField()),
             ],
-        ),
-        migrations.CreateModel(
-            name='Annotator',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotators', to='campaigns.campaign')),
-                ('invitation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotators', to='campaigns.invitation')),
-                ('joined_at', models.DateTimeField(auto_now_add=True)),
-                ('removed_at', models.DateTimeField(null=True)),
-                ('online_until', models.DateTimeField(null=True)),
-                ('resting', models.BooleanField(default=False)),
-                ('votes_cast', models.IntegerField(null=True)),
-                ('seat', models.PositiveSmallIntegerField(null=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once')],
-            },
         ),
         migrations.CreateModel(
             name='Score',
@@ -446,6 +402,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Event',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('extended', 'Extended'), ('caps', 'Caps'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('panel-ended', 'Panel Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
+                ('data', models.JSONField(default=dict)),
+            ],
+            options={
+                'ordering': ('pk',),
+                'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
+            },
+        ),
+        migrations.CreateModel(
             name='Comparison',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -461,27 +433,12 @@ class Migration(migrations.Migration):
                 ('verdict', models.CharField(choices=[('accept', 'Accept'), ('reject', 'Reject')], max_length=6, null=True)),
                 ('decided_at', models.DateTimeField(null=True)),
                 ('is_askable', models.BooleanField(db_default=True, default=True)),
-                ('parked', models.CharField(choices=[('parked', 'Parked'), ('ended', 'Ended')], max_length=6, null=True)),
+                ('suspended_at', models.DateTimeField(null=True)),
+                ('suspended_for', models.CharField(choices=[('skips', 'it was skipped too often'), ('not-shown', 'people report that an object is not shown')], max_length=9, null=True)),
             ],
             options={
                 'indexes': [models.Index(fields=['decided_at'], name='campaigns_c_decided_07508f_idx'), models.Index(condition=models.Q(('is_askable', True), ('verdict__isnull', True)), fields=['chain_campaign', 'step', 'chain_place'], name='comparison_next')],
-                'constraints': [models.UniqueConstraint(fields=('chain', 'step'), name='comparison_once_per_step'), models.UniqueConstraint(condition=models.Q(('verdict__isnull', True)), fields=('chain',), name='comparison_one_open_per_chain'), models.CheckConstraint(condition=models.Q(models.Q(('decided_at__isnull', True), ('verdict__isnull', True)), models.Q(('decided_at__isnull', False), ('verdict__isnull', False)), _connector='OR'), name='comparison_decision_whole'), models.CheckConstraint(condition=models.Q(('uniform__gte', 0), ('uniform__lt', 1)), name='comparison_uniform_in_range')],
-            },
-        ),
-        migrations.CreateModel(
-            name='PrefetchedProposal',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('chain', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='prefetched_proposals', to='campaigns.chain')),
-                ('step', models.PositiveIntegerField()),
-                ('state', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.state')),
-                ('code', models.TextField()),
-                ('log_r0', models.FloatField()),
-                ('drawn_at', models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                'db_table': 'campaigns_draft',
-                'constraints': [models.UniqueConstraint(fields=('chain', 'step', 'state'), name='draft_once_per_state')],
+                'constraints': [models.UniqueConstraint(fields=('chain', 'step'), name='comparison_once_per_step'), models.UniqueConstraint(condition=models.Q(('verdict__isnull', True)), fields=('chain',), name='comparison_one_open_per_chain'), models.CheckConstraint(condition=models.Q(models.Q(('decided_at__isnull', True), ('verdict__isnull', True)), models.Q(('decided_at__isnull', False), ('verdict__isnull', False)), _connector='OR'), name='comparison_decision_whole'), models.CheckConstraint(condition=models.Q(models.Q(('suspended_at__isnull', True), ('suspended_for__isnull', True)), models.Q(('suspended_at__isnull', False), ('suspended_for__isnull', False)), _connector='OR'), name='comparison_suspension_whole'), models.CheckConstraint(condition=models.Q(('uniform__gte', 0), ('uniform__lt', 1)), name='comparison_uniform_in_range')],
             },
         ),
         migrations.CreateModel(
@@ -501,6 +458,22 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('annotator',), name='opening_one_wanted_per_annotator'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'place'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
+            },
+        ),
+        migrations.CreateModel(
+            name='PrefetchedProposal',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('chain', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='prefetched_proposals', to='campaigns.chain')),
+                ('step', models.PositiveIntegerField()),
+                ('state', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.state')),
+                ('code', models.TextField()),
+                ('log_r0', models.FloatField()),
+                ('drawn_at', models.DateTimeField(default=django.utils.timezone.now)),
+            ],
+            options={
+                'db_table': 'campaigns_draft',
+                'constraints': [models.UniqueConstraint(fields=('chain', 'step', 'state'), name='draft_once_per_state')],
             },
         ),
         migrations.CreateModel(
@@ -560,23 +533,6 @@ class Migration(migrations.Migration):
                 'db_table': 'annotate_lease',
                 'indexes': [models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['expires_at'], name='lease_live'), models.Index(condition=models.Q(('ending__in', ('skipped', 'expired'))), fields=['judge', 'ending', 'proposal_side'], name='lease_unanswered')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('annotator',), name='lease_one_live_per_annotator'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ending__isnull', True)), models.Q(('ended_at__isnull', False), ('ending__isnull', False)), _connector='OR'), name='lease_ending_whole')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Parking',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parkings', to='campaigns.comparison')),
-                ('cause', models.CharField(choices=[('skips', 'it was skipped too often'), ('not-shown', 'people report that an object is not shown')], max_length=9)),
-                ('count', models.PositiveIntegerField()),
-                ('parked_at', models.DateTimeField()),
-                ('outcome', models.CharField(choices=[('tried-again', 'tried again'), ('ended', 'the chain was ended')], max_length=11, null=True)),
-                ('settled_at', models.DateTimeField(null=True)),
-                ('words', models.CharField(blank=True, default='', max_length=500)),
-            ],
-            options={
-                'ordering': ('pk',),
-                'constraints': [models.UniqueConstraint(condition=models.Q(('outcome__isnull', True)), fields=('comparison',), name='parking_one_open_per_step'), models.CheckConstraint(condition=models.Q(models.Q(('outcome__isnull', True), ('settled_at__isnull', True)), models.Q(('outcome__isnull', False), ('settled_at__isnull', False)), _connector='OR'), name='parking_outcome_whole')],
             },
         ),
         migrations.CreateModel(

@@ -109,7 +109,7 @@ def _claim(comparison_id: int, judge: Judge) -> _Taken | None:
         campaign = comparison.chain.campaign
         is_asked = _judges().filter(pk=judge.pk).exists()
         mine = Turn.objects.filter(comparison=comparison, judge=judge).first()
-        is_taken = mine is not None and (mine.is_parked or (mine.until is not None and mine.until > timezone.now()))
+        is_taken = mine is not None and (mine.is_suspended or (mine.until is not None and mine.until > timezone.now()))
         if not is_asked or not comparison.takes_votes or not campaign.is_running or is_taken:
             return None
         asking = _KIND.wanted(comparison, judge)

@@ -2,7 +2,7 @@
 
     take_turn    claim as many votes as can be used, ask the endpoint with no lock held, cast what came back
     waiting      the turns that nobody takes: a crash, an endpoint that was down, a message that was lost
-    try_again    somebody has seen to what parked a turn, or stopped a judge
+    try_again    somebody has seen to what suspended a turn, or stopped a judge
 
 A model has N_i votes on a comparison, each in its slot, and with the slot go its key, its presentation and the number
 it is drawn with, if it is: a vote that is asked for twice is stored once. A `Turn` stands while votes are on their
@@ -88,15 +88,15 @@ def waiting() -> Iterator[tuple[int, int]]:
 
 
 def try_again(campaign: Campaign, *, accepting: bool = False) -> int:
-    """Take up the parked turns of a campaign, and ask its stopped judges again; return how many there were.
+    """Take up the suspended turns of a campaign, and ask its stopped judges again; return how many there were.
 
     Args:
         accepting: whether a model that a stopped judge's server has turned to counts as that judge from now on.
     """
-    parked = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0, until__isnull=True)
-    turns = list(parked.select_related("comparison__chain__campaign"))
+    suspended = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0, until__isnull=True)
+    turns = list(suspended.select_related("comparison__chain__campaign"))
     with transaction.atomic():
-        parked.delete()
+        suspended.delete()
         going_on = frozen_judges.go_on(campaign, accepting=accepting)
         comparisons = {turn.comparison for turn in turns}
         if going_on:
@@ -150,7 +150,7 @@ def _turn_of(comparison: Comparison, judge_id: int) -> Turn | None:
 
 def _is_taken(mine: Turn) -> bool:
     """Say whether somebody is asking already, or is to wait."""
-    return mine.is_parked or (mine.until is not None and mine.until > timezone.now())
+    return mine.is_suspended or (mine.until is not None and mine.until > timezone.now())
 
 
 def _store(taken: _Taken, answers: Answers, admitted: Admitted, known: Rows, tally: accounting.Tally) -> None:

@@ -61,9 +61,9 @@ class Campaign(models.Model):
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
     )
     # After so many skips, or after so many people have reported that an object is not shown, nobody else is asked about
-    # a step until the researcher has looked (`engine/parking.py`). Null: skips park nothing.
-    park_after_skips = models.PositiveIntegerField(null=True, validators=[MinValueValidator(1)])
-    park_after_reports = models.PositiveIntegerField(default=2, db_default=2, validators=[MinValueValidator(1)])
+    # a step until the researcher has looked (`engine/suspension.py`). Null: skips suspend nothing.
+    suspend_after_skips = models.PositiveIntegerField(null=True, validators=[MinValueValidator(1)])
+    suspend_after_reports = models.PositiveIntegerField(default=2, db_default=2, validators=[MinValueValidator(1)])
     # Of the pages for voters; part of what people judge by, so it does not change after Start.
     language = models.CharField(max_length=12, default="en", db_default="en")
 

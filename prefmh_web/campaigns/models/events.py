@@ -1,4 +1,4 @@
-"""What researchers did in a started campaign, where no other table says it. Written only by `lifecycle/events.py`."""
+"""What happened in a started campaign beside its steps and votes. Written only by `campaigns/events.py`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from django.conf import settings
 from django.db import models
 
 from prefmh_web.campaigns.models.campaign import Campaign
+from prefmh_web.campaigns.models.people import Annotator
 
 
-class CampaignEvent(models.Model):
-    """One deed, by its kind. `detail` is in words of ours: it is part of the record, which names nobody."""
+class Event(models.Model):
+    """One thing that a researcher or the program did, by its kind, in the order of the primary key.
+
+    `data` is what `campaigns/events.py` declares for the kind. It becomes part of the record and names nobody, but for
+    its key `text`: that is free text about a person, which the record leaves out and an erasure empties.
+    """
 
     class Kind(models.TextChoices):
         PAUSED = "paused"
         RESUMED = "resumed"
+        EXTENDED = "extended"
+        CAPS = "caps"
+        STEP_SUSPENDED = "step-suspended"
+        STEP_TRIED_AGAIN = "step-tried-again"
+        CHAIN_ENDED = "chain-ended"
         PANEL_ENDED = "panel-ended"
         REMINDED = "reminded"
         SCORERS_ASKED = "scorers-asked-again"
         MEMBER_SET = "member-set"
         MEMBER_REMOVED = "member-removed"
         PARTICIPANTS_SET = "participants-set"
-        # Of versions in which trials were deleted with the ids.
-        IDS_DELETED = "ids-deleted"
         ERASED = "erased"
         PAID = "paid"
         BONUS_SET = "bonus-set"
@@ -30,19 +38,19 @@ class CampaignEvent(models.Model):
         MODEL_ACCEPTED = "model-accepted"
         ARCHIVED = "archived"
         UNARCHIVED = "unarchived"
-        JUDGE_TOKEN_MADE = "judge-token-made"  # noqa: S105 - what was done, no token
-        JUDGE_TOKEN_WITHDRAWN = "judge-token-withdrawn"  # noqa: S105 - what was done, no token
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="events")
     kind = models.CharField(max_length=24, choices=Kind)
     at = models.DateTimeField(auto_now_add=True)
-    # Who did it, where it is known; the record has the role only.
+    # The researcher who did it, where one did and is known; the record has the role only.
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    # As `name=value`, several separated by a semicolon and a space.
-    detail = models.CharField(max_length=500, blank=True, default="")
+    # The person it is about, where it is about one.
+    voter = models.ForeignKey(Annotator, models.CASCADE, null=True, related_name="events")
+    data = models.JSONField(default=dict)
 
     class Meta:
         ordering = ("pk",)
+        indexes = (models.Index(fields=("campaign", "kind"), name="event_of_kind"),)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.detail}".strip()
+        return f"{self.kind} in {self.campaign_id}"

@@ -40,7 +40,7 @@ class Turn(models.Model):
         return f"turn of judge {self.judge_id} on {self.comparison_id}"
 
     @property
-    def is_parked(self) -> bool:
+    def is_suspended(self) -> bool:
         return self.asked == 0 and self.until is None
 
 

@@ -1,8 +1,5 @@
-"""What asking models has come to in a campaign, and how far it may go. Written by `engine/spending.py` and
-`lifecycle/caps.py` only.
-"""
+"""What asking models has come to in a campaign. Written by `engine/spending.py` only."""
 
-from django.conf import settings
 from django.db import models
 
 from prefmh_web.campaigns.models.campaign import Campaign
@@ -49,19 +46,3 @@ class ModelUsage(models.Model):
     @property
     def is_of_proposals(self) -> bool:
         return self.place == self.PROPOSALS
-
-
-class CapChange(models.Model):
-    """What a started campaign's caps were changed to, by whom and when."""
-
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="cap_changes")
-    changed_at = models.DateTimeField(auto_now_add=True)
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    cost_cap = models.DecimalField(max_digits=12, decimal_places=2, null=True)
-    request_cap = models.PositiveBigIntegerField(null=True)
-
-    class Meta:
-        ordering = ("pk",)
-
-    def __str__(self) -> str:
-        return f"caps of {self.campaign_id}: {self.cost_cap}, {self.request_cap} requests"

@@ -52,7 +52,7 @@ class Chain(models.Model):
     waits_because = models.CharField(max_length=300, blank=True)
     # While a model draws what the step after the open one may propose: the same.
     prefetches_until = models.DateTimeField(null=True, db_column="foresees_until")
-    # A researcher has ended it at a parked step: that one stays without a verdict, and no other follows.
+    # A researcher has ended it at a suspended step: that one stays without a verdict, and no other follows.
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -78,9 +78,11 @@ class Comparison(models.Model):
         ACCEPT = sampler.Verdict.ACCEPT.value
         REJECT = sampler.Verdict.REJECT.value
 
-    class Parked(models.TextChoices):
-        PARKED = "parked"
-        ENDED = "ended"
+    class Suspended(models.TextChoices):
+        """Why a step is suspended."""
+
+        SKIPS = "skips", "it was skipped too often"
+        NOT_SHOWN = "not-shown", "people report that an object is not shown"
 
     chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
     # The chain's campaign and place once more, for the index `comparison_next`; null of those that were decided by an
@@ -99,9 +101,10 @@ class Comparison(models.Model):
     decided_at = models.DateTimeField(null=True)
     # False while all votes that it can use are out: whoever looks for a pair passes over it (`transitions.note_room`).
     is_askable = models.BooleanField(default=True, db_default=True)
-    # Nobody new is asked about it, or its chain was ended at it (`engine/parking.py`). Null of almost all: an older
-    # process goes on inserting rows that lack it.
-    parked = models.CharField(max_length=6, choices=Parked, null=True)  # noqa: DJ001 - null: see the lines above
+    # Since when nobody new is asked about it, and why (`engine/suspension.py`). Where its chain was ended at it, that
+    # stays so. Null of almost all.
+    suspended_at = models.DateTimeField(null=True)
+    suspended_for = models.CharField(max_length=9, choices=Suspended, null=True)  # noqa: DJ001 - null as `suspended_at`
 
     class Meta:
         constraints = (
@@ -111,6 +114,9 @@ class Comparison(models.Model):
             ),
             models.CheckConstraint(
                 name="comparison_decision_whole", condition=_both_or_neither("verdict", "decided_at")
+            ),
+            models.CheckConstraint(
+                name="comparison_suspension_whole", condition=_both_or_neither("suspended_at", "suspended_for")
             ),
             models.CheckConstraint(name="comparison_uniform_in_range", condition=Q(uniform__gte=0, uniform__lt=1)),
         )
@@ -134,7 +140,7 @@ class Comparison(models.Model):
     @property
     def takes_votes(self) -> bool:
         """True until it has its verdict, or its chain was ended at it."""
-        return self.verdict is None and self.parked != self.Parked.ENDED
+        return self.verdict is None and (self.suspended_at is None or self.chain.ended_at is None)
 
     def standing(self, side: str, proposal_side: str) -> State:
         """Return the object on `side` of the screen when the proposal stands on `proposal_side`."""

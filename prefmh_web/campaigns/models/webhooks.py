@@ -34,7 +34,7 @@ class Webhook(models.Model):
     class Event(models.TextChoices):
         STARTED = "campaign.started", "The campaign has started"
         FINISHED = "campaign.finished", "The campaign is finished"
-        PARKED = "step.parked", "A step is parked and waits for a researcher"
+        SUSPENDED = "step.suspended", "A step is suspended and waits for a researcher"
         BUDGET = "budget.reached", "A budget is reached: a cap on models"
         RESTING = "endpoint.resting", "An endpoint that the campaign asks has failed and is left alone for a while"
         FLAGGED = "person.flagged", "A person failed an attention check, or votes very fast"

@@ -14,7 +14,6 @@ from prefmh_web.campaigns.models import (
     Chain,
     Comparison,
     Judge,
-    Parking,
     Rating,
     ReplyIdentity,
     Score,
@@ -22,10 +21,10 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.parked import parked_in
 from prefmh_web.campaigns.monitoring.seats import Wait, waits_in
 from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps
+from prefmh_web.campaigns.monitoring.suspended import SuspendedStep, suspended_in
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
@@ -43,7 +42,7 @@ class ChainProgress:
     is_open: bool
     opened_at: datetime | None = None
     """When it opened, if that was after the start."""
-    is_parked: bool = False
+    is_suspended: bool = False
 
     @property
     def percent(self) -> int:
@@ -85,8 +84,8 @@ class ModelStanding:
     """People's votes on a pair that they were asked about, on average."""
 
     @property
-    def parked(self) -> int:
-        return sum(turn.is_parked for turn in self.waiting)
+    def suspended(self) -> int:
+        return sum(turn.is_suspended for turn in self.waiting)
 
     @property
     def votes_saved(self) -> int | None:
@@ -110,7 +109,7 @@ class Progress:
     people_joined: int
     models: ModelStanding | None
     walks: WalkStanding | None
-    parked: Sequence[Parking]
+    suspended: Sequence[SuspendedStep]
     """Steps that wait for the researcher."""
     unanswered: Unanswered | None
     held_up: dict[int, list[Wait]]
@@ -189,7 +188,7 @@ def progress_of(campaign: Campaign) -> Progress:
         people_joined=people["joined"],
         models=_models(campaign, judges),
         walks=walks_of(campaign, [each.chain for each in chains]),
-        parked=parked_in(campaign),
+        suspended=suspended_in(campaign),
         unanswered=unanswered_in(judges, [each.chain for each in chains], people["voted"]),
         held_up=_held_up(campaign),
     )
@@ -259,9 +258,9 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
     """Return where each chain of a started campaign stands, in order."""
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
     votes = Count("votes", filter=Q(votes__number__isnull=False))
-    found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "parked"))
+    found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "suspended_at"))
     open_votes = {chain: cast for chain, cast, _ in found}
-    parked = {chain for chain, _, is_parked in found if is_parked}
+    suspended = {chain for chain, _, since in found if since}
     opened_at: dict[int | None, datetime | None] = {}
     if campaign.parsed_recipe.is_elastic:
         opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
@@ -271,7 +270,7 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
             votes_on_open=open_votes.get(chain.pk, 0),
             is_open=chain.pk in open_votes,
             opened_at=opened_at.get(chain.pk),
-            is_parked=chain.pk in parked,
+            is_suspended=chain.pk in suspended,
         )
         for chain in campaign.chains.all()
     ]

@@ -17,7 +17,7 @@ class Figures:
     """A campaign in numbers, as the record has them.
 
     Args:
-        chains: those that have opened; `ended` of them were ended at a parked step.
+        chains: those that have opened; `ended` of them were ended at a suspended step.
         is_cut_short: true where it was ended before the last step of the others.
         shortest, longest: steps that a chain has decided.
         moves: decided steps whose proposal differed from the current object; `accepted` of them were accepted.

@@ -68,7 +68,7 @@ class Standing(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     OPEN = "open"
-    PARKED = "parked"
+    SUSPENDED = "suspended"
     ENDED = "ended"
     UNMOVED = "unmoved"
 
@@ -77,9 +77,9 @@ _STANDINGS = {
     Standing.DECIDED: Q(verdict__isnull=False),
     Standing.ACCEPTED: Q(verdict=Comparison.Verdict.ACCEPT),
     Standing.REJECTED: Q(verdict=Comparison.Verdict.REJECT),
-    Standing.OPEN: Q(verdict__isnull=True, parked__isnull=True),
-    Standing.PARKED: Q(verdict__isnull=True, parked=Comparison.Parked.PARKED),
-    Standing.ENDED: Q(verdict__isnull=True, parked=Comparison.Parked.ENDED),
+    Standing.OPEN: Q(verdict__isnull=True, suspended_at__isnull=True),
+    Standing.SUSPENDED: Q(verdict__isnull=True, suspended_at__isnull=False, chain__ended_at__isnull=True),
+    Standing.ENDED: Q(verdict__isnull=True, suspended_at__isnull=False, chain__ended_at__isnull=False),
     Standing.UNMOVED: Q(current=F("proposal")),
 }
 

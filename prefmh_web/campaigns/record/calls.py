@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, Event
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler import schema
@@ -12,7 +12,11 @@ from sampler import schema
 
 def are_in(campaign: Campaign) -> bool:
     """True where models were asked, and a cap on that was ever declared: records of others stay as they were."""
-    is_capped = campaign.cost_cap is not None or campaign.request_cap is not None or campaign.cap_changes.exists()
+    is_capped = (
+        campaign.cost_cap is not None
+        or campaign.request_cap is not None
+        or campaign.events.filter(kind=Event.Kind.CAPS).exists()
+    )
     return is_capped and campaign.model_usage.exists()
 
 

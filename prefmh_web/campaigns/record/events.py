@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from prefmh_web.campaigns.models import Campaign, CampaignEvent, Parking
+from prefmh_web.campaigns.events import told
+from prefmh_web.campaigns.models import Campaign, Event
 from prefmh_web.campaigns.record.rows import Row
 from sampler import schema
 
+# suspended.csv says when and why.
+_ELSEWHERE = (Event.Kind.STEP_SUSPENDED,)
 _Event = tuple[datetime, str, str]
 """When, of which kind, and what was changed."""
 
@@ -26,23 +29,12 @@ def _events(campaign: Campaign) -> Iterator[_Event]:
     yield campaign.started_at, "started", _detail(seed_hash=campaign.seed_hash) if campaign.seed_hash else ""
     if campaign.seed_hash and (told_at := campaign.seed_told_at or campaign.finished_at):
         yield told_at, "seed-told", ""
-    for caps in campaign.cap_changes.all():
-        yield caps.changed_at, "caps", _detail(cost_cap=caps.cost_cap, request_cap=caps.request_cap)
-    for added in campaign.extensions.all():
-        yield added.extended_at, "extended", _detail(steps_before=added.steps_before, steps_after=added.steps_after)
-    yield from _of_steps(campaign)
     yield from _of_links(campaign, campaign.started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", ""
-    yield from CampaignEvent.objects.filter(campaign=campaign).values_list("at", "kind", "detail")
-
-
-def _of_steps(campaign: Campaign) -> Iterator[_Event]:
-    found = Parking.objects.filter(comparison__chain__campaign=campaign, outcome__isnull=False)
-    columns = ("settled_at", "outcome", "comparison__chain__place", "comparison__step")
-    for at, outcome, chain, step in found.values_list(*columns):
-        kind = "chain-ended" if outcome == Parking.Outcome.ENDED else "step-tried-again"
-        yield at, kind, _detail(chain=chain, step=step)
+    found = Event.objects.filter(campaign=campaign).exclude(kind__in=_ELSEWHERE).values_list("at", "kind", "data")
+    for at, kind, data in found:
+        yield at, kind, _detail(**told(kind, data))
 
 
 def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[_Event]:

@@ -1,10 +1,8 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
-Where chains open while the campaign runs, a sixth says when and why; another one tells of steps that were parked, one
-of the seats of a panel, one of what a
-researcher added to the steps, one of the further columns of an uploaded list, one of what
-models thought, where that is kept, one of what they say of people's repeats, where they are asked, and one of what they
-took, where that had a cap. Where there are scorers, scorers.json says which, and scores.csv has their numbers.
+Further files tell of chains that opened while the campaign ran, of suspended steps, of a panel, of what was added to the
+steps, of the further columns of an uploaded list, of what models thought and took, and of scorers; each only where there
+is something to tell.
 
 They are streamed row by row, one by one or as one ZIP.
 
@@ -28,7 +26,7 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import calls, keys, parked, pictures, preferences, reasons, repeats, rows, scores
+from prefmh_web.campaigns.record import calls, keys, pictures, preferences, reasons, repeats, rows, scores, suspended
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -47,7 +45,7 @@ _ROWS = {
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[table.name] for table in schema.TABLES}
 """By the file's name, in the order of the ZIP."""
 _CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: rows.chains}
-_PARKED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.PARKED.file: parked.rows}
+_SUSPENDED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SUSPENDED.file: suspended.rows}
 _COLUMNS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.COLUMNS.file: rows.columns}
 _CALLS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CALLS.file: calls.rows}
 _REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file: reasons.rows}
@@ -115,7 +113,7 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
     found |= _REPEATS if repeats.are_in(campaign) else {}
-    found |= _PARKED if parked.are_in(campaign) else {}
+    found |= _SUSPENDED if suspended.are_in(campaign) else {}
     return found | (_CALLS if calls.are_in(campaign) else {})
 
 

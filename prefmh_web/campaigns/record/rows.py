@@ -178,7 +178,7 @@ def extensions(snapshot: Snapshot) -> Iterator[Row]:
             extension=each.number,
             steps_before=each.steps_before,
             steps_after=each.steps_after,
-            extended_at=each.extended_at,
+            extended_at=each.at,
         )
 
 

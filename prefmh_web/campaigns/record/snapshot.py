@@ -13,7 +13,8 @@ from typing import Any
 from django.db.models import Max, Q, QuerySet
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Comparison, Extension, Rating, Vote
+from prefmh_web.campaigns.events import Extension, extensions_of
+from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Vote
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Snapshot:
         opened = list(found.annotate(cast=Max("votes__number")).values_list(*columns))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         steps = dict(campaign.chains.values_list("place", "step"))
-        parked = found.filter(parked=Comparison.Parked.ENDED)
-        ended = frozenset(parked.values_list("chain__place", "step")) & {(place, step) for place, step, _ in opened}
+        at_ends = found.filter(chain__ended_at__isnull=False, suspended_at__isnull=False)
+        ended = frozenset(at_ends.values_list("chain__place", "step")) & {(place, step) for place, step, _ in opened}
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         # Also the recipe: somebody may have extended the campaign, and the steps may be those of longer chains.
@@ -93,7 +94,7 @@ class Snapshot:
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,
-            extensions=tuple(campaign.extensions.filter(steps_after__lte=recipe.steps)),
+            extensions=tuple(each for each in extensions_of(campaign) if each.steps_after <= recipe.steps),
         )
 
     def of(self, stretch: Stretch) -> Snapshot:

@@ -24,8 +24,8 @@ STORED = (
     "instructions",
     "language",
     "lease_seconds",
-    "park_after_skips",
-    "park_after_reports",
+    "suspend_after_skips",
+    "suspend_after_reports",
     "cost_cap",
     "request_cap",
     "scorer_names",
@@ -108,15 +108,15 @@ class CampaignForm(CapFields):
         help_text="After this time the pair goes to somebody else. Give enough: answers that come too late do not "
         "count.",
     )
-    park_after_skips = forms.IntegerField(
+    suspend_after_skips = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
         label="Set a step aside after so many skips",
-        help_text="It is parked: nobody else is asked about it until you try it again or end its chain. Empty for "
+        help_text="It is suspended: nobody else is asked about it until you try it again or end its chain. Empty for "
         "never.",
     )
-    park_after_reports = forms.IntegerField(
+    suspend_after_reports = forms.IntegerField(
         min_value=1,
         max_value=1000,
         required=False,
@@ -168,8 +168,8 @@ class CampaignForm(CapFields):
     def clean_language(self) -> str:
         return self.cleaned_data["language"] or SOURCE
 
-    def clean_park_after_reports(self) -> int:
-        return self.cleaned_data["park_after_reports"] or PARK_AFTER_REPORTS
+    def clean_suspend_after_reports(self) -> int:
+        return self.cleaned_data["suspend_after_reports"] or PARK_AFTER_REPORTS
 
     def clean_scorer_names(self) -> str:
         before = "" if self._campaign is None else self._campaign.scorer_names

@@ -137,7 +137,7 @@ class SetupForms:
             "certified": data["is_certified"],
             "scorers": data["scorer_names"].split(),
             "answering": {"seconds": data["lease_seconds"]}
-            | {name: data[name] for name in ("park_after_skips", "park_after_reports")},
+            | {name: data[name] for name in ("suspend_after_skips", "suspend_after_reports")},
             "caps": {"cost": data["cost_cap"], "requests": data["request_cap"]},
         }
         try:

@@ -15,7 +15,7 @@ _STANDINGS = {
     Standing.ACCEPTED: "accepted",
     Standing.REJECTED: "rejected",
     Standing.OPEN: "open",
-    Standing.PARKED: "parked",
+    Standing.SUSPENDED: "suspended",
     Standing.ENDED: "where a chain was ended",
     Standing.UNMOVED: "proposal equal to the current object",
 }

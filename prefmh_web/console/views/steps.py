@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns.events import of_step
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.monitoring.steps import Wanted, rows_of, step_at, steps_in, votes_on
 from prefmh_web.campaigns.started import objects, started_campaign
@@ -63,7 +64,7 @@ def step(request: SignedInRequest, campaign_id: int, chain: int, step: int) -> H
         "r0": _ratio(comparison.log_r0),
         # While votes are out, nobody may know how many of them the proposal needs.
         "uniform": None if comparison.takes_votes else comparison.uniform,
-        "parkings": comparison.parkings.all(),
+        "suspensions": of_step(comparison),
         "previous": _opened(comparison, step - 1),
         "next": _opened(comparison, step + 1),
     }

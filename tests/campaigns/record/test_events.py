@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, caps, extension
-from prefmh_web.campaigns.models import CampaignEvent, Membership
+from prefmh_web.campaigns.models import Event, Membership
 from prefmh_web.participants import recruiting
 from tests.support.record import assert_replay_passes, everything_in, export_to, table
 from tests.support.stack import make_draft
@@ -57,4 +57,4 @@ def test_codes_are_changed_by_name_only(campaign, tmp_path):
 def test_a_draft_has_no_events(researcher, idle_tasks):
     draft = make_draft(researcher)
     recruiting.set_up(draft, {"codes": {"completed": "A1"}}, ())
-    assert not CampaignEvent.objects.exists()
+    assert not Event.objects.exists()

@@ -1,15 +1,15 @@
-"""Why the chain of a parked step is ended."""
+"""Why the chain of a suspended step is ended."""
 
 from django import forms
 
-from prefmh_web.campaigns.models import Parking
+from prefmh_web.campaigns.models import Problem
 
 
 class EndForm(forms.Form):
     """The researcher's reason."""
 
     words = forms.CharField(
-        max_length=Parking.MOST_WORDS,
+        max_length=Problem.MOST_WORDS,
         widget=forms.Textarea(attrs={"rows": 2}),
         label="Why this chain ends here",
         help_text="It becomes part of the export. Name nobody.",

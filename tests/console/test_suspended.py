@@ -1,11 +1,11 @@
-"""Parked steps on the researcher's pages: told on the live page, tried again or ended on their own."""
+"""Suspended steps on the researcher's pages: told on the live page, tried again or ended on their own."""
 
 import numpy as np
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Parking
-from tests.campaigns.engine.test_parking import campaign_of, skip
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Suspending
+from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support.stack import vote_until_finished
@@ -15,8 +15,8 @@ WHY = "A file is broken."
 
 @pytest.fixture
 def study(researcher, idle_tasks) -> Campaign:
-    """A campaign whose only chain waits at a parked step."""
-    campaign = campaign_of(researcher, park_after_skips=2)
+    """A campaign whose only chain waits at a suspended step."""
+    campaign = campaign_of(researcher, suspend_after_skips=2)
     skip(campaign, 2)
     return campaign
 
@@ -26,7 +26,7 @@ def page_of(browser, campaign) -> str:
 
 
 def address(campaign, name: str) -> str:
-    return reverse(f"console:{name}", args=[campaign.pk, Comparison.objects.get(parked="parked").pk])
+    return reverse(f"console:{name}", args=[campaign.pk, Comparison.objects.get(suspended="suspended").pk])
 
 
 def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
@@ -40,8 +40,8 @@ def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
     assert "after 2 skips, or when 2 people report that an object is not shown" in setup
     asked = desk.post(address(study, "ask-again"), follow=True).content.decode()
     assert "Step 1 of chain 0 is asked again." in asked
-    assert "No step is parked." in asked
-    assert "Parked steps" not in page_of(desk, study)
+    assert "No step is suspended." in asked
+    assert "Suspended steps" not in page_of(desk, study)
 
 
 def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
@@ -52,35 +52,35 @@ def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
     ended = desk.post(path, {"words": WHY}, follow=True).content.decode()
     assert "Chain 0 ends before step 1." in ended
     assert "The campaign is finished." in ended
-    assert "Finished.</strong> Every chain was ended at a parked step." in page_of(desk, study)
-    assert Parking.objects.get().words == WHY
+    assert "Finished.</strong> Every chain was ended at a suspended step." in page_of(desk, study)
+    assert Suspending.objects.get().words == WHY
     assert "ended here" in page_of(desk, study)
     # The page was open in another tab.
-    assert "not parked any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()
+    assert "not suspended any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()
 
 
 def test_chains_that_were_ended_are_told_beside_those_that_came_to_their_last_step(researcher, idle_tasks):
-    campaign, desk = campaign_of(researcher, chains=2, steps=4, park_after_skips=1), browser_of(researcher)
+    campaign, desk = campaign_of(researcher, chains=2, steps=4, suspend_after_skips=1), browser_of(researcher)
     skip(campaign)
     desk.post(address(campaign, "end-chain"), {"words": WHY})
     campaign.refresh_from_db()
     people = [Annotator.objects.create(campaign=campaign, votes_cast=0) for _ in range(6)]
     vote_until_finished(campaign, people, {0: lambda place: place / 6}, np.random.default_rng(1))
-    ended = "Finished.</strong> 1 chain was ended at a parked step. The other chain has come to its last step."
+    ended = "Finished.</strong> 1 chain was ended at a suspended step. The other chain has come to its last step."
     assert ended in page_of(desk, campaign)
     assert "before its last step" not in desk.get(reverse("console:results", args=[campaign.pk])).content.decode()
 
 
 def test_the_numbers_are_declared_in_the_setup_and_kept(researcher, idle_tasks):
     desk = browser_of(researcher)
-    assert desk.post("/campaigns/new/", form(park_after_skips="4", park_after_reports="")).status_code == 302
+    assert desk.post("/campaigns/new/", form(suspend_after_skips="4", suspend_after_reports="")).status_code == 302
     draft = Campaign.objects.get()
-    assert (draft.park_after_skips, draft.park_after_reports) == (4, 2)
+    assert (draft.suspend_after_skips, draft.suspend_after_reports) == (4, 2)
     page = desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
-    assert 'name="park_after_skips" value="4"' in page
+    assert 'name="suspend_after_skips" value="4"' in page
 
 
-@pytest.mark.parametrize("field", ["park_after_skips", "park_after_reports"])
+@pytest.mark.parametrize("field", ["suspend_after_skips", "suspend_after_reports"])
 @pytest.mark.parametrize("wrong", ["0", "-1", "many", "1001"])
 def test_a_wrong_number_is_refused_by_its_field(researcher, idle_tasks, field, wrong):
     answer = browser_of(researcher).post("/campaigns/new/", form(**{field: wrong}))

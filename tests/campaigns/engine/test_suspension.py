@@ -1,4 +1,4 @@
-"""Steps that are parked: after declared skips or reports nobody new is asked, and nothing is decided by that."""
+"""Steps that are suspended: after declared skips or reports nobody new is asked, and nothing is decided by that."""
 
 import copy
 import uuid
@@ -10,8 +10,8 @@ import sampler
 from prefmh_web.annotate import reporting
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import unparking
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Parking, Problem, Side, Vote
+from prefmh_web.campaigns.lifecycle import suspension
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Problem, Side, Suspending, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
@@ -49,10 +49,10 @@ def answer(lease: Lease, *, is_for: bool) -> Vote:
 
 
 def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle_tasks):
-    campaign = campaign_of(researcher, park_after_skips=3)
-    assert skip(campaign, 2).parked is None
+    campaign = campaign_of(researcher, suspend_after_skips=3)
+    assert skip(campaign, 2).suspended is None
     skipped = skip(campaign)
-    assert (skipped.parked, skipped.verdict, skipped.is_askable) == ("parked", None, False)
+    assert (skipped.suspended, skipped.verdict, skipped.is_askable) == ("suspended", None, False)
     assert leases.take(newcomer(campaign)) is None
     # The sweep finds comparisons that nobody is asked about; this is none of them.
     leases.look_again_where_nobody_is_asked()
@@ -60,72 +60,72 @@ def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle
     wait_until_idle()
     assert leases.take(newcomer(campaign)) is None
     assert not Vote.objects.exists()
-    assert (Parking.objects.get().cause, Parking.objects.get().count) == ("skips", 3)
+    assert (Suspending.objects.get().cause, Suspending.objects.get().count) == ("skips", 3)
 
 
-def test_without_a_declared_number_nothing_is_parked(researcher, idle_tasks):
+def test_without_a_declared_number_nothing_is_suspended(researcher, idle_tasks):
     campaign = campaign_of(researcher)
-    assert skip(campaign, 8).parked is None
+    assert skip(campaign, 8).suspended is None
 
 
 def test_a_pair_taken_back_from_somebody_removed_is_no_skip(researcher, idle_tasks):
-    campaign = campaign_of(researcher, park_after_skips=1)
+    campaign = campaign_of(researcher, suspend_after_skips=1)
     lease = leases.take(newcomer(campaign))
     Annotator.objects.filter(pk=lease.annotator_id).update(removed_at=lease.issued_at)
     leases.withdraw([lease.annotator_id])
     assert Lease.objects.get(pk=lease.pk).ending == "skipped"
-    assert not Parking.objects.exists()
+    assert not Suspending.objects.exists()
     assert leases.take(newcomer(campaign))
 
 
 def test_other_chains_go_on(researcher, idle_tasks):
-    campaign = campaign_of(researcher, chains=2, park_after_skips=1)
+    campaign = campaign_of(researcher, chains=2, suspend_after_skips=1)
     first = skip(campaign)
     other = leases.take(newcomer(campaign))
     assert other.comparison_id != first.pk
 
 
 def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, park_after_skips=1, park_after_reports=1)
+    campaign = campaign_of(researcher, suspend_after_skips=1, suspend_after_reports=1)
     # Two votes for the proposal accept it: two people can be asked at once.
     Comparison.objects.update(uniform=0.5, log_r0=0.0)
     held = [leases.take(newcomer(campaign)) for _ in range(2)]
     leases.skip(held[1].key, held[1].annotator)
     step = Comparison.objects.get(pk=held[0].comparison_id)
-    assert step.parked == "parked"
+    assert step.suspended == "suspended"
     assert answer(held[0], is_for=True).counted
     # The vote leaves room, and still nobody is asked.
     assert leases.take(newcomer(campaign)) is None
-    unparking.try_again(step.pk)
+    suspension.try_again(step.pk)
     last = leases.take(newcomer(campaign))
     reporting.report(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
-    assert Comparison.objects.get(pk=step.pk).parked == "parked"
+    assert Comparison.objects.get(pk=step.pk).suspended == "suspended"
     answer(last, is_for=True)
     idle_tasks()
     assert Comparison.objects.get(pk=step.pk).verdict == "accept"
     assert Chain.objects.get().step >= 1
     assert leases.take(newcomer(campaign))
-    rows = table(export_to(campaign, tmp_path), "parked.csv")
+    rows = table(export_to(campaign, tmp_path), "suspended.csv")
     assert [row["outcome"] for row in rows] == ["tried-again", "decided"]
 
 
 def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
-    campaign = campaign_of(researcher, park_after_skips=2)
+    campaign = campaign_of(researcher, suspend_after_skips=2)
     step = skip(campaign, 2)
-    unparking.try_again(step.pk)
-    assert skip(campaign).parked is None
-    assert skip(campaign).parked == "parked"
-    assert list(Parking.objects.values_list("outcome", "count")) == [("tried-again", 2), (None, 2)]
+    suspension.try_again(step.pk)
+    assert skip(campaign).suspended is None
+    assert skip(campaign).suspended == "suspended"
+    assert list(Suspending.objects.values_list("outcome", "count")) == [("tried-again", 2), (None, 2)]
 
 
 @pytest.mark.parametrize("declared", [1, 2, 3])
 def test_reports_of_as_many_people_as_declared_park_it(researcher, idle_tasks, declared):
-    campaign = campaign_of(researcher, park_after_reports=declared)
+    campaign = campaign_of(researcher, suspend_after_reports=declared)
     report(campaign, Problem.Reason.UPSETTING)
     for told in range(1, declared + 1):
         lease = report(campaign)
-        assert (Comparison.objects.get(pk=lease.comparison_id).parked == "parked") is (told == declared)
-    assert Parking.objects.get().cause == "not-shown"
+        assert (Comparison.objects.get(pk=lease.comparison_id).suspended == "suspended") is (told == declared)
+    assert Suspending.objects.get().cause == "not-shown"
     assert not Vote.objects.exists()
 
 
@@ -139,20 +139,20 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
     )  # fmt: skip
     reporting.report(again.key, lease.annotator, Problem.Reason.NOT_SHOWN, "")
     assert Problem.objects.count() == 2
-    assert not Parking.objects.exists()
+    assert not Suspending.objects.exists()
 
 
-def test_a_parked_step_is_not_among_those_with_room_until_it_is_tried_again(researcher, idle_tasks):
-    campaign = campaign_of(researcher, park_after_skips=1)
+def test_a_suspended_step_is_not_among_those_with_room_until_it_is_tried_again(researcher, idle_tasks):
+    campaign = campaign_of(researcher, suspend_after_skips=1)
     step = skip(campaign)
     assert not Comparison.objects.filter(pk=step.pk, is_askable=True).exists()
-    unparking.try_again(step.pk)
+    suspension.try_again(step.pk)
     assert Comparison.objects.get(pk=step.pk).is_askable
 
 
-def test_the_campaign_finishes_once_the_chain_of_a_parked_step_is_ended(researcher, idle_tasks, tmp_path):
+def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(researcher, idle_tasks, tmp_path):
     campaign = campaign_of(researcher, chains=2, steps=3, judges=[{"question": "Which?", "budget": 1}])
-    Campaign.objects.filter(pk=campaign.pk).update(park_after_skips=1)
+    Campaign.objects.filter(pk=campaign.pk).update(suspend_after_skips=1)
     campaign.refresh_from_db()
     voter = newcomer(campaign)
     step = skip(campaign)
@@ -161,7 +161,7 @@ def test_the_campaign_finishes_once_the_chain_of_a_parked_step_is_ended(research
         idle_tasks()
     campaign.refresh_from_db()
     assert campaign.is_running
-    unparking.end_chain(step.pk, WHY)
+    suspension.end_chain(step.pk, WHY)
     sweep_everything()
     wait_until_idle()
     campaign.refresh_from_db()
@@ -171,18 +171,18 @@ def test_the_campaign_finishes_once_the_chain_of_a_parked_step_is_ended(research
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
-    [row] = table(path, "parked.csv")
+    [row] = table(path, "suspended.csv")
     assert (row["outcome"], row["words"], row["cause"], row["count"]) == ("ended", f"'{WHY}", "skips", "1")
-    with pytest.raises(NotPossible, match="not parked any more"):
-        unparking.try_again(step.pk)
+    with pytest.raises(NotPossible, match="not suspended any more"):
+        suspension.try_again(step.pk)
 
 
 def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, park_after_skips=1)
+    campaign = campaign_of(researcher, suspend_after_skips=1)
     Comparison.objects.update(uniform=0.5, log_r0=0.0)
     held = [leases.take(newcomer(campaign)) for _ in range(2)]
     leases.skip(held[1].key, held[1].annotator)
-    unparking.end_chain(held[0].comparison_id, WHY)
+    suspension.end_chain(held[0].comparison_id, WHY)
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
     assert not answer(held[0], is_for=True).counted
@@ -193,31 +193,31 @@ def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idl
 
 def test_a_chain_that_is_ended_while_an_export_begins_is_ended_in_it(researcher, idle_tasks):
     """Else the record would have a chain that lags without an end."""
-    campaign = campaign_of(researcher, chains=3, park_after_skips=1)
-    parked, is_ended = skip(campaign), []
+    campaign = campaign_of(researcher, chains=3, suspend_after_skips=1)
+    suspended, is_ended = skip(campaign), []
 
     def end_first(execute, sql, params, many, context):
         if 'FROM "campaigns_chain"' in sql and not is_ended:
             is_ended.append(True)
-            unparking.end_chain(parked.pk, WHY)
+            suspension.end_chain(suspended.pk, WHY)
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(end_first):
         found = Snapshot.now(campaign)
-    assert found.ended == {(parked.chain.place, parked.step)}
+    assert found.ended == {(suspended.chain.place, suspended.step)}
 
 
-def test_a_step_that_is_not_parked_cannot_be_ended(researcher, idle_tasks):
+def test_a_step_that_is_not_suspended_cannot_be_ended(researcher, idle_tasks):
     campaign = campaign_of(researcher)
     step = skip(campaign)
-    with pytest.raises(NotPossible, match="not parked any more"):
-        unparking.end_chain(step.pk, WHY)
+    with pytest.raises(NotPossible, match="not suspended any more"):
+        suspension.end_chain(step.pk, WHY)
     assert not Chain.objects.filter(ended_at__isnull=False).exists()
 
 
 def without_the_row(record):
     """The record does not say that the chain was ended."""
-    record.parked.clear()
+    record.suspended.clear()
 
 
 def without_the_uniform(record):
@@ -227,15 +227,15 @@ def without_the_uniform(record):
 
 def ended_at_a_decided_step(record):
     """A chain is said to have ended where it went on."""
-    record.parked[0]["step"] = "1"
+    record.suspended[0]["step"] = "1"
 
 
 def ended_at_no_step(record):
-    record.parked[0]["step"] = "40"
+    record.suspended[0]["step"] = "40"
 
 
 def told_to_be_decided(record):
-    record.parked[0]["outcome"] = "decided"
+    record.suspended[0]["outcome"] = "decided"
 
 
 def with_a_verdict(record):
@@ -243,8 +243,8 @@ def with_a_verdict(record):
 
 
 def step_of(record) -> dict[str, str]:
-    [parked] = record.parked
-    return next(row for row in record.steps if (row["chain"], row["step"]) == (parked["chain"], parked["step"]))
+    [suspended] = record.suspended
+    return next(row for row in record.steps if (row["chain"], row["step"]) == (suspended["chain"], suspended["step"]))
 
 
 TAMPERED = [
@@ -253,12 +253,12 @@ TAMPERED = [
 
 
 def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, park_after_skips=1, judges=[{"question": "Which?", "budget": 1}])
+    campaign = campaign_of(researcher, suspend_after_skips=1, judges=[{"question": "Which?", "budget": 1}])
     voter = newcomer(campaign)
     while Chain.objects.get().step < 2:
         answer(leases.take(voter), is_for=True)
         idle_tasks()
-    unparking.end_chain(skip(campaign).pk, WHY)
+    suspension.end_chain(skip(campaign).pk, WHY)
     record = sampler.read_record(export_to(campaign, tmp_path))
     assert not differences(record)
     for tamper in TAMPERED:
@@ -269,17 +269,17 @@ def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_ta
 
 def differences(record):
     tables = record.recipe, record.states, record.steps, record.votes, record.samples
-    return sampler.replay(*tables, parked=record.parked).differences
+    return sampler.replay(*tables, suspended=record.suspended).differences
 
 
-def test_an_export_without_parked_steps_has_no_such_file(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, park_after_skips=2)
+def test_an_export_without_suspended_steps_has_no_such_file(researcher, idle_tasks, tmp_path):
+    campaign = campaign_of(researcher, suspend_after_skips=2)
     skip(campaign)
     with pytest.raises(KeyError):
-        table(export_to(campaign, tmp_path), "parked.csv")
+        table(export_to(campaign, tmp_path), "suspended.csv")
 
 
 def test_a_key_that_is_no_lease_parks_nothing(researcher, idle_tasks):
-    campaign = campaign_of(researcher, park_after_reports=1)
+    campaign = campaign_of(researcher, suspend_after_reports=1)
     reporting.report(uuid.uuid4(), newcomer(campaign), Problem.Reason.NOT_SHOWN, "")
-    assert not Parking.objects.exists()
+    assert not Suspending.objects.exists()

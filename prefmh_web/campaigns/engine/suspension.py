@@ -1,0 +1,125 @@
+"""The one door through which steps are suspended: nobody new is asked about them until a researcher has looked.
+
+    after_skip      suspends a locked comparison that was skipped as often as the campaign declares
+    after_report    suspends one after as many people as declared have reported that an object of it is not shown
+    try_again       asks people again; the count begins anew
+    end_chain       ends the chain there: what it has decided stays, the suspended step never gets a verdict
+
+A suspension is no answer: the step keeps its uniform and its votes, and a pair that is on somebody's screen may still
+be answered. When a step is suspended depends on skips and reports alone. The locks are those of `engine/leases.py`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import F, Q
+from django.utils import timezone
+
+from prefmh_web.campaigns import dispatch, events
+from prefmh_web.campaigns.engine import open_comparisons, transitions
+from prefmh_web.campaigns.engine.changes import Changes
+from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, Problem
+from prefmh_web.transport import nudges
+
+
+def after_skip(comparison: Comparison) -> None:
+    """Suspend a locked comparison if it has been skipped as often as the campaign declares."""
+    most = comparison.chain.campaign.suspend_after_skips
+    if most is None or not _may_be_suspended(comparison):
+        return
+    # A pair that was taken back from somebody who may vote no more is no skip of theirs.
+    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
+    skipped = Lease.objects.filter(theirs, comparison=comparison, ending=Lease.Ending.SKIPPED)
+    if since := _tried_again_at(comparison):
+        skipped = skipped.filter(ended_at__gt=since)
+    if (count := skipped.count()) >= most:
+        _suspend(comparison, Comparison.Suspended.SKIPS, count)
+
+
+@retried_after_conflicts
+def after_report(comparison_id: int) -> None:
+    """Suspend a comparison if as many people as declared have reported that an object of it is not shown."""
+    with locked(comparison_id) as comparison:
+        if not _may_be_suspended(comparison):
+            return
+        reports = Problem.objects.filter(lease__comparison=comparison, reason=Problem.Reason.NOT_SHOWN)
+        if since := _tried_again_at(comparison):
+            reports = reports.filter(reported_at__gt=since)
+        count = reports.values("annotator").distinct().count()
+        if count >= comparison.chain.campaign.suspend_after_reports:
+            _suspend(comparison, Comparison.Suspended.NOT_SHOWN, count)
+
+
+def try_again(comparison_id: int) -> None:
+    """Let people be asked about a suspended comparison again.
+
+    Raises:
+        NotPossible: it is not suspended any more.
+    """
+    with locked(comparison_id) as comparison:
+        _demand_suspended(comparison)
+        comparison.suspended_at, comparison.suspended_for, comparison.is_askable = None, None, True
+        comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
+        _note(comparison, Event.Kind.STEP_TRIED_AGAIN)
+        if opened := open_comparisons.on(comparison.pk, comparison.chain.campaign):
+            # Those who have it on their screen may leave no room for others.
+            changes = Changes()
+            transitions.note_room(comparison, opened, changes)
+            changes.make()
+        dispatch.step_tried_again(comparison)
+
+
+def end_chain(comparison_id: int, words: str) -> None:
+    """End the chain of a suspended comparison before it, for ever; the campaign finishes if no other chain goes on.
+
+    A vote for the pair that comes now is kept, and does not count.
+
+    Args:
+        words: why; they become part of the record.
+
+    Raises:
+        NotPossible: it is not suspended any more, or the campaign is warming up.
+    """
+    with locked(comparison_id) as comparison:
+        campaign = comparison.chain.campaign
+        if campaign.is_warming_up:
+            raise NotPossible(
+                "All chains wait for this one at the end of the warm-up. End the warm-up first, on the campaign's page."
+            )
+        _demand_suspended(comparison)
+        Chain.objects.filter(pk=comparison.chain_id).update(ended_at=timezone.now())
+        _note(comparison, Event.Kind.CHAIN_ENDED, words=words)
+        nudges.nudge(nudges.watchers(campaign.pk))
+        transitions.finish_if_done(campaign)
+
+
+def _may_be_suspended(comparison: Comparison) -> bool:
+    return comparison.verdict is None and comparison.suspended_at is None
+
+
+def _tried_again_at(comparison: Comparison) -> datetime | None:
+    """Return when people were last asked about it again."""
+    again = [event.at for event in events.of_step(comparison) if event.kind == Event.Kind.STEP_TRIED_AGAIN]
+    return max(again, default=None)
+
+
+def _suspend(comparison: Comparison, cause: Comparison.Suspended, count: int) -> None:
+    # Nobody finds it, as nobody finds those whose votes are all out: no look for a pair asks what is suspended.
+    comparison.suspended_at, comparison.suspended_for, comparison.is_askable = timezone.now(), cause, False
+    comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
+    _note(comparison, Event.Kind.STEP_SUSPENDED, cause=cause, count=count)
+    nudges.nudge(nudges.watchers(comparison.chain.campaign_id))
+
+
+def _demand_suspended(comparison: Comparison) -> None:
+    if comparison.verdict is not None or comparison.suspended_at is None or comparison.chain.ended_at is not None:
+        raise NotPossible("This step is not suspended any more.")
+
+
+def _note(comparison: Comparison, kind: Event.Kind, **data: object) -> None:
+    chain = comparison.chain
+    events.note(chain.campaign_id, kind, said={"chain": chain.place, "step": comparison.step, **data})

@@ -1,0 +1,196 @@
+"""The door through which events of a started campaign are written, and what each kind has to say.
+
+A new kind is a word of `Event.Kind` and, where it says more than that, its class here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.contrib.auth.models import User
+from pydantic import BaseModel, ConfigDict
+
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Membership
+
+Kind = Event.Kind
+
+
+class Nothing(BaseModel):
+    """What a kind says that says nothing; the others add to it. `by` is the role of who did it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    by: Literal["owner", "manager", "admin"] | None = None
+
+
+class Extended(Nothing):
+    """Each chain that was not ended walks to `steps_after` instead of `steps_before`."""
+
+    steps_before: int
+    steps_after: int
+
+
+class Caps(Nothing):
+    """What models may cost and how many requests they may take; None for no cap."""
+
+    cost_cap: str | None
+    request_cap: int | None
+
+
+class OfStep(Nothing):
+    """A step, by the index of its chain and its number."""
+
+    chain: int
+    step: int
+
+
+class StepSuspended(OfStep):
+    """Why a step was suspended, and after how many skips or reports."""
+
+    cause: Comparison.Suspended
+    count: int
+
+
+class ChainEnded(OfStep):
+    """Why a researcher ended the chain, in words that are part of the record."""
+
+    words: str
+
+
+class OfSeat(Nothing):
+    """A seat of a panel."""
+
+    seat: int
+
+
+class OfRole(Nothing):
+    """The role of a member."""
+
+    role: str
+
+
+class ParticipantsSet(Nothing):
+    """The names of settings that changed, and of those that may be told the values before and after."""
+
+    model_config = ConfigDict(extra="allow")
+
+    changed: str
+
+
+class Erased(Nothing):
+    """How many people were forgotten, and of which kinds something was removed."""
+
+    people: int
+    removed: str
+
+
+class Paid(Nothing):
+    """How many people were noted as paid."""
+
+    people: int
+
+
+class Changed(Nothing):
+    """A text before and after: a name in quotation marks, of a debriefing the beginning of its hash."""
+
+    before: str
+    after: str
+
+
+class ModelAccepted(Nothing):
+    """The judges whose model was accepted, by their index."""
+
+    judges: str
+
+
+_SAYS: dict[Kind, type[Nothing]] = {
+    Kind.EXTENDED: Extended,
+    Kind.CAPS: Caps,
+    Kind.STEP_SUSPENDED: StepSuspended,
+    Kind.STEP_TRIED_AGAIN: OfStep,
+    Kind.CHAIN_ENDED: ChainEnded,
+    Kind.REMINDED: OfSeat,
+    Kind.MEMBER_SET: OfRole,
+    Kind.MEMBER_REMOVED: OfRole,
+    Kind.PARTICIPANTS_SET: ParticipantsSet,
+    Kind.ERASED: Erased,
+    Kind.PAID: Paid,
+    Kind.RENAMED: Changed,
+    Kind.DEBRIEFING_SET: Changed,
+    Kind.MODEL_ACCEPTED: ModelAccepted,
+}
+"""Kinds that are not here say nothing."""
+
+
+def note(
+    campaign_id: int,
+    kind: Kind,
+    by: User | None = None,
+    said: Mapping[str, object] | None = None,
+    voter: Annotator | None = None,
+) -> Event | None:
+    """Write an event, in the transaction that does what it says. Nothing is written of a draft: its setup is all that
+    counts.
+
+    Args:
+        by: the researcher who did it; the record has their role.
+        said: what its kind declares.
+        voter: the person it is about.
+
+    Raises:
+        pydantic.ValidationError: the kind declares something else.
+    """
+    campaign = Campaign.objects.filter(pk=campaign_id, started_at__isnull=False).first()
+    if campaign is None:
+        return None
+    role = {} if by is None else {"by": _role(by, campaign)}
+    data = _SAYS.get(kind, Nothing).model_validate({**(said or {}), **role}).model_dump(mode="json")
+    if by is None:
+        del data["by"]
+    return Event.objects.create(campaign=campaign, kind=kind, by=by, voter=voter, data=data)
+
+
+def _role(user: User, campaign: Campaign) -> str:
+    if user.pk == campaign.owner_id:
+        return "owner"
+    is_member = Membership.objects.filter(campaign=campaign, user=user.pk).exists()
+    return "manager" if is_member and not user.is_superuser else "admin"
+
+
+def told(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the record tells of an event, in the order of its declaration: databases keep no order of their own.
+
+    Free text about people is not told; words of a step's end stand in suspended.csv.
+    """
+    declared = [name for name in _SAYS.get(Kind(kind), Nothing).model_fields if name != "by"]
+    further = sorted(data.keys() - {*declared, "by"})
+    return {name: data[name] for name in (*declared, *further, "by") if name in data and name not in ("text", "words")}
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What a researcher added to the steps, by its number from 1."""
+
+    number: int
+    steps_before: int
+    steps_after: int
+    at: datetime
+
+
+def extensions_of(campaign: Campaign) -> Sequence[Extension]:
+    """Return the extensions of a campaign, the first one first."""
+    found = Event.objects.filter(campaign=campaign, kind=Kind.EXTENDED).values_list("data", "at")
+    return [
+        Extension(number, data["steps_before"], data["steps_after"], at)
+        for number, (data, at) in enumerate(found, start=1)
+    ]
+
+
+def of_step(comparison: Comparison) -> Sequence[Event]:
+    """Return when a step was suspended and what became of it, the first event first."""
+    kinds = (Kind.STEP_SUSPENDED, Kind.STEP_TRIED_AGAIN, Kind.CHAIN_ENDED)
+    found = Event.objects.filter(campaign=comparison.chain.campaign_id, kind__in=kinds)
+    return list(found.filter(data__chain=comparison.chain.place, data__step=comparison.step))
