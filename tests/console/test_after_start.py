@@ -323,7 +323,7 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     ReplyIdentity.objects.create(judge=judge, model="other")
     owner.post(path_of("accept-model", campaign))
     owner.post(path_of("accept-model", campaign))
-    assert list(campaign.events.values_list("kind", "detail")) == [("model-accepted", "judges=1; by=owner")]
+    assert list(campaign.events.values_list("kind", "data")) == [("model-accepted", {"judges": "1", "by": "owner"})]
 
 
 @pytest.mark.parametrize(

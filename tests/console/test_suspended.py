@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Suspending
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.console.test_pages import form
 from tests.security.world import browser_of
@@ -53,7 +53,7 @@ def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
     assert "Chain 0 ends before step 1." in ended
     assert "The campaign is finished." in ended
     assert "Finished.</strong> Every chain was ended at a suspended step." in page_of(desk, study)
-    assert Suspending.objects.get().words == WHY
+    assert Event.objects.get(kind="chain-ended").data["words"] == WHY
     assert "ended here" in page_of(desk, study)
     # The page was open in another tab.
     assert "not suspended any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from prefmh_web.campaigns.models import Problem, Suspending, Vote
+from prefmh_web.campaigns.models import Comparison, Problem, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.support.chromium import lease_on, press_and_wait
@@ -56,8 +56,8 @@ def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, 
         page.get_by_role("button", name="Report and skip this pair").click()
         expect(notice).to_be_hidden()
         assert Problem.objects.get(key=key).reason == "not-shown"
-    suspension = Suspending.objects.get()
-    assert (suspension.cause, suspension.comparison.verdict) == ("not-shown", None)
+    suspended = Comparison.objects.get(suspended_at__isnull=False)
+    assert (suspended.suspended_for, suspended.verdict) == ("not-shown", None)
     assert not Vote.objects.exists()
 
 

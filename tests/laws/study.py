@@ -15,8 +15,7 @@ from django.utils import timezone
 
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
-from prefmh_web.campaigns.engine import leases, reading
-from prefmh_web.campaigns.lifecycle import suspension
+from prefmh_web.campaigns.engine import leases, reading, suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Side
 from prefmh_web.campaigns.monitoring.suspended import suspended_in
 from prefmh_web.participants import completion, exclusion, way
@@ -119,8 +118,8 @@ class Study:
         """What the researcher does from time to time."""
         if self.case.suspends_after is not None:
             for suspended in suspended_in(self.campaign):
-                self.were_suspended.add(suspended.comparison_id)
-                suspension.try_again(suspended.comparison_id)
+                self.were_suspended.add(suspended.comparison.pk)
+                suspension.try_again(suspended.comparison.pk)
 
     def _newcomer(self, kind: int) -> Person:
         """Let people arrive until one of them has come to the votes."""

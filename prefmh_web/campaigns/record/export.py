@@ -1,8 +1,8 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
-Further files tell of chains that opened while the campaign ran, of suspended steps, of a panel, of what was added to the
-steps, of the further columns of an uploaded list, of what models thought and took, and of scorers; each only where there
-is something to tell.
+Further files tell of chains that opened while the campaign ran, of suspended steps, of a panel, of what was added to
+the steps, of the further columns of an uploaded list, of what models thought and took, and of scorers; each only where
+there is something to tell.
 
 They are streamed row by row, one by one or as one ZIP.
 

@@ -8,16 +8,20 @@ from django.db import connection
 
 import sampler
 from prefmh_web.annotate import reporting
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import suspension
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Problem, Side, Suspending, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, Problem, Side, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
 
 ONE_JUDGE = [{"question": "Which?", "budget": 4}]
 WHY = "=broken file"
+
+
+def suspensions() -> list[dict]:
+    """Return what the events of suspended steps say."""
+    return list(Event.objects.filter(kind="step-suspended").values_list("data", flat=True))
 
 
 def campaign_of(researcher, *, chains: int = 1, steps: int = 50, judges=ONE_JUDGE, **declared) -> Campaign:
@@ -50,9 +54,9 @@ def answer(lease: Lease, *, is_for: bool) -> Vote:
 
 def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle_tasks):
     campaign = campaign_of(researcher, suspend_after_skips=3)
-    assert skip(campaign, 2).suspended is None
+    assert skip(campaign, 2).suspended_at is None
     skipped = skip(campaign)
-    assert (skipped.suspended, skipped.verdict, skipped.is_askable) == ("suspended", None, False)
+    assert (skipped.suspended_for, skipped.verdict, skipped.is_askable) == ("skips", None, False)
     assert leases.take(newcomer(campaign)) is None
     # The sweep finds comparisons that nobody is asked about; this is none of them.
     leases.look_again_where_nobody_is_asked()
@@ -60,12 +64,12 @@ def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle
     wait_until_idle()
     assert leases.take(newcomer(campaign)) is None
     assert not Vote.objects.exists()
-    assert (Suspending.objects.get().cause, Suspending.objects.get().count) == ("skips", 3)
+    assert [(each["cause"], each["count"]) for each in suspensions()] == [("skips", 3)]
 
 
 def test_without_a_declared_number_nothing_is_suspended(researcher, idle_tasks):
     campaign = campaign_of(researcher)
-    assert skip(campaign, 8).suspended is None
+    assert skip(campaign, 8).suspended_at is None
 
 
 def test_a_pair_taken_back_from_somebody_removed_is_no_skip(researcher, idle_tasks):
@@ -74,7 +78,7 @@ def test_a_pair_taken_back_from_somebody_removed_is_no_skip(researcher, idle_tas
     Annotator.objects.filter(pk=lease.annotator_id).update(removed_at=lease.issued_at)
     leases.withdraw([lease.annotator_id])
     assert Lease.objects.get(pk=lease.pk).ending == "skipped"
-    assert not Suspending.objects.exists()
+    assert not suspensions()
     assert leases.take(newcomer(campaign))
 
 
@@ -92,14 +96,14 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     held = [leases.take(newcomer(campaign)) for _ in range(2)]
     leases.skip(held[1].key, held[1].annotator)
     step = Comparison.objects.get(pk=held[0].comparison_id)
-    assert step.suspended == "suspended"
+    assert step.suspended_at
     assert answer(held[0], is_for=True).counted
     # The vote leaves room, and still nobody is asked.
     assert leases.take(newcomer(campaign)) is None
     suspension.try_again(step.pk)
     last = leases.take(newcomer(campaign))
     reporting.report(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
-    assert Comparison.objects.get(pk=step.pk).suspended == "suspended"
+    assert Comparison.objects.get(pk=step.pk).suspended_at
     answer(last, is_for=True)
     idle_tasks()
     assert Comparison.objects.get(pk=step.pk).verdict == "accept"
@@ -113,19 +117,21 @@ def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
     campaign = campaign_of(researcher, suspend_after_skips=2)
     step = skip(campaign, 2)
     suspension.try_again(step.pk)
-    assert skip(campaign).suspended is None
-    assert skip(campaign).suspended == "suspended"
-    assert list(Suspending.objects.values_list("outcome", "count")) == [("tried-again", 2), (None, 2)]
+    assert skip(campaign).suspended_at is None
+    assert skip(campaign).suspended_at
+    kinds = list(Event.objects.values_list("kind", flat=True))
+    assert kinds == ["step-suspended", "step-tried-again", "step-suspended"]
+    assert [each["count"] for each in suspensions()] == [2, 2]
 
 
 @pytest.mark.parametrize("declared", [1, 2, 3])
-def test_reports_of_as_many_people_as_declared_park_it(researcher, idle_tasks, declared):
+def test_reports_of_as_many_people_as_declared_suspend_it(researcher, idle_tasks, declared):
     campaign = campaign_of(researcher, suspend_after_reports=declared)
     report(campaign, Problem.Reason.UPSETTING)
     for told in range(1, declared + 1):
         lease = report(campaign)
-        assert (Comparison.objects.get(pk=lease.comparison_id).suspended == "suspended") is (told == declared)
-    assert Suspending.objects.get().cause == "not-shown"
+        assert (Comparison.objects.get(pk=lease.comparison_id).suspended_at is not None) is (told == declared)
+    assert [each["cause"] for each in suspensions()] == ["not-shown"]
     assert not Vote.objects.exists()
 
 
@@ -139,7 +145,7 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
     )  # fmt: skip
     reporting.report(again.key, lease.annotator, Problem.Reason.NOT_SHOWN, "")
     assert Problem.objects.count() == 2
-    assert not Suspending.objects.exists()
+    assert not suspensions()
 
 
 def test_a_suspended_step_is_not_among_those_with_room_until_it_is_tried_again(researcher, idle_tasks):
@@ -279,7 +285,7 @@ def test_an_export_without_suspended_steps_has_no_such_file(researcher, idle_tas
         table(export_to(campaign, tmp_path), "suspended.csv")
 
 
-def test_a_key_that_is_no_lease_parks_nothing(researcher, idle_tasks):
+def test_a_key_that_is_no_lease_suspends_nothing(researcher, idle_tasks):
     campaign = campaign_of(researcher, suspend_after_reports=1)
     reporting.report(uuid.uuid4(), newcomer(campaign), Problem.Reason.NOT_SHOWN, "")
-    assert not Suspending.objects.exists()
+    assert not suspensions()

@@ -29,9 +29,9 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
     assert [(row["kind"], row["detail"]) for row in rows] == [
         ("started", ""),
         ("paused", ""),
-        ("caps", "cost_cap=5.00; request_cap=none"),
+        ("caps", "cost_cap=5.00; request_cap=none; by=owner"),
         ("resumed", ""),
-        ("extended", f"steps_before={before}; steps_after={before + 3}"),
+        ("extended", f"steps_before={before}; steps_after={before + 3}; by=owner"),
         ("link-made", "link=2; people=one"),
         ("link-closed", "link=2"),
         ("member-set", "role=viewer"),
