@@ -26,7 +26,7 @@ def page_of(browser, campaign) -> str:
 
 
 def address(campaign, name: str) -> str:
-    return reverse(f"console:{name}", args=[campaign.pk, Comparison.objects.get(suspended="suspended").pk])
+    return reverse(f"console:{name}", args=[campaign.pk, Comparison.objects.get(suspended_at__isnull=False).pk])
 
 
 def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
