@@ -20,12 +20,14 @@ from prefmh_web.campaigns.monitoring import trajectories
 # Numbers of rows are never given twice in a run: what a process remembers by them is another test's.
 _NUMBERS: Iterator[int] = itertools.count(1000, 1000)
 _empty = sqlite3.connect(":memory:", check_same_thread=False)
+_numbered_from = 0
 
 
 def keep_empty() -> None:
     """Remember the database as it is now, before the first test."""
     connection.ensure_connection()
     connection.connection.backup(_empty)
+    _number_on()
     connection.close()
 
 
@@ -33,13 +35,19 @@ def make_empty() -> None:
     """Put the database back as it was before the first test."""
     connection.ensure_connection()
     _empty.backup(connection.connection)
-    first = next(_NUMBERS)
+    _number_on()
+
+
+def _number_on() -> None:
+    """Let every table give its next row a number beyond all that were given in this run."""
+    global _numbered_from
+    _numbered_from = next(_NUMBERS)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM sqlite_sequence")
         cursor.execute(
             "INSERT INTO sqlite_sequence (name, seq) SELECT name, %s FROM sqlite_schema"
             " WHERE type = 'table' AND sql LIKE '%%AUTOINCREMENT%%'",
-            [first],
+            [_numbered_from],
         )
 
 
@@ -65,7 +73,7 @@ def copied(owner, made_of: object, make: Callable[[], Campaign]) -> Campaign:
     Args:
         made_of: all that `make` depends on; its `repr` tells two apart.
     """
-    if not settings.EMBEDDED or not _holds_only(owner):
+    if not settings.EMBEDDED or not _holds_only_an_owner():
         return make()
     key = repr((owner.username, made_of, settings.SCORERS, settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS))
     if found := _copies.get(key):
@@ -79,13 +87,13 @@ def copied(owner, made_of: object, make: Callable[[], Campaign]) -> Campaign:
     return campaign
 
 
-def _holds_only(owner) -> bool:
+def _holds_only_an_owner() -> bool:
+    """True where nothing but the owner and their group was stored since the database was empty."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT (SELECT count(*) FROM auth_user) + (SELECT count(*) FROM campaigns_campaign)"
-            " + (SELECT count(*) FROM django_session) + (SELECT count(*) FROM endpoints_endpoint)"
-        )
-        return cursor.fetchone() == (1,)
+        cursor.execute("SELECT name FROM sqlite_sequence WHERE seq > %s", [_numbered_from])
+        filled = {name for (name,) in cursor.fetchall()}
+        cursor.execute("SELECT count(*) FROM django_session")
+        return filled <= {"auth_user", "auth_user_groups"} and cursor.fetchone() == (0,)
 
 
 def _restored(found: _Copy, owner) -> Campaign:
