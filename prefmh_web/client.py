@@ -22,7 +22,7 @@ may be several.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -326,11 +326,8 @@ class Judge(_Connection):
         return super()._sent(method, path, **sent)
 
 
-def verify(record: Path, keys: Collection[str] | None = None) -> list[str]:
-    """Return where a downloaded record differs from its signature, its votes or its seed; empty if it is accepted.
-
-    Args:
-        keys: fingerprints of the keys of which one must have signed it; None to accept any.
+def verify(record: Path) -> list[str]:
+    """Return where a downloaded record differs from its hashes, its votes or its seed; empty if it is accepted.
 
     Raises:
         sampler.RecordError: the file is no record.
@@ -338,7 +335,7 @@ def verify(record: Path, keys: Collection[str] | None = None) -> list[str]:
     # Imported here: whoever only talks to a site need not wait for it.
     import sampler
 
-    return [str(finding) for finding in sampler.verify(record, keys).differs]
+    return [str(finding) for finding in sampler.verify(record).differs]
 
 
 def _demand(response: httpx.Response) -> None:

@@ -120,12 +120,12 @@ from .record import schema
 from .record.archives import BROKEN_ARCHIVE, ArchiveError, TooLargeError, archive_in
 from .record.codebook import codebook, entry_of
 from .record.commitment import SALT_BYTES, hash_of_seed, opened_recipe, sealed_recipe
-from .record.manifest import ALGORITHM, KeyFileError, Manifest, fingerprint_of, signature_of
+from .record.manifest import Manifest
 from .record.reader import Record, read_record, read_samples
 from .record.replay import Difference, RecordError, Replay, replay
 from .record.state_index import state_number
 from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, tuned
-from .record.verify import Finding, Verification, keys_of, verify
+from .record.verify import Finding, Verification, verify
 from .rules import (
     JUDGE_RULES,
     SCORE_RULES,
@@ -170,7 +170,6 @@ from .vectorised import (
 )
 
 __all__ = [
-    "ALGORITHM",
     "AUTOMATIC_SOURCES",
     "BROKEN_ARCHIVE",
     "COMPARE",
@@ -229,7 +228,6 @@ __all__ = [
     "KeptState",
     "Kernel",
     "KernelRecipe",
-    "KeyFileError",
     "LanguageModel",
     "LocalSource",
     "LogProbabilities",
@@ -335,11 +333,9 @@ __all__ = [
     "entry_of",
     "estimate",
     "extra_columns_of",
-    "fingerprint_of",
     "given",
     "hash_of_seed",
     "kept_steps",
-    "keys_of",
     "load_vocabulary",
     "log_base_ratio",
     "marginal_acceptance",
@@ -383,7 +379,6 @@ __all__ = [
     "shown_as",
     "shown_steps",
     "shows_proposal_first",
-    "signature_of",
     "simulate",
     "size_of",
     "spectral_gap",

@@ -179,9 +179,9 @@ def nothing_known_of_servers() -> None:
 
 @pytest.fixture(autouse=True)
 def data_folder(settings, tmp_path: Path, processes) -> Path:
-    """Uploads, pictures and keys of each test in a folder of its own, unless other processes look for them."""
+    """Uploads and pictures of each test in a folder of its own, unless other processes look for them."""
     data = processes.data if processes else tmp_path
-    settings.MEDIA_ROOT, settings.SIGNING_KEYS = data / "media", data / "signing-keys.json"
+    settings.MEDIA_ROOT = data / "media"
     return tmp_path
 
 

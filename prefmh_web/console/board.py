@@ -201,8 +201,8 @@ class Board:
     def _seed(self) -> str:
         if self.campaign.hides_seed:
             return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
-        if self.campaign.is_draft and self.campaign.is_certified:
-            return "drawn at the start, told at the end"
+        if self.campaign.is_draft:
+            return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, told at the end"
         return str(self.campaign.parsed_recipe.seed)
 
     @property

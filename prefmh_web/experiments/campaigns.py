@@ -52,7 +52,7 @@ def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Ca
             _check_prompts(found.campaign, recipe)
             return found.campaign
         name = f"{part.options.of_experiment.title}: {part.name}"[:120]
-        campaign = drafts.create(owner=owner, name=name, recipe=recipe)
+        campaign = drafts.create(owner=owner, name=name, recipe=recipe, is_seed_typed=True)
         ExperimentCampaign.objects.create(**key, seed=part.seed, experiment=experiment, campaign=campaign)
     return campaign
 

@@ -145,7 +145,7 @@ class PeopleComparing:
             User.objects.select_for_update().get(pk=self.owner.pk)
             campaign = self._found()
             if campaign is None:
-                campaign = drafts.create(owner=self.owner, name="Records compared", recipe=recipe)
+                campaign = drafts.create(owner=self.owner, name="Records compared", recipe=recipe, is_seed_typed=True)
                 ExperimentCampaign.objects.create(**self._key, experiment=sampler.COMPARE, campaign=campaign)
         return campaign
 

@@ -1,7 +1,6 @@
 """What probes and scrapers ask. None of it needs a session, a cookie or TLS."""
 
 import ipaddress
-import logging
 import secrets
 
 from django.conf import settings
@@ -10,11 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from prefmh_web.campaigns.record.keys import UnusableKeysError, public_keys
 from prefmh_web.operations import metrics, readiness
-
-logger = logging.getLogger(__name__)
-_NO_KEYS = "The keys that sign this site's records cannot be read. The server's log says why.\n"
 
 
 @require_safe
@@ -30,19 +25,6 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """This process can serve people: 200, or 503 with the reasons. Whoever sends people asks here."""
     reasons = readiness.reasons()
     return JsonResponse(reasons, status=200 if set(reasons.values()) == {"ok"} else 503)
-
-
-@require_safe
-@never_cache
-def keys(request: HttpRequest) -> HttpResponse:
-    """The keys that sign this site's records, for everybody: the one that signs now first, then those of before."""
-    try:
-        published = {"keys": [key.published() for key in public_keys()]}
-    except UnusableKeysError:
-        # What is wrong names a file, and is for nobody but whoever runs the site.
-        logger.exception("the keys that sign records cannot be published")
-        return HttpResponse(_NO_KEYS, status=503, content_type="text/plain")
-    return JsonResponse(published, json_dumps_params={"indent": 2})
 
 
 @require_safe

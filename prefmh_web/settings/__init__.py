@@ -31,7 +31,6 @@ def _kept_secret_key() -> str:
 
 
 # Made when the first record is signed (`campaigns/record/keys.py`).
-SIGNING_KEYS = _process.signing_keys or DATA_DIR / "signing-keys.json"
 _engines = environment.read(environment.Engines)
 # One process with everything in it; otherwise several, with PostgreSQL and Redis between them.
 EMBEDDED = _engines.is_embedded

@@ -6,7 +6,6 @@ Two modes, told apart by `DATABASE_URL`:
     server      PostgreSQL as the record, Redis between the processes, Celery workers
 
     PREFMH_DATA     folder of uploads and pictures, and of the embedded database; default `var` in the checkout
-    SIGNING_KEYS    file of the keys that sign records; default `signing-keys.json` in PREFMH_DATA
     SECRET_KEY      server: required. Embedded: generated once and kept in PREFMH_DATA, readable by its owner only
     DEBUG           "1" shows tracebacks in the browser
     ALLOWED_HOSTS   comma-separated names this site may be called by, beside localhost and SITE_URL's
@@ -188,7 +187,6 @@ class Process(_Group):
 
     database_url: str | None = None
     prefmh_data: Path | None = None
-    signing_keys: Path | None = None
     debug: str | None = None
     static_root: str | None = None
     log_format: Literal["json", "line"] | None = None

@@ -92,7 +92,6 @@ def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
         "language": setup.language,
         "recipe": recipe.model_dump(mode="json"),
         "is_seed_typed": setup.seed is not None,
-        "is_certified": setup.is_certified,
         "scorer_names": " ".join(setup.scorers),
         "lease_seconds": setup.answering.seconds,
         "suspend_after_skips": setup.answering.suspend_after_skips,

@@ -41,9 +41,7 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
                 "language": campaign.language,
                 "file": _file(campaign, recipe, needs_file=needs_file),
                 **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
-                "seed": recipe.seed if campaign.is_seed_typed else None,
-                # As it would be anyway, it is not said.
-                "certified": None if campaign.is_certified is not campaign.is_seed_typed else campaign.is_certified,
+                "seed": recipe.seed if campaign.is_seed_typed and not campaign.hides_seed else None,
                 # Once it has started, a campaign's scorers hold those of its rule, too.
                 "scorers": [name for name in campaign.scorer_names.split() if name not in recipe.rule.scorers],
                 "answering": {

@@ -10,9 +10,9 @@ drawn, so that a second campaign from the same file draws its own.
 from __future__ import annotations
 
 from copy import copy
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints
 
 import sampler
 from prefmh_web.setup.people import Language, Money, Part, People
@@ -84,8 +84,7 @@ class Setup(Part):
         most_chains: further ones open for people who would wait, up to so many.
         steps: of each chain.
         burn_in: steps of each chain that the analysis leaves out.
-        seed: only one that the researcher has typed; without it, each campaign draws its own.
-        certified: whether the start draws the seed and publishes its hash; without it, unless a seed is typed.
+        seed: only one that the researcher has typed; without it, the start of each campaign draws its own.
         scorers: models that give each object a number, beside those whose numbers the rule goes by.
         answering: seconds to answer, and when a step is suspended.
         caps: on what models may take.
@@ -108,22 +107,10 @@ class Setup(Part):
     steps: int = _of_recipe("steps")
     burn_in: int = _of_recipe("burn_in")
     seed: int | None = Field(default=None, ge=0, lt=2**53)
-    certified: bool | None = None
     scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
     answering: Answering = Answering()
     caps: Caps = Caps()
     people: People = People()
-
-    @model_validator(mode="after")
-    def _draws_its_seed(self) -> Self:
-        if self.certified and self.seed is not None:
-            raise ValueError("a certified campaign draws its seed at the start; remove seed, or certified")
-        return self
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether the start draws the seed and publishes its hash; where it is not said, unless a seed was typed."""
-        return self.seed is None if self.certified is None else self.certified
 
     def recipe(self, seed: int) -> dict[str, Any]:
         """Return what the sampler's recipe is made of, under a seed if none was typed."""

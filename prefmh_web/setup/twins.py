@@ -18,15 +18,15 @@ def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = N
     if seed is None:
         return ""
     others = Campaign.objects.filter(owner=owner, recipe__seed=seed).exclude(status=Campaign.Status.DELETING)
-    # Of a seed that is hidden not even a guess is confirmed.
-    is_told = Q(seed_hash="") | Q(status=Campaign.Status.FINISHED) | Q(seed_told_at__isnull=False)
-    others = others.filter(is_told)
+    # Of a seed that was drawn and is hidden not even a guess is confirmed.
+    is_known = Q(is_seed_typed=True) | Q(status=Campaign.Status.FINISHED) | Q(seed_told_at__isnull=False)
+    others = others.filter(is_known)
     found = (others.exclude(pk=campaign.pk) if campaign else others).order_by("pk").first()
     if found is None:
         return ""
     return (
-        f"Your campaign “{found.name}” (number {found.pk}) has the seed {seed}, too: the random numbers of the two are "
-        "the same, so they are not independent. Empty the seed, and one is drawn."
+        f"Your campaign “{found.name}” (number {found.pk}) has the same seed: the random numbers of the two are the "
+        "same, so they are not independent. Empty the seed, and one is drawn."
     )
 
 

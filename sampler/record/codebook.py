@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sampler.record.schema import CODEBOOK, MANIFEST, META, SIGNATURE, Cell
+from sampler.record.schema import CODEBOOK, MANIFEST, META, Cell
 
 _TIME = "ISO 8601, UTC offset included"
 _MS = "milliseconds"
@@ -78,7 +78,6 @@ _FILES: dict[str, Entry] = {
     "preferences.jsonl": ("JSON lines", "every vote as prompt, chosen and rejected, in the order of votes.csv"),
     CODEBOOK.file: ("CSV", "this table"),
     MANIFEST: ("JSON", "each file of the archive by its SHA-256"),
-    SIGNATURE: ("JSON", "the site's signature of manifest.json: Ed25519, with the public key"),
 }  # fmt: skip
 
 _COLUMNS: dict[str, dict[str, Entry]] = {
@@ -107,7 +106,6 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "proposal_ratings": (_REALS, "mean rating of the proposal, for each judge"),
         "part": (_NUMBER, "which part of the kernel proposed"),
         "current_scores": (_REALS, "scores of the current object, for each scorer of the rule"),
-        "seed_hash": ("SHA-256, hexadecimal", "of the campaign's seed, as in recipe.json"),
         "proposal_scores": (_REALS, "scores of the proposal, for each scorer of the rule"),
     },
     "states.csv": {

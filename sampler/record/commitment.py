@@ -1,7 +1,8 @@
-"""The seed of a certified campaign: its hash is published at the start, the seed itself at the end.
+"""The seed of a campaign: its hash is told from the start, the seed itself at the end.
 
     recipe.json until the end    "seed_hash" in the place of "seed"
     recipe.json afterwards       "seed", "seed_hash" and "seed_salt"
+    recipe.json always           "seed_was_typed": whether somebody has chosen the seed; otherwise the start drew it
 
 The hash is the SHA-256 of the seed in decimal, a space, and the salt: 128 random bits as 32 hexadecimal digits. Without
 the salt, nobody can find the seed by hashing all of them.
@@ -11,16 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sampler.recipe import Recipe, parse_recipe
 from sampler.record import schema
-from sampler.record.check_chain import Difference, Row
+from sampler.record.check_chain import Difference
 
-SEED, HASH, SALT = "seed", schema.SEED_HASH, "seed_salt"
-"""The keys of recipe.json; steps.csv has a column for the hash."""
+SEED, HASH, SALT, TYPED = "seed", "seed_hash", "seed_salt", "seed_was_typed"
+"""The keys of recipe.json."""
 SALT_BYTES = 16
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * SALT_BYTES}}}")
@@ -43,58 +44,58 @@ class Commitment:
     """What a record says of its seed.
 
     Args:
-        digest: the hash that was published at the start.
+        digest: the hash that was told at the start.
         salt: the random bits; empty until the end.
+        was_typed: False where the start drew the seed.
         is_open: False until the end, when the seed is told.
     """
 
     digest: str
     salt: str
+    was_typed: bool
     is_open: bool
 
 
 def hash_of_seed(seed: int, salt: str) -> str:
-    """Return the hash that is published of a seed and its salt, hexadecimal."""
+    """Return the hash that is told of a seed and its salt, hexadecimal."""
     return hashlib.sha256(f"{seed} {salt}".encode()).hexdigest()
 
 
-def sealed_recipe(recipe: Mapping[str, Any], digest: str) -> dict[str, Any]:
+def sealed_recipe(recipe: Mapping[str, Any], digest: str, *, was_typed: bool) -> dict[str, Any]:
     """Return a recipe, as plain data, with the hash in the place of its seed."""
-    return {HASH if name == SEED else name: digest if name == SEED else value for name, value in recipe.items()}
+    others = {name: value for name, value in recipe.items() if name != SEED}
+    return {**others, HASH: digest, TYPED: was_typed}
 
 
-def opened_recipe(recipe: Mapping[str, Any], digest: str, salt: str) -> dict[str, Any]:
+def opened_recipe(recipe: Mapping[str, Any], digest: str, salt: str, *, was_typed: bool) -> dict[str, Any]:
     """Return a recipe, as plain data, with its seed and all that shows that it is the one of the hash."""
-    return {**recipe, HASH: digest, SALT: salt}
+    return {**recipe, HASH: digest, SALT: salt, TYPED: was_typed}
 
 
 def read_recipe(data: Mapping[str, Any]) -> tuple[Recipe, Commitment | None]:
-    """Return the recipe of a recipe.json, and what it says of its seed; None where the campaign is not certified.
+    """Return the recipe of a recipe.json, and what it says of its seed; None where that is the seed alone.
 
     Until the end, the recipe's seed is a stand-in, which nothing may be drawn from.
 
     Raises:
         RecipeError: the recipe cannot be read.
-        ValueError: a hash or a salt is none.
+        ValueError: a hash or a salt is none; or it is not said whether the seed was typed.
     """
     if HASH not in data:
         return parse_recipe(data), None
-    plain = {name: value for name, value in data.items() if name not in (HASH, SALT)}
+    plain = {name: value for name, value in data.items() if name not in (HASH, SALT, TYPED)}
     digest, salt = data[HASH], data.get(SALT, "")
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise ValueError(f"{HASH} in {schema.RECIPE} must be a SHA-256, 64 hexadecimal digits")
     if not isinstance(salt, str) or not (_SALT.fullmatch(salt) or SALT not in data):
         raise ValueError(f"{SALT} in {schema.RECIPE} must be {2 * SALT_BYTES} hexadecimal digits")
-    return parse_recipe({SEED: _NO_SEED} | plain), Commitment(digest, salt, SEED in data)
+    if not isinstance(data.get(TYPED), bool):
+        raise ValueError(f"{TYPED} in {schema.RECIPE} must be true or false")
+    return parse_recipe({SEED: _NO_SEED} | plain), Commitment(digest, salt, data[TYPED], SEED in data)
 
 
-def compare_commitment(recipe: Recipe, commitment: Commitment | None, steps: Sequence[Row]) -> Iterator[Difference]:
-    """Yield where the seed is not the one of the hash, or steps.csv has another hash than recipe.json."""
-    digest = "" if commitment is None else commitment.digest
-    for row in steps:
-        if row.get(HASH, "") != digest:
-            said = row.get(HASH, "")
-            yield Difference(int(row["chain"]), int(row["step"]), HASH, f"“{said}”", f"“{digest}”", row=row)
+def compare_commitment(recipe: Recipe, commitment: Commitment | None) -> Iterator[Difference]:
+    """Yield that the seed is not the one of the hash."""
     if commitment is None or not (commitment.is_open or commitment.salt):
         return
     if not (commitment.is_open and commitment.salt):

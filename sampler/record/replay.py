@@ -81,7 +81,7 @@ class Replay:
     scores: int = 0
     """Numbers of scorers, where they decide."""
     commitment: Commitment | None = None
-    """What the record says of its seed; None where the campaign is not certified."""
+    """What the record says of its seed; None where that is the seed alone."""
     recorded_draws: bool = False
     """Whether proposals are taken as recorded: a model has written them."""
 
@@ -120,7 +120,7 @@ def replay(
     scorers.json, where there are scorers; and those of extensions.csv, where a researcher added steps.
     Without a rule that rates, ratings are not needed.
 
-    While the seed of a certified campaign is not told, what was drawn is taken as recorded, and what the votes make of
+    While the seed of a campaign is not told, what was drawn is taken as recorded, and what the votes make of
     it is recomputed.
 
     Raises:
@@ -153,7 +153,7 @@ def replay(
             raise ValueError("there is no scores.csv, although there is a scorers.json")
         differences = [
             *differences,
-            *compare_commitment(parsed, commitment, tables.steps),
+            *compare_commitment(parsed, commitment),
             *_compare_chains(parsed, tables, evidence, walk_length, opened),
             *(compare_openings(parsed, openings, tables.steps) if parsed.is_elastic and openings is not None else ()),
             *compare_suspended(tables.steps, list(_whole("suspended", suspended or ()))),

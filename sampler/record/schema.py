@@ -77,22 +77,16 @@ SCORES_OF_STEP = ("current_scores", "proposal_scores")
 """The numbers that a verdict was computed from, in the order of the rule's scorers, where they decide."""
 
 
-SEED_HASH = "seed_hash"
-"""The hash of the seed of a certified campaign: in recipe.json, and in every row of its steps."""
-
-
-def steps_table(has_parts: bool, has_scores: bool, is_certified: bool = False) -> Table:
+def steps_table(has_parts: bool, has_scores: bool) -> Table:
     """Return steps.csv of a recipe.
 
     Args:
         has_parts: as `Recipe` has it.
         has_scores: the rule goes by scores.
-        is_certified: the hash of the seed is published.
     """
     table = STEPS_WITH_PARTS if has_parts else STEPS
     scores = tuple(Column(name, numbers) for name in SCORES_OF_STEP) if has_scores else ()
-    hashed = (Column(SEED_HASH, word),) if is_certified else ()
-    return replace(table, columns=(*table.columns, *scores, *hashed))
+    return replace(table, columns=(*table.columns, *scores))
 
 
 STATES = Table(
@@ -335,5 +329,5 @@ SCORERS = "scorers.json"
 """What each scorer said of itself at the start."""
 PROTOCOL = "protocol.json"
 """What shaped who voted and on what, where a platform has sent people or there are limits."""
-MANIFEST, SIGNATURE = "manifest.json", "signature.json"
-"""Each file by its hash, and the site's signature of that: the last two of an archive. See `manifest.py`."""
+MANIFEST = "manifest.json"
+"""Each file by its hash: the last one of an archive. See `manifest.py`."""

@@ -25,23 +25,14 @@ _UNCHECKED = (
 """Files of which nothing else in a record says what they should hold."""
 
 
-def proven(fingerprint: str, keys: Collection[str] | None, replay: Replay | None) -> tuple[str, ...]:
-    """Return what holds of a record whose content agrees with itself.
+def proven(replay: Replay | None) -> tuple[str, ...]:
+    """Return what holds of a record whose files are those of its manifest, and whose content agrees with itself.
 
     Args:
-        fingerprint: of the key that signed all its files as they are; empty if none did.
-        keys: those of which one should have; None if the reader named none.
         replay: what was recomputed.
     """
-    found = []
-    if fingerprint:
-        whose = "not checked whose" if keys is None else "one of the keys that you named"
-        found.append(f"Every file is as it was when it was signed. It is signed by {fingerprint}, {whose}.")
-    elif keys is None:
-        found.append("It is not signed: what follows holds of the content, whoever wrote it.")
-    if replay is None:
-        return tuple(found)
-    return (*found, _verdicts(replay), *_draws(replay))
+    kept = "Every file has the SHA-256 that manifest.json says."
+    return (kept,) if replay is None else (kept, _verdicts(replay), *_draws(replay))
 
 
 def _verdicts(replay: Replay) -> str:
@@ -82,18 +73,19 @@ def claimed(about: Mapping[str, Any], names: Collection[str], replay: Replay | N
     """
     if about:
         yield f"That it is of campaign {about.get('campaign')} of {about.get('site') or 'a site without an address'}."
-        yield f"That it was written at {about.get('signed_at')}. A signature does not show when it was made."
+        yield f"That it was written at {about.get('written_at')}."
+    yield "That nobody has changed a file and its hash: the content alone can tell, and it cannot tell everything."
     yield "That the people who voted are real, are different people, and answered for themselves."
     yield "That votes were recorded as they were given. A vote whose answer decides nothing can be another one."
     yield "That no vote and no chain was left out together with all that follows from it."
     yield "That no other campaign was run and dropped, and this one kept because of what came out."
     yield "All times, and how long answers took."
     yield "That nobody who voted knew the uniforms or which object was the proposal; and people's sides at random."
-    if replay is not None and replay.commitment is None:
-        yield "That the seed was not chosen for what it gives: the campaign is not certified."
-    elif replay is not None:
-        yield "That the hash of the seed was published when the campaign started, and that the site kept the seed."
-    if replay is not None and replay.commitment is not None and schema.EXTENSIONS.file in names:
+    if replay is not None and replay.commitment is not None:
+        yield "That the hash of the seed was told when the campaign started, and that the site kept the seed."
+        drawn = "somebody typed it." if replay.commitment.was_typed else "the site says that the start drew it."
+        yield f"That the seed was not chosen for what it gives: {drawn}"
+    if schema.EXTENSIONS.file in names:
         yield (
             "Steps were added. If that was after the campaign had ended, its seed was told by then, and who voted "
             f"later could know the uniforms: {schema.EVENTS.file} says when (kind seed-told)."

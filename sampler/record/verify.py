@@ -1,8 +1,8 @@
-"""What a record proves, what it only claims, and where it differs: its files against the signature, its content against
+"""What a record proves, what it only claims, and where it differs: its files against their hashes, its content against
 the seed, the votes and the rule.
 
-The two are looked at apart. A file that was changed differs from the signed one; a record that was changed and signed
-again differs where its content does not follow from itself. `docs/certified-records.md` lists what neither can show.
+The two are looked at apart. A file that was changed differs from its hash; a record that was changed and hashed again
+differs where its content does not follow from itself. `docs/record-format.md` lists what neither can show.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sampler.recipe import RecipeError
 from sampler.record import schema, sentences
 from sampler.record.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.record.check_chain import Difference, Row
-from sampler.record.manifest import KeyFileError, Signed, check_signature, fingerprints_in
+from sampler.record.manifest import Listed, check_manifest
 from sampler.record.reader import Record, record_in
 from sampler.record.replay import RecordError, Replay
 from sampler.record.replay_file import replay_record
@@ -27,7 +27,6 @@ MOST_MEMORY: Final = 4 * 2**30
 """What a record's tables may take, in bytes."""
 _MOST_UNPACKED = 2**36
 _MOST_MEMBERS, _MOST_LISTING = 500_000, 2**26
-_LARGEST_KEY_FILE = 2**20
 _SHOWN = 50
 _OF_NO_RECORD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
 """What a JSON file of another shape than this program writes may come to, beside the errors of records."""
@@ -57,16 +56,14 @@ class Verification:
     """What was found of a record, in sentences.
 
     Args:
-        proven: what follows from the record itself, or from it and a key that the reader knows.
+        proven: what follows from the record itself.
         claimed: what the record says, and nothing in it can show.
         differs: where it is not what it should be; empty of a record that is accepted.
-        fingerprint: of the key that signed it; empty if none did.
     """
 
     proven: tuple[str, ...]
     claimed: tuple[str, ...]
     differs: tuple[Finding, ...]
-    fingerprint: str = ""
 
     def lines(self) -> Iterator[str]:
         """Yield it as text, under headings."""
@@ -86,32 +83,11 @@ def _times(count: int) -> str:
     return "1 place" if count == 1 else f"{count} places"
 
 
-def keys_of(named: str) -> frozenset[str]:
-    """Return the fingerprints that somebody names: by a file of keys, or by one fingerprint.
-
-    Raises:
-        KeyFileError: there is no such file, or it holds no key.
-    """
-    try:
-        with open(named, "rb") as file:
-            text = file.read(_LARGEST_KEY_FILE).decode()
-    except FileNotFoundError:
-        text = named
-    except (OSError, UnicodeDecodeError) as error:
-        raise KeyFileError(f"{named} cannot be read: {error}") from error
-    try:
-        return fingerprints_in(text)
-    except KeyFileError as error:
-        wanted = "a file of keys, or a fingerprint of 64 hexadecimal digits"
-        raise KeyFileError(f"--key {named} must name {wanted}" if text is named else f"{named}: {error}") from error
-
-
-def verify(path: Path, keys: Collection[str] | None = None, *, most_memory: float = MOST_MEMORY) -> Verification:
-    """Check a record against its signature and against itself.
+def verify(path: Path, *, most_memory: float = MOST_MEMORY) -> Verification:
+    """Check a record against its hashes and against itself.
 
     Args:
         path: the ZIP, from anybody.
-        keys: fingerprints of the keys of which one must have signed it; None to accept any key, and no signature.
         most_memory: what its tables may take, in bytes.
 
     Raises:
@@ -119,26 +95,23 @@ def verify(path: Path, keys: Collection[str] | None = None, *, most_memory: floa
     """
     try:
         with path.open("rb") as file:
-            return _verified(file, keys, most_memory)
+            return _verified(file, most_memory)
     except ArchiveError as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _verified(file: BinaryIO, keys: Collection[str] | None, most_memory: float) -> Verification:
+def _verified(file: BinaryIO, most_memory: float) -> Verification:
     with told_apart(), archive_in(file, _MOST_MEMBERS, _MOST_LISTING) as archive:
         if _LOCKSTEP in archive.namelist():
             raise ArchiveError("it is the record of an experiment whose chains take each step together; use replay.")
-        signed = check_signature(archive, Allowance(_MOST_UNPACKED))
+        listed = check_manifest(archive, Allowance(_MOST_UNPACKED))
         found = _content(archive, Allowance(most_memory))
         names = frozenset(archive.namelist())
-    differs = (*_of_signature(signed, keys, found), *found.differs)
-    fingerprint = signed.fingerprint if signed else ""
-    is_kept = signed is not None and not signed.differs
-    proven = sentences.proven(fingerprint if is_kept else "", keys, found.replay) if not found.differs else ()
-    about = signed.about if signed is not None else {}
-    return Verification(proven, tuple(sentences.claimed(about, names, found.replay)), differs, fingerprint)
+    differs = (*_of_files(listed, found), *found.differs)
+    proven = sentences.proven(found.replay) if not differs else ()
+    return Verification(proven, tuple(sentences.claimed(listed.about, names, found.replay)), differs)
 
 
 @dataclass(frozen=True)
@@ -167,15 +140,10 @@ def _content(archive: zipfile.ZipFile, allowance: Allowance) -> _Content:
     return _Content(replayed, tuple(_findings(record, replayed.differences)))
 
 
-def _of_signature(signed: Signed | None, keys: Collection[str] | None, found: _Content) -> Iterator[Finding]:
-    if signed is not None:
-        yield from (Finding(file, None, message) for file, message in signed.differs)
-    elif found.replay is not None and found.replay.commitment is not None:
-        yield Finding(schema.SIGNATURE, None, "is missing: the record of a certified campaign is always signed")
-    if keys is None or (signed is not None and signed.fingerprint in keys):
-        return
-    by = f"it is signed by {signed.fingerprint}" if signed is not None and signed.fingerprint else "nobody signed it"
-    yield Finding(schema.SIGNATURE, None, f"{by}; expected {' or '.join(sorted(keys))}")
+def _of_files(listed: Listed, found: _Content) -> Iterator[Finding]:
+    yield from (Finding(file, None, message) for file, message in listed.differs)
+    if found.replay is not None and found.replay.commitment is None:
+        yield Finding(schema.RECIPE, None, "has no seed_hash: the record of a campaign always has one")
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:

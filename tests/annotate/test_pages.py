@@ -103,7 +103,7 @@ def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
 
 def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, researcher, idle_tasks):
     recipe = make_recipe(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
-    campaign = drafts.create(owner=researcher, name="Patterns", recipe=recipe)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Patterns", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     client.post(invitation_path(campaign))

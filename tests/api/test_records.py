@@ -3,7 +3,6 @@
 import csv
 import io
 import zipfile
-from pathlib import Path
 
 import httpx
 import numpy as np
@@ -99,15 +98,6 @@ def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
         assert {"recipe.json", "steps.csv", "votes.csv", "codebook.csv"} <= set(archive.namelist())
         assert archive.testzip() is None
     assert not file.with_name("record.zip.part").exists()
-
-
-def test_a_record_that_cannot_be_signed_is_refused_in_a_sentence(site, finished, tmp_path, settings):
-    Path(settings.SIGNING_KEYS).write_text("{}")
-    with pytest.raises(RequestRefused) as refused:
-        site.download(finished.pk, tmp_path / "record.zip")
-    assert refused.value.status == 503
-    assert "The record cannot be signed: " in refused.value.problems[0].message
-    assert not (tmp_path / "record.zip").exists()
 
 
 def test_people_have_numbers_and_no_names(site, finished):

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
+import sampler
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Judge, State
 
 OBJECTS, CHAINS, PEOPLE = 1000, 10, 40
 # Seconds between two votes.
 _PACE = 0.731
+_SALT = "0123456789abcdef" * 2
 _FIELDS = {
     "postgresql": {
         "uniform": "random()",
@@ -97,6 +99,9 @@ def _make_campaign(steps: int, budget: int, more_steps: int, chains: int, object
         status="running" if more_steps else "finished",
         started_at=now,
         finished_at=None if more_steps else now,
+        is_seed_typed=True,
+        seed_hash=sampler.hash_of_seed(recipe["seed"], _SALT),
+        seed_salt=_SALT,
     )
     Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", budget=budget)
     states = State.objects.bulk_create(_state(campaign, place, objects) for place in range(objects))

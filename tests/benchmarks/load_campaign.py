@@ -30,7 +30,9 @@ def make(owner, people: int, texts: int, lease_seconds: int, changes: dict, **re
     if "space" in changes:
         from prefmh_web.campaigns.lifecycle import drafts
 
-        campaign = drafts.create(owner=owner, name="Generated", recipe=recipe, lease_seconds=lease_seconds)
+        campaign = drafts.create(
+            owner=owner, is_seed_typed=True, name="Generated", recipe=recipe, lease_seconds=lease_seconds
+        )
     else:
         lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
         campaign = make_draft(owner, file="text\n" + "".join(lines), recipe=recipe, lease_seconds=lease_seconds)

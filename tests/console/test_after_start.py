@@ -271,11 +271,11 @@ def test_of_the_setup_nothing_changes_and_the_sentence_names_what(owner, researc
     owner.post(reverse("console:create"), form())
     wait_until_idle()
     campaign = Campaign.objects.get()
-    seed = {"seed": str(campaign.recipe["seed"]), "suspend_after_reports": str(campaign.suspend_after_reports)}
+    shown = {"suspend_after_reports": str(campaign.suspend_after_reports)}
     lifecycle.start(campaign)
     before = Campaign.objects.filter(pk=campaign.pk).values().get()
     judges = list(Judge.objects.values())
-    page = told(owner, path_of("edit", campaign), form(**{"catalog-file": ""} | seed | changes))
+    page = told(owner, path_of("edit", campaign), form(**{"catalog-file": ""} | shown | changes))
     assert f"“{label}” cannot change after the start: " in page
     assert Campaign.objects.filter(pk=campaign.pk).values().get() == before
     assert list(Judge.objects.values()) == judges

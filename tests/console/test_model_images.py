@@ -149,7 +149,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
     judges = [{"question": "Which is rounder?", "budget": 1}]
     recipe = make_recipe(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign, painted = drafts.create(owner=researcher, name="Painted", recipe=recipe), []
+    campaign, painted = drafts.create(owner=researcher, is_seed_typed=True, name="Painted", recipe=recipe), []
     painted_elsewhere(campaign, painted)
     idle_tasks()
     assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()

@@ -151,7 +151,7 @@ def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
     recipe = make_recipe(version=1, space={"kind": kind}, kernel=kernel)
     described = sampler.parse_recipe(recipe).model_dump(mode="json")
-    walker = Walker(signed_in, drafts.create(owner=researcher, name="Made", recipe=described))
+    walker = Walker(signed_in, drafts.create(owner=researcher, is_seed_typed=True, name="Made", recipe=described))
     before = everything()
     page = walker.send(consent="agree")
     for address in re.findall(r'<img src="([^"]+)"', page):

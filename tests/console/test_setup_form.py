@@ -65,10 +65,10 @@ def test_a_fold_with_an_error_is_open(signed_in, changes, title):
 
 def test_a_draft_opens_what_is_not_as_usual_and_not_the_seed_that_was_drawn(signed_in, researcher):
     recipe = make_recipe(most_chains=100, steps=100, chains=4)
-    usual = make_draft(researcher, recipe=recipe, is_certified=True)
+    usual = make_draft(researcher, recipe=recipe, is_seed_typed=False)
     page = signed_in.get(reverse("console:edit", args=[usual.pk])).content.decode()
     assert not folds_of(page)["More chains while people come, what is left out, and the seed"]
-    left_out = make_draft(researcher, recipe=recipe | {"burn_in": 7}, is_certified=True)
+    left_out = make_draft(researcher, recipe=recipe | {"burn_in": 7}, is_seed_typed=False)
     page = signed_in.get(reverse("console:edit", args=[left_out.pk])).content.decode()
     assert folds_of(page)["More chains while people come, what is left out, and the seed"]
 

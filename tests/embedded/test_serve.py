@@ -56,7 +56,7 @@ InProcessTask.apply_async = lambda *args, **options: None
 recipe = {"version": 1, "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "chains": 2, "steps": 5,
           "judges": [{"question": "Which?", "budget": 1}], "seed": 5}
 owner = User.objects.create(username="researcher")
-lifecycle.start(drafts.create(owner=owner, name="Scored", recipe=recipe, scorer_names="stuck"))
+lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Scored", recipe=recipe, scorer_names="stuck"))
 """
 STUCK = """
 import os, signal, sys, time
@@ -156,7 +156,7 @@ Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m
 judge = {"question": "Which?", "budget": 3, "source": {"kind": "model", "endpoint": "stub"}}
 recipe = {"version": 1, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
           "judges": [judge], "seed": 5}
-lifecycle.start(drafts.create(owner=owner, name="Judged", recipe=recipe))
+lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Judged", recipe=recipe))
 """
 
 

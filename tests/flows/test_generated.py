@@ -32,7 +32,9 @@ SPACES = {
 def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
     """Return a campaign that four people have voted to its end."""
     recipe = make_recipe(space=space, kernel=kernel, steps=steps)
-    campaign = drafts.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    campaign = drafts.create(
+        owner=owner, is_seed_typed=True, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json")
+    )
     lifecycle.start(campaign)
     annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
     rng = np.random.default_rng(5)
@@ -74,7 +76,7 @@ def test_a_record_with_another_object_in_it_does_not_replay(researcher, idle_tas
 def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
     space, kernel = SPACES["images"]
     recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel)).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, name="Open", recipe=recipe)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Open", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     path = export_to(campaign, tmp_path)

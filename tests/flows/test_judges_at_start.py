@@ -221,7 +221,7 @@ BY_PEOPLE = [{"question": "Which is better?", "budget": 1}]
 def written(owner, **space) -> Campaign:
     recipe = make_recipe(space=WRITTEN | space, kernel={"kind": "suffix"}, judges=BY_PEOPLE, chains=12, steps=2)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, name="Written", recipe=recipe)
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written", recipe=recipe)
 
 
 def test_a_prompt_and_a_text_must_fit_into_the_writers_context(signed_in, researcher, llama_url, idle_tasks):

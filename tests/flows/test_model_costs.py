@@ -68,7 +68,7 @@ def written(owner, script: Script, settings, **fields) -> Campaign:
     judges = [{"question": QUESTION, "budget": 1}]
     recipe = make_recipe(space=space, kernel={"kind": "independent"}, judges=judges, chains=2, steps=6)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, name="Written", recipe=recipe, **fields)
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written", recipe=recipe, **fields)
 
 
 def writes(body: dict) -> dict:

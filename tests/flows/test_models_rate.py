@@ -69,7 +69,7 @@ def test_verdicts_follow_from_the_ratings_and_the_numbers_that_were_drawn(resear
 def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
     # Of this form, that a state with the better rating stays for a while is as good as certain.
     recipe = rated_recipe("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = drafts.create(owner=researcher, name="Made", recipe=recipe)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     moves = sum(not step.is_identity for step in Comparison.objects.all())
@@ -226,7 +226,7 @@ def test_other_campaigns_export_no_rating_and_replay_without_the_file(campaign, 
 def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoint, script, idle_tasks, tmp_path):
     script.faults.extend([status(500)] * 200)
     recipe = rated_recipe(space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = drafts.create(owner=researcher, name="Made", recipe=recipe)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", recipe=recipe)
     lifecycle.start(campaign)
     idle_tasks()
     chunks = export.archive(campaign)

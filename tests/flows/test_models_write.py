@@ -71,7 +71,7 @@ def endpoint(researcher, llama_url, settings) -> Endpoint:
 def make(owner, **changes) -> Campaign:
     recipe = make_recipe(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, name="Written", recipe=recipe)
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written", recipe=recipe)
 
 
 def finish(campaign: Campaign, idle_tasks) -> None:

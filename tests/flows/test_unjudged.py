@@ -42,7 +42,7 @@ QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'])) % 101) / 100, flus
 
 def started(owner, recipe: dict, **fields) -> Campaign:
     made = sampler.parse_recipe({"version": 1, "judges": [], "chains": 2, "seed": 7} | recipe).model_dump(mode="json")
-    campaign = drafts.create(owner=owner, name="Made", recipe=made, **fields)
+    campaign = drafts.create(owner=owner, is_seed_typed=True, name="Made", recipe=made, **fields)
     lifecycle.start(campaign)
     return campaign
 

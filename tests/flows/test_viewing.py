@@ -59,7 +59,7 @@ def molecules(researcher):
 def images(researcher):
     recipe = make_recipe(version=1, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
     described = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, name="Patterns", recipe=described)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Patterns", recipe=described)
     lifecycle.start(campaign)
     wait_until_idle()
     return campaign

@@ -40,7 +40,7 @@ def make(owner, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "system": "moon", "limit": 8}
     recipe = make_recipe(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, name="Written here", recipe=recipe)
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written here", recipe=recipe)
 
 
 class TestInOneProcess:

@@ -74,7 +74,9 @@ def offer(settings, folders):
 
 def make(owner, **changes) -> Campaign:
     recipe = make_recipe(space=SPACE, kernel=sampler.PAPER_MIXTURE, chains=2, steps=6) | changes
-    return drafts.create(owner=owner, name="Painted", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    return drafts.create(
+        owner=owner, is_seed_typed=True, name="Painted", recipe=sampler.parse_recipe(recipe).model_dump(mode="json")
+    )
 
 
 def started(owner, idle_tasks, **changes) -> Campaign:

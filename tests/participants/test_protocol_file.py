@@ -23,7 +23,7 @@ from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.models import Check
 from sampler import read_record
 from tests.participants.test_consent import TEXT
-from tests.support.record import assert_replay_passes, everything_in, export_to
+from tests.support.record import assert_replay_passes, everything_in, export_to, opened
 from tests.support.recruited import CODES, recruited_campaign
 from tests.support.stack import make_campaign, make_recipe, wait_until_idle
 
@@ -88,7 +88,7 @@ def record(researcher, kept, tmp_path) -> sampler.Record:
     if not kept:
         export = export_to(study_of(researcher), tmp_path)
         assert_replay_passes(export)
-        kept["record"] = read_record(export)
+        kept["record"] = opened(read_record(export))
     return copy.deepcopy(kept["record"])
 
 

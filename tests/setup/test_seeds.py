@@ -1,4 +1,4 @@
-"""A seed that nobody has typed is in no file, whoever has made the campaign."""
+"""A seed that was drawn is in no file; one that was chosen, as an experiment does, is."""
 
 import sampler
 from prefmh_web.demo.campaigns import ensure_demo_campaigns
@@ -18,12 +18,13 @@ def test_the_demos_campaigns_draw_their_seeds(researcher):
     assert again.recipe["seed"] != made[0].recipe["seed"]
 
 
-def test_an_experiments_campaign_has_the_runs_number_as_its_seed_and_no_file_has_it(researcher):
+def test_an_experiments_campaign_has_the_runs_number_as_its_seed(researcher):
     options = sampler.ExperimentOptions.of("molecules", methods=["mars-plain"])
     (method,) = options.chosen
     part = Part(options, method, options.directions[0].name, seed=11, endpoints={})
     recipe = sampler.parse_recipe(RECIPES["molecules"](part)).model_dump(mode="json")
     campaign = campaigns.ensure(researcher, "hash", part, recipe)
     assert campaign.recipe["seed"] == 11
-    assert "\nseed:" not in text_of(setup_of(campaign))
-    assert imported(written_file(campaign), researcher).recipe["seed"] != 11
+    assert campaign.is_seed_typed
+    assert "\nseed: 11\n" in text_of(setup_of(campaign))
+    assert imported(written_file(campaign), researcher).recipe["seed"] == 11

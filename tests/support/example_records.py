@@ -233,7 +233,7 @@ def _started(case: Case, owner) -> Campaign:
     filename, content = case.file or ("", b"")
     file = ContentFile(content, filename) if case.file else None
     recipe = sampler.parse_recipe(case.recipe()).model_dump(mode="json")
-    made = drafts.create(owner=owner, name="Example", recipe=recipe, file=file, filename=filename)
+    made = drafts.create(owner=owner, is_seed_typed=True, name="Example", recipe=recipe, file=file, filename=filename)
     wait_until_idle()
     # What was read of the file is on the campaign's row of another process, as it were.
     campaign = Campaign.objects.get(pk=made.pk)

@@ -27,7 +27,9 @@ def _started(owner, recipe: dict):
 
     if recipe["space"]["kind"] == "catalog":
         return make_campaign(owner, recipe=recipe)
-    campaign = drafts.create(owner=owner, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    campaign = drafts.create(
+        owner=owner, is_seed_typed=True, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json")
+    )
     lifecycle.start(campaign)
     return campaign
 

@@ -4,12 +4,15 @@ import csv
 import io
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from django.core.management import call_command
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Vote
 from prefmh_web.campaigns.record import export
+from sampler.record.replay_file import replay_record
 
 IN_EVERY_ARCHIVE = {
     "recipe.json",
@@ -20,7 +23,6 @@ IN_EVERY_ARCHIVE = {
     "events.csv",
     "codebook.csv",
     "manifest.json",
-    "signature.json",
 }
 """Of a campaign whose votes decide."""
 
@@ -61,11 +63,23 @@ def everything_in(path: Path) -> str:
 
 
 def assert_replay_passes(path: Path) -> str:
-    """Replay an export as a stranger would; return what was printed."""
+    """Replay an export as a stranger would, and that of a running campaign also with its seed; return what was
+    printed.
+    """
     out = io.StringIO()
     call_command("replay", str(path), stdout=out)
     assert "all agree" in out.getvalue()
+    record = sampler.read_record(path)
+    if "seed" not in record.recipe:
+        assert replay_record(opened(record)).differences == ()
     return out.getvalue()
+
+
+def opened(record: sampler.Record) -> sampler.Record:
+    """Return the record of a running campaign with the seed, which it does not tell yet."""
+    sealed = Campaign.objects.get(seed_hash=record.recipe["seed_hash"])
+    told = {"seed": sealed.recipe["seed"], "seed_salt": sealed.seed_salt}
+    return replace(record, recipe=record.recipe | told)
 
 
 def table(path: Path, name: str) -> list[dict[str, str]]:

@@ -67,9 +67,9 @@ def make_recipe(**changes) -> dict:
 
 
 def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv", recipe=None, **fields) -> Campaign:
-    """Return a draft whose file has been read."""
+    """Return a draft whose file has been read; it starts under the seed of its recipe."""
     content = file.encode() if isinstance(file, str) else file
-    fields = {"name": "Twelve texts", "instructions": "", "lease_seconds": 120} | fields
+    fields = {"name": "Twelve texts", "instructions": "", "lease_seconds": 120, "is_seed_typed": True} | fields
     campaign = drafts.create(
         owner=owner, file=ContentFile(content, filename), filename=filename, recipe=recipe or make_recipe(), **fields
     )

@@ -112,7 +112,9 @@ def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_pa
     ]
     kernel = {"kind": "suffix", "cut": "length"}
     recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
-    campaign = drafts.create(owner=endpoint.owner, name="Written", recipe=recipe.model_dump(mode="json"))
+    campaign = drafts.create(
+        owner=endpoint.owner, is_seed_typed=True, name="Written", recipe=recipe.model_dump(mode="json")
+    )
     lifecycle.start(campaign)
     for _ in range(20):
         idle_tasks()

@@ -13,7 +13,7 @@ from prefmh_web.api.found import campaign_for
 from prefmh_web.api.problems import ProblemsOut, Refused
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export, keys, steps
+from prefmh_web.campaigns.record import export, steps
 from prefmh_web.campaigns.record.rows import Row, votes_table
 from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
 from prefmh_web.participants.people import Person, people_after
@@ -72,18 +72,13 @@ class PeopleOut(Schema):
 
 @router.get(
     "/{int:campaign_id}/record.zip",
-    response={200: None, **_REFUSALS, 503: ProblemsOut},
+    response={200: None, **_REFUSALS},
     summary="Download the record",
 )
 def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the whole record, as *Download all* on the campaign's page does."""
     campaign = _started(request, campaign_id)
-    try:
-        # Before anything is sent: a download that has begun cannot say any more what is wrong.
-        key = keys.signing_key()
-    except keys.UnusableKeysError as error:
-        raise Refused(503, f"The record cannot be signed: {error}") from error
-    response = stream(lambda: export.archive(campaign, key), "application/zip")
+    response = stream(lambda: export.archive(campaign), "application/zip")
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}.zip"'
     return response

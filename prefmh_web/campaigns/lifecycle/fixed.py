@@ -47,8 +47,8 @@ SETUP = {
     "most_chains": Fixed("Chains at most", LAW),
     "steps": Fixed("Steps per chain", f"{LAW}; “Extend” on the campaign's page adds steps to all chains"),
     "burn_in": Fixed("First steps that are left out", "the record declares it beforehand"),
-    # Before the seed: of one that is hidden, no answer says whether a guess was right.
-    "is_certified": Fixed("Certified", "the hash of its seed is published at the start"),
+    # Before the seed itself: of one that was drawn, no answer says whether a guess was right.
+    "is_seed_typed": Fixed("Seed of all random numbers", LAW),
     "seed": Fixed("Seed of all random numbers", LAW),
     "suspend_after_skips": Fixed("Set a step aside after so many skips", LAW),
     "suspend_after_reports": Fixed("Set a step aside after so many reports", LAW),

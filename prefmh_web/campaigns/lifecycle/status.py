@@ -21,7 +21,7 @@ from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import caps, certificate, model_start, scorers
+from prefmh_web.campaigns.lifecycle import caps, model_start, scorers, sealing
 from prefmh_web.campaigns.models import (
     Campaign,
     Catalog,
@@ -77,7 +77,7 @@ def start(campaign: Campaign) -> None:
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     _check_readable(campaign)
     stored = _as_looked_at(campaign)
-    campaign.recipe = certificate.recipe_at_start(campaign)
+    campaign.recipe = sealing.recipe_at_start(campaign)
     for demand in hooks.load(hooks.START_DEMANDS):
         demand(campaign)
     scorers.chosen(campaign)
@@ -121,7 +121,7 @@ def _begin(
         warm_up = campaign.parsed_recipe.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
         campaign.recipe = campaign.recipe | {"target": campaign.parsed_recipe.law}
-        certificate.commit(campaign)
+        sealing.seal(campaign)
         campaign.save(update_fields=["recipe", "warm_up", "seed_hash", "seed_salt"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
@@ -134,8 +134,8 @@ def _begin(
 
 
 def _as_looked_at(campaign: Campaign) -> tuple[dict[str, Any], bool]:
-    """Return what of a draft its start goes by: the recipe, and, since no recipe says so, whether it is certified."""
-    return campaign.recipe, campaign.is_certified
+    """Return what of a draft its start goes by: the recipe, and whether its seed was typed."""
+    return campaign.recipe, campaign.is_seed_typed
 
 
 def discard(campaign: Campaign) -> None:
@@ -216,8 +216,7 @@ def reopen(campaign: Campaign) -> None:
     """Pause a finished campaign whose chains have become longer. Called within a transaction that has locked it."""
     if campaign.status == Campaign.Status.FINISHED:
         # A seed that was told stays so.
-        told_at = campaign.seed_told_at or (campaign.finished_at if campaign.seed_hash else None)
-        fields = {"finished_at": None, "seed_told_at": told_at}
+        fields = {"finished_at": None, "seed_told_at": campaign.seed_told_at or campaign.finished_at}
         _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, **fields)
 
 

@@ -28,7 +28,6 @@ class Migration(migrations.Migration):
                 ('instructions', models.TextField(blank=True, max_length=4000)),
                 ('recipe', models.JSONField()),
                 ('is_seed_typed', models.BooleanField(db_default=False, default=False)),
-                ('is_certified', models.BooleanField(db_default=False, default=False)),
                 ('seed_hash', models.CharField(blank=True, db_default='', default='', max_length=64)),
                 ('seed_salt', models.CharField(blank=True, db_default='', default='', max_length=32)),
                 ('seed_told_at', models.DateTimeField(null=True)),

@@ -48,12 +48,11 @@ class Campaign(models.Model):
     name = models.CharField(max_length=120)
     instructions = models.TextField(max_length=4000, blank=True)
     recipe = models.JSONField()
-    # False where the recipe's seed was drawn: a file of the setup leaves it out, so that no second campaign has it.
+    # False where the start draws the seed (`lifecycle/sealing.py`). A file of the setup leaves out such a seed, so that
+    # no second campaign has it.
     is_seed_typed = models.BooleanField(default=False, db_default=False)
-    # Whether the start draws the seed anew and publishes its hash (`lifecycle/certificate.py`).
-    is_certified = models.BooleanField(default=False, db_default=False)
-    # Of a started campaign that is certified: the hash, the random bits that are hashed with the seed, and since when
-    # both are told, where a campaign was extended after its end.
+    # Of a started campaign: the hash of its seed, the random bits that are hashed with it, and since when both are
+    # told, where a campaign was extended after its end.
     seed_hash = models.CharField(max_length=64, blank=True, default="", db_default="")
     seed_salt = models.CharField(max_length=32, blank=True, default="", db_default="")
     seed_told_at = models.DateTimeField(null=True)
@@ -94,7 +93,6 @@ class Campaign(models.Model):
     warm_up = models.PositiveIntegerField(default=0, db_default=0)
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
-    # The scores that were fitted to the votes of the warm-up, if the recipe asks for them; written with the length.
     # The recipe that was parsed last, and what it is as the sampler's value.
     _kept: tuple[Any, sampler.Recipe] | None = None
 
@@ -134,17 +132,19 @@ class Campaign(models.Model):
 
     @property
     def hides_seed(self) -> bool:
-        """True while nobody may see the seed: from the start of a certified campaign to its end."""
+        """True while nobody may see the seed: from the start of a campaign to its end."""
         return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_told_at is None
 
     @property
     def told_recipe(self) -> dict[str, Any]:
-        """The recipe as others may see it, in plain data: with the hash in the place of a seed that is not told yet."""
-        if not self.seed_hash:
-            return dict(self.recipe)
+        """The recipe as others may see it, in plain data: with the hash in the place of a seed that is not told yet; of
+        a draft without its seed.
+        """
+        if self.is_draft:
+            return {name: value for name, value in self.recipe.items() if name != "seed"}
         if self.hides_seed:
-            return sampler.sealed_recipe(self.recipe, self.seed_hash)
-        return sampler.opened_recipe(self.recipe, self.seed_hash, self.seed_salt)
+            return sampler.sealed_recipe(self.recipe, self.seed_hash, was_typed=self.is_seed_typed)
+        return sampler.opened_recipe(self.recipe, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
 
     @property
     def parsed_recipe(self) -> sampler.Recipe:

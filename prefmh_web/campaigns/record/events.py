@@ -26,8 +26,8 @@ def rows(campaign: Campaign) -> Iterator[tuple[datetime, Row]]:
 def _events(campaign: Campaign) -> Iterator[_Event]:
     if campaign.started_at is None:
         return
-    yield campaign.started_at, "started", _detail(seed_hash=campaign.seed_hash) if campaign.seed_hash else ""
-    if campaign.seed_hash and (told_at := campaign.seed_told_at or campaign.finished_at):
+    yield campaign.started_at, "started", _detail(seed_hash=campaign.seed_hash)
+    if told_at := campaign.seed_told_at or campaign.finished_at:
         yield told_at, "seed-told", ""
     yield from _of_links(campaign, campaign.started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.utils import timezone
 from zipstream import ZipStream
@@ -26,7 +25,7 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import calls, keys, pictures, preferences, reasons, repeats, rows, scores, suspended
+from prefmh_web.campaigns.record import calls, pictures, preferences, reasons, repeats, rows, scores, suspended
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -56,7 +55,7 @@ _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: sea
 
 
 def recipe(campaign: Campaign) -> str:
-    """Return the recipe as JSON; while a certified campaign runs, with the hash of its seed in the seed's place."""
+    """Return the recipe as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
     return json.dumps(campaign.told_recipe, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -138,17 +137,8 @@ def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     yield _drain(buffer)
 
 
-def archive(campaign: Campaign, key: Ed25519PrivateKey | None = None) -> Iterator[bytes]:
-    """Yield a ZIP of the recipe and all tables, all of the same moment.
-
-    Args:
-        key: what signs it; None for the site's. A view asks for that one itself, before it answers: a download begins
-            with its status, and this is called after it.
-
-    Raises:
-        UnusableKeysError: the site has no key that signs.
-    """
-    key = keys.signing_key() if key is None else key
+def archive(campaign: Campaign) -> Iterator[bytes]:
+    """Yield a ZIP of the recipe and all tables, all of the same moment."""
     snapshot = Snapshot.now(campaign)
     stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
     files: dict[str, list[schema.Cell]] = {}
@@ -186,27 +176,24 @@ def archive(campaign: Campaign, key: Ed25519PrivateKey | None = None) -> Iterato
             add_table(found, name)
     if pictures.are_in(snapshot):
         files[pictures.folder_of(snapshot)] = []
-    files |= {schema.CODEBOOK.file: schema.CODEBOOK.header, schema.MANIFEST: [], schema.SIGNATURE: []}
+    files |= {schema.CODEBOOK.file: schema.CODEBOOK.header, schema.MANIFEST: []}
     about = "".join(as_csv(codebook(files, campaign.target_law)))
     stream.add(manifest.whole(schema.CODEBOOK.file, about.encode()), schema.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
-    return filter(None, _to_its_end(stream, snapshot, manifest, key))
+    return filter(None, _to_its_end(stream, snapshot, manifest))
 
 
-def _to_its_end(
-    stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifest, key: Ed25519PrivateKey
-) -> Iterator[bytes]:
+def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifest) -> Iterator[bytes]:
     """Yield the archive. Pictures and recordings come after all else, one by one, for there may be very many, and they
-    are compressed; at the end, once each file is hashed, what signs them.
+    are compressed; at the end, once each file is hashed, the manifest.
     """
     yield from stream.all_files()
     for name, data in pictures.files(snapshot):
         stream.add(manifest.streamed(name, data), name, compress_type=ZIP_STORED)
         yield from stream.all_files()
     campaign, now = snapshot.campaign.pk, schema.moment(timezone.now())
-    document = manifest.document(site=settings.SITE_URL, campaign=campaign, signed_at=now)
+    document = manifest.document(site=settings.SITE_URL, campaign=campaign, written_at=now)
     stream.add(document, schema.MANIFEST)
-    stream.add(sampler.signature_of(document, key), schema.SIGNATURE)
     yield from stream.all_files()
     yield from stream.footer()
 

@@ -56,8 +56,7 @@ _COLUMNS = (
 def table_of(snapshot: Snapshot) -> schema.Table:
     """Return steps.csv of a campaign."""
     recipe = snapshot.recipe
-    is_certified = bool(snapshot.campaign.seed_hash)
-    return schema.steps_table(recipe.has_parts, bool(recipe.rule.scorers), is_certified)
+    return schema.steps_table(recipe.has_parts, bool(recipe.rule.scorers))
 
 
 def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
@@ -68,8 +67,6 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
     """
     table = table_of(snapshot)
     yield table.header
-    digest = snapshot.campaign.seed_hash
-    hashed = {schema.SEED_HASH: digest} if digest else {}
     judges = dict(snapshot.campaign.judges.values_list("pk", "budget"))
     budgets, places = schema.wholes(judges.values()), {judge: place for place, judge in enumerate(judges)}
     there = _beside(_steps(snapshot), _tallies(snapshot, places), _tally(places, ()))
@@ -85,7 +82,6 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
             yield table.ordered(
                 **parts[step.pk],
                 **numbers.get(step.pk, {}),
-                **hashed,
                 chain=step.chain,
                 step=step.step,
                 current=step.current,

@@ -29,7 +29,6 @@ STORED = (
     "cost_cap",
     "request_cap",
     "scorer_names",
-    "is_certified",
 )
 
 
@@ -129,27 +128,17 @@ class CampaignForm(CapFields):
         max_value=_SEEDS - 1,
         required=False,
         label="Seed of all random numbers",
-        help_text="Leave empty to draw one. Keep it secret from voters: it determines all random numbers.",
-    )
-
-    is_certified = forms.BooleanField(
-        required=False,
-        initial=True,
-        label="Certified",
-        help_text="The start draws a new seed and publishes its hash. Nobody sees the seed until the campaign has "
-        "ended, and then everybody can check that it is the same.",
+        help_text="Leave empty, and the start draws one. Its hash is shown from then on, and nobody sees the seed "
+        "until the campaign has ended. Keep a seed that you type secret: it determines all random numbers.",
     )
 
     is_seed_typed = False
-    """True once a seed was sent that this program has not drawn."""
+    """True once a seed was sent."""
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
-        self._drawn, self._campaign = None, campaign
+        self._campaign = campaign
         if campaign is not None:
             kwargs["initial"] = _fields_of(campaign)
-            # Of a certified one it is not shown, so that whatever is sent was typed.
-            is_shown = not (campaign.is_seed_typed or campaign.is_certified)
-            self._drawn = campaign.parsed_recipe.seed if is_shown else None
         super().__init__(*args, **kwargs)
         offer(self, "scorer_names", scorer_choices(campaign))
         offer(self, "space", [(kind, form.title) for kind, form in offered_forms(campaign).items()])
@@ -175,29 +164,20 @@ class CampaignForm(CapFields):
         before = "" if self._campaign is None else self._campaign.scorer_names
         return " ".join(in_order(self.cleaned_data["scorer_names"], before))
 
-    def clean_is_certified(self) -> bool:
-        is_certified = bool(self.cleaned_data["is_certified"])
-        if is_certified and self.is_seed_typed:
-            self.add_error(
-                "seed", "A certified campaign draws its seed at the start. Empty this, or untick “Certified”."
-            )
-        return is_certified
-
     def clean_seed(self) -> int:
-        seed = self.cleaned_data["seed"]
-        if seed is None and self._campaign is not None and self._campaign.is_certified:
+        seed: int | None = self.cleaned_data["seed"]
+        self.is_seed_typed = seed is not None
+        if seed is not None:
+            return seed
+        if self._campaign is not None and not self._campaign.is_seed_typed:
             # Nobody has seen it, so that it can stay.
             return int(self._campaign.parsed_recipe.seed)
-        # The field of a draft shows the seed that was drawn for it: sent back, it is still that.
-        self.is_seed_typed = seed not in (None, self._drawn)
-        return secrets.randbelow(_SEEDS) if seed is None else seed
+        return secrets.randbelow(_SEEDS)
 
 
 def _fields_of(campaign: Campaign) -> dict:
     recipe = campaign.parsed_recipe
     fields = {name: getattr(campaign, name) for name in STORED}
     fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps")}
-    fields |= {name: getattr(recipe, name) for name in ("burn_in", "seed")}
-    if campaign.is_certified:
-        fields["seed"] = None
+    fields |= {"burn_in": recipe.burn_in, "seed": recipe.seed if campaign.is_seed_typed else None}
     return fields | {"space": recipe.space.kind, "scorer_names": campaign.scorer_names.split()}

@@ -134,7 +134,6 @@ class SetupForms:
             **{name: data[name] for name in ("name", "instructions")},
             "language": data["language"],
             "seed": recipe.seed if self.campaign.is_seed_typed else None,
-            "certified": data["is_certified"],
             "scorers": data["scorer_names"].split(),
             "answering": {"seconds": data["lease_seconds"]}
             | {name: data[name] for name in ("suspend_after_skips", "suspend_after_reports")},

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from django.forms.boundfield import BoundField
 
-# A seed that was drawn for a draft stands in its field, although nobody has chosen it.
-_FILLED_BY_US = ("seed",)
-
 
 @dataclass(frozen=True)
 class Fold:
@@ -28,6 +25,4 @@ def fold_of(title: str, fields: Iterable[BoundField]) -> Fold:
 
 def needs_a_look(field: BoundField) -> bool:
     """Return whether a field has an error, or a value that is not the usual one."""
-    if field.errors or field.name in _FILLED_BY_US:
-        return bool(field.errors)
-    return bool(field.field.has_changed(field.field.initial, field.value()))
+    return bool(field.errors) or bool(field.field.has_changed(field.field.initial, field.value()))

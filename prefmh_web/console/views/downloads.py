@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asgiref.sync import sync_to_async
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -12,9 +11,8 @@ from django.views.decorators.http import require_safe
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export, keys, measures, scores
+from prefmh_web.campaigns.record import export, measures, scores
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for
@@ -29,7 +27,11 @@ def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     campaign = campaign_for(request, campaign_id)
     if campaign.is_draft or campaign.unreadable:
         return redirect(campaign)
-    return _page(request, campaign)
+    files = [schema.RECIPE, schema.JUDGES, *export.tables_of(campaign)]
+    files += [schema.SCORERS] if scores.are_in(campaign) else []
+    files += [schema.TUNING] if campaign.tuning is not None else []
+    context = {"files": [(name, *sampler.entry_of(name)) for name in files], "prefix": prefix_of(campaign)}
+    return render(request, "console/record.html", frame(request, campaign) | context)
 
 
 @login_required
@@ -53,12 +55,7 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
     elif filename == measures.NAME:
         response = stream(lambda: export.as_csv(measures.rows(Snapshot.now(campaign))), "text/csv; charset=utf-8")
     elif filename == "export.zip":
-        try:
-            # Before anything is sent: a download that has begun cannot say any more what is wrong.
-            key = await sync_to_async(keys.signing_key)()
-        except keys.UnusableKeysError as error:
-            return await sync_to_async(_unsigned)(request, campaign, error)
-        response = stream(lambda: export.archive(campaign, key), "application/zip")
+        response = stream(lambda: export.archive(campaign), "application/zip")
     else:
         raise Http404("There is no such file.")
     if request.method == "HEAD":
@@ -67,20 +64,6 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="{prefix_of(campaign)}-{filename}"'
     return response
-
-
-def _page(request: SignedInRequest, campaign: access.SeenCampaign, status: int = 200) -> HttpResponse:
-    files = [schema.RECIPE, schema.JUDGES, *export.tables_of(campaign)]
-    files += [schema.SCORERS] if scores.are_in(campaign) else []
-    files += [schema.TUNING] if campaign.tuning is not None else []
-    context = {"files": [(name, *sampler.entry_of(name)) for name in files], "prefix": prefix_of(campaign)}
-    return render(request, "console/record.html", frame(request, campaign) | context, status=status)
-
-
-def _unsigned(request: SignedInRequest, campaign: access.SeenCampaign, error: keys.UnusableKeysError) -> HttpResponse:
-    """Show on the page of the record why it cannot be downloaded as a whole."""
-    messages.error(request, f"The record cannot be signed: {error}")
-    return _page(request, campaign, status=503)
 
 
 def prefix_of(campaign: Campaign) -> str:

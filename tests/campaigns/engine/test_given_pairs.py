@@ -13,7 +13,7 @@ def test_each_person_answers_a_pair_once(researcher, idle_tasks):
     judges = [{"question": "Which is better?", "budget": 1}]
     recipe = make_recipe(version=1, space=space, kernel={"kind": "neighbours"}, judges=judges, chains=1, steps=3)
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, name="Pairs", recipe=recipe)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Pairs", recipe=recipe)
     lifecycle.start(campaign)
     wait_until_idle()
     first, second = (Annotator.objects.create(campaign=campaign) for _ in range(2))

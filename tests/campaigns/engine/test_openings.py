@@ -39,7 +39,7 @@ def elastic_texts(researcher, **changes) -> Campaign:
     """Return a campaign whose objects the chains make, which only a task does."""
     recipe = {"judges": ONE_VOTE, "chains": 1, "most_chains": 4, "steps": 4} | TEXTS | changes
     recipe = sampler.parse_recipe(make_recipe(**recipe)).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, name="Texts", recipe=recipe)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Texts", recipe=recipe)
     lifecycle.start(campaign)
     wait_until_idle()
     return campaign

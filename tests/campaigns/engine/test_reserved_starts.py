@@ -45,7 +45,7 @@ def campaign(researcher, writer, idle_tasks) -> Campaign:
     judges = [{"question": "Which is better?", "budget": 1}]
     changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
     recipe = sampler.parse_recipe(make_recipe(**changes, most_chains=9)).model_dump(mode="json")
-    made = drafts.create(owner=researcher, name="Written", recipe=recipe)
+    made = drafts.create(owner=researcher, is_seed_typed=True, name="Written", recipe=recipe)
     lifecycle.start(made)
     wait_until_idle()
     made.refresh_from_db()

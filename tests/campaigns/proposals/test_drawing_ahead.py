@@ -50,7 +50,7 @@ def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
     described = {"space": space, "kernel": {"kind": "suffix"}, "judges": judges, "chains": chains, "steps": STEPS}
     recipe = make_recipe(**(described | changes))
     recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=endpoint.owner, name="Written", recipe=recipe)
+    return drafts.create(owner=endpoint.owner, is_seed_typed=True, name="Written", recipe=recipe)
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_an_archive_defines_its_own_files_columns_and_law(campaign, tmp_path):
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         headers = {name: archive.read(name).decode().splitlines()[0].split(",") for name in names if ".csv" in name}
-        assert json.loads(archive.read("recipe.json")) == campaign.recipe
+        assert json.loads(archive.read("recipe.json")) == campaign.told_recipe
     assert [row["file"] for row in rows if not row["column"]] == names
     for name, header in headers.items():
         assert [row["column"] for row in rows if row["file"] == name and row["column"]] == header

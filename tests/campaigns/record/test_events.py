@@ -27,7 +27,7 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
     path = export_to(campaign, tmp_path)
     rows = table(path, "events.csv")
     assert [(row["kind"], row["detail"]) for row in rows] == [
-        ("started", ""),
+        ("started", f"seed_hash={campaign.seed_hash}"),
         ("paused", ""),
         ("caps", "cost_cap=5.00; request_cap=none; by=owner"),
         ("resumed", ""),

@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 import sampler
-from prefmh_web.campaigns.record import export, keys, pictures
+from prefmh_web.campaigns.record import export, pictures
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.objects import media
 from tests.support.stack import make_campaign, make_recipe
@@ -52,7 +52,7 @@ def test_an_archive_holds_them_beside_its_tables(painted):
     stream = ZipStream(compress_type=zipfile.ZIP_DEFLATED)
     stream.add("{}", "recipe.json")
     manifest = sampler.Manifest()
-    body = b"".join(export._to_its_end(stream, painted, manifest, keys.signing_key()))
+    body = b"".join(export._to_its_end(stream, painted, manifest))
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == [
@@ -60,7 +60,6 @@ def test_an_archive_holds_them_beside_its_tables(painted):
             "pictures/0.png",
             "pictures/1.png",
             "manifest.json",
-            "signature.json",
         ]
         assert manifest.files["pictures/0.png"] == hashlib.sha256(BODIES[0]).hexdigest()
         assert archive.read("pictures/0.png") == BODIES[0]

@@ -1,8 +1,7 @@
-"""Twelve true records are accepted, and each way to change one is refused by file and row: as it is, and signed again.
+"""Twelve true records are accepted, and each way to change one is refused by file and row: as it is, and hashed again.
 
-The changed record is tried twice. As it is, its hashes tell which file was changed. Hashed and signed again with the
-site's own key, only its content can tell; `UNSEEN` names the changes that it cannot, and docs/certified-records.md
-lists them.
+The changed record is tried twice. As it is, its hashes tell which file was changed. Hashed again, only its content can
+tell; `UNSEEN` names the changes that it cannot, and docs/record-format.md lists them.
 """
 
 import copy
@@ -12,14 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sampler
+from tests.support.changed_records import Files, files_of, hashed, rows_of, table_of, write
 from tests.support.example_records import path_of
-from tests.support.signing import Files, files_of, fingerprint_of, rows_of, signed, table_of, write
 
-KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-SALT = "0123456789abcdef" * 2
 TRUE = (
     "catalog-texts", "catalog-molecules", "catalog-images", "texts", "molecules", "patterns", "model-texts",
     "two-judge-order", "people-and-model", "model-asked-first", "ratings-difference", "ratings-separate",
@@ -28,19 +24,6 @@ OTHER = {"left": "right", "right": "left"}
 OTHER_RATING = {str(rating): str(10 - rating) if rating != 5 else "6" for rating in range(1, 10)}
 VERDICTS = {"accept": "reject", "reject": "accept"}
 Row = dict[str, str]
-
-
-def certified(files: Files) -> Files:
-    """Return a finished record as that of a certified campaign."""
-    recipe = json.loads(files["recipe.json"])
-    digest = sampler.hash_of_seed(recipe["seed"], SALT)
-    steps = [row | {"seed_hash": digest} for row in rows_of(files, "steps.csv")]
-    told = sampler.opened_recipe(recipe, digest, SALT)
-    return files | {"recipe.json": json.dumps(told).encode(), "steps.csv": table_of(steps)}
-
-
-def record(name: str) -> Files:
-    return signed(certified(files_of(path_of(name))), KEY)
 
 
 @pytest.fixture(autouse=True)
@@ -53,15 +36,15 @@ def unblocked(django_db_blocker) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def records() -> Callable[[str], Files]:
     kept = {}
-    return lambda name: copy.copy(kept.setdefault(name, record(name)))
+    return lambda name: copy.copy(kept.setdefault(name, files_of(path_of(name))))
 
 
 @pytest.mark.parametrize("name", TRUE)
 def test_a_true_record_is_accepted(records, name, tmp_path):
     path = write(records(name), tmp_path / "record.zip")
-    found = sampler.verify(path, {fingerprint_of(KEY)})
+    found = sampler.verify(path)
     assert found.differs == ()
-    assert any("one of the keys that you named" in each for each in found.proven)
+    assert any("Every file has the SHA-256" in each for each in found.proven)
     assert any("The seed is the one of the hash" in each for each in found.proven)
 
 
@@ -135,16 +118,26 @@ def both(*changes: Callable[[Files], Files]) -> Callable[[Files], Files]:
 
 def flipped(row: int, votes_for: tuple[int, str] | None = None) -> Callable[[Files], Files]:
     """Return the flip of a vote, and of the tally that its step has, if that is given with the step's row."""
-    vote = both(
-        cell("votes.csv", row, "chosen_side", OTHER.__getitem__),
-        cell("votes.csv", row, "for_proposal", lambda is_for: str(1 - int(is_for))),
-    )
+
+    def change(found: list[Row]) -> None:
+        vote = found[row - 2]
+        side = OTHER[vote["chosen_side"]]
+        is_for = str(1 - int(vote["for_proposal"]))
+        vote |= {"chosen_side": side, "for_proposal": is_for, "chosen_state": vote[f"{side}_state"]}
+
+    vote = rows("votes.csv", change)
     return vote if votes_for is None else both(vote, cell("steps.csv", votes_for[0], "votes_for", votes_for[1]))
 
 
 def swapped_sides(row: int) -> Callable[[Files], Files]:
     """Return a change of where the two objects stood: the same object is chosen."""
-    return both(*(cell("votes.csv", row, side, OTHER.__getitem__) for side in ("proposal_side", "chosen_side")))
+
+    def change(found: list[Row]) -> None:
+        vote = found[row - 2]
+        vote |= {side: OTHER[vote[side]] for side in ("proposal_side", "chosen_side")}
+        vote["left_state"], vote["right_state"] = vote["right_state"], vote["left_state"]
+
+    return rows("votes.csv", change)
 
 
 def swapped_order(one: int, other: int) -> Callable[[Files], Files]:
@@ -165,12 +158,18 @@ def renamed_text(files: Files) -> Files:
 
 
 def other_seed(files: Files) -> Files:
-    """Return the files with another seed, whose hash is put wherever the other one stood."""
+    """Return the files with another seed, and the hash of that."""
     recipe = json.loads(files["recipe.json"])
-    seed, digest = recipe["seed"] + 1, sampler.hash_of_seed(recipe["seed"] + 1, SALT)
-    steps = [row | {"seed_hash": digest} for row in rows_of(files, "steps.csv")]
-    told = recipe | {"seed": seed, "seed_hash": digest}
-    return files | {"recipe.json": json.dumps(told).encode(), "steps.csv": table_of(steps)}
+    seed = recipe["seed"] + 1
+    told = recipe | {"seed": seed, "seed_hash": sampler.hash_of_seed(seed, recipe["seed_salt"])}
+    return files | {"recipe.json": json.dumps(told).encode()}
+
+
+def without_hash(files: Files) -> Files:
+    """Return the files with nothing that shows since when the seed was fixed."""
+    recipe = json.loads(files["recipe.json"])
+    kept = {name: value for name, value in recipe.items() if not name.startswith("seed_")}
+    return files | {"recipe.json": json.dumps(kept).encode()}
 
 
 def of_recipe(**changes: object) -> Callable[[Files], Files]:
@@ -210,7 +209,6 @@ SEEN = {
     "one step left out": Tampering(rows(STEPS, lambda found: found.pop(1)), STEPS, 3),
     "one step twice": Tampering(rows(STEPS, lambda found: found.insert(1, dict(found[0]))), STEPS, 3),
     "a number that is none": Tampering(cell(STEPS, 3, "log_r0", "low"), STEPS, 3),
-    "one step's hash of the seed": Tampering(cell(STEPS, 4, "seed_hash", "0" * 64), STEPS, 4),
     "one sample": Tampering(cell(SAMPLES, 3, "state", lambda state: "0" if state != "0" else "3"), SAMPLES, 3),
     "one sample's text": Tampering(cell(SAMPLES, 2, "content", "Another text."), SAMPLES, 2),
     "one sample left out": Tampering(rows(SAMPLES, lambda found: found.pop(3)), SAMPLES),
@@ -223,6 +221,7 @@ SEEN = {
     "the seed": Tampering(of_recipe(seed=7), "recipe.json"),
     "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="recipe.json"),
     "the random bits": Tampering(of_recipe(seed_salt="0" * 32), "recipe.json"),
+    "the hash left out": Tampering(without_hash, "recipe.json"),
     "the budget": Tampering(of_judge(budget=4), STEPS, 2, changed="recipe.json"),
     "the question": Tampering(of_judge(question="Which is longer?"), "recipe.json"),
     "fewer steps": Tampering(of_recipe(steps=3), STEPS, 5, changed="recipe.json"),
@@ -250,6 +249,7 @@ UNSEEN = {
     "how long an answer took": Tampering(cell(VOTES, 2, "elapsed_ms", "5"), VOTES),
     "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
     "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
+    "whether the seed was typed": Tampering(of_recipe(seed_was_typed=False), "recipe.json"),
     "a text of an uploaded list, wherever it stands": Tampering(renamed_text, STATES),
     "judges.json missing": Tampering(without("judges.json"), "judges.json"),
     "a file that no record has": Tampering(lambda files: files | {"notes.txt": b"mine"}, "notes.txt"),
@@ -263,7 +263,7 @@ def test_there_are_enough_of_them():
 
 
 def test_the_docs_list_what_cannot_be_seen():
-    text = (Path(__file__).parents[3] / "docs" / "certified-records.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "record-format.md").read_text()
     assert [name for name in UNSEEN if name not in text] == []
 
 
@@ -271,16 +271,16 @@ def test_the_docs_list_what_cannot_be_seen():
 def test_a_changed_record_is_refused_as_it_is(records, name, tmp_path):
     tampering = EVERY[name]
     changed = tampering.change(records(tampering.name))
-    found = sampler.verify(write(changed, tmp_path / "changed.zip"), {fingerprint_of(KEY)})
-    said = {each.file: each.message for each in found.differs if "signed" in each.message or "manifest" in each.message}
+    found = sampler.verify(write(changed, tmp_path / "changed.zip"))
+    said = {each.file for each in found.differs if "manifest" in each.message}
     assert (tampering.changed or tampering.file) in said
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_a_changed_record_that_is_signed_again_is_refused_by_file_and_row(records, name, tmp_path):
+def test_a_changed_record_that_is_hashed_again_is_refused_by_file_and_row(records, name, tmp_path):
     tampering = SEEN[name]
-    changed = signed(tampering.change(records(tampering.name)), KEY)
-    found = sampler.verify(write(changed, tmp_path / "changed.zip"), {fingerprint_of(KEY)})
+    changed = hashed(tampering.change(records(tampering.name)))
+    found = sampler.verify(write(changed, tmp_path / "changed.zip"))
     places = [(each.file, each.row) for each in found.differs]
     if tampering.row is None:
         assert tampering.file in {file for file, _ in places}, places
@@ -290,7 +290,7 @@ def test_a_changed_record_that_is_signed_again_is_refused_by_file_and_row(record
 
 
 @pytest.mark.parametrize("name", UNSEEN)
-def test_what_content_cannot_show_is_accepted_once_it_is_signed_again(records, name, tmp_path):
+def test_what_content_cannot_show_is_accepted_once_it_is_hashed_again(records, name, tmp_path):
     tampering = UNSEEN[name]
-    changed = signed(tampering.change(records(tampering.name)), KEY)
-    assert sampler.verify(write(changed, tmp_path / "changed.zip"), {fingerprint_of(KEY)}).differs == ()
+    changed = hashed(tampering.change(records(tampering.name)))
+    assert sampler.verify(write(changed, tmp_path / "changed.zip")).differs == ()

@@ -1,4 +1,4 @@
-"""Records that are changed, and signed again with a key that a test holds."""
+"""Records that are changed, and hashed again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 import sampler
 from sampler import schema
 
 Files = dict[str, bytes]
-_SIGNED = (schema.MANIFEST, schema.SIGNATURE)
 
 
 def files_of(path: Path) -> Files:
@@ -31,16 +28,12 @@ def write(files: Mapping[str, bytes], path: Path) -> Path:
     return path
 
 
-def signed(files: Files, key: Ed25519PrivateKey) -> Files:
-    """Return the files of a record with a manifest of them, signed by a key."""
+def hashed(files: Files) -> Files:
+    """Return the files of a record with a manifest of them as they are."""
     manifest = sampler.Manifest()
-    kept = {name: manifest.whole(name, content) for name, content in files.items() if name not in _SIGNED}
-    document = manifest.document(site="https://prefmh.example", campaign=1, signed_at="2026-11-25T10:00:00.000+00:00")
-    return kept | {schema.MANIFEST: document, schema.SIGNATURE: sampler.signature_of(document, key)}
-
-
-def fingerprint_of(key: Ed25519PrivateKey) -> str:
-    return sampler.fingerprint_of(key.public_key().public_bytes_raw())
+    kept = {name: manifest.whole(name, content) for name, content in files.items() if name != schema.MANIFEST}
+    about = {"site": "https://prefmh.example", "campaign": 1, "written_at": "2026-11-25T10:00:00.000+00:00"}
+    return kept | {schema.MANIFEST: manifest.document(**about)}
 
 
 def rows_of(files: Files, name: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""A certified campaign: its seed is drawn at the start, hidden until the end, and then shown to fit the hash."""
+"""The seed: drawn at the start unless it was typed, hidden until the end, and then shown to fit the hash."""
 
 import hashlib
 import io
@@ -8,7 +8,7 @@ import logging
 import numpy as np
 import pytest
 from asgiref.sync import async_to_sync
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
@@ -20,23 +20,22 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts, extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
-from prefmh_web.campaigns.record import export
 from prefmh_web.setup import duplicate, twins
 from tests.console.test_pages import form
 from tests.security.addresses import all_addresses
 from tests.support import everywhere
+from tests.support.changed_records import files_of, hashed, with_rows, write
 from tests.support.record import export_to, table
-from tests.support.signing import files_of, signed, with_rows, write
 from tests.support.stack import invitation_path, make_draft, make_recipe, vote_until_finished, wait_until_idle
 
 SCORES = dict.fromkeys((0, 1), lambda place: place / 5)
 TYPED = 20261121
 
 
-@pytest.fixture
-def running(researcher, idle_tasks) -> Campaign:
-    """A certified campaign with decided and open steps."""
-    campaign = make_draft(researcher, recipe=make_recipe(chains=2, steps=6), is_certified=True)
+@pytest.fixture(params=[False, True], ids=["drawn", "typed"])
+def running(request, researcher, idle_tasks) -> Campaign:
+    """A campaign with decided and open steps, under a seed that was drawn or typed."""
+    campaign = make_draft(researcher, recipe=make_recipe(chains=2, steps=9), is_seed_typed=request.param)
     lifecycle.start(campaign)
     wait_until_idle()
     campaign.refresh_from_db()
@@ -125,31 +124,31 @@ def test_the_seed_of_a_running_campaign_is_in_no_page_answer_file_or_log(running
     assert_is_nowhere(seed, caplog.text.encode(), "a log")
 
 
-def test_what_looks_for_the_seed_finds_one_that_is_there(running, browsers, tmp_path):
-    """The negative control: of a campaign that is not certified, pages and files have it."""
-    Campaign.objects.filter(pk=running.pk).update(seed_hash="")
+def test_what_looks_for_the_seed_finds_one_that_is_there(ended, browsers):
+    """The negative control: of a campaign that has ended, pages and files have it."""
     for name in (
-        reverse("console:edit", args=[running.pk]),
-        reverse("console:download", args=[running.pk, "recipe.json"]),
+        reverse("console:edit", args=[ended.pk]),
+        reverse("console:record", args=[ended.pk]),
+        reverse("console:download", args=[ended.pk, "recipe.json"]),
     ):
         with pytest.raises(AssertionError, match=" has "):
-            assert_is_nowhere(running.recipe["seed"], content_of(browsers[0].get(name)), name)
+            assert_is_nowhere(ended.recipe["seed"], content_of(browsers[0].get(name)), name)
 
 
-def test_the_start_draws_another_seed_than_the_drafts(running):
-    assert running.recipe["seed"] != TYPED
+def test_the_start_draws_the_seed_unless_it_was_typed(running):
+    assert (running.recipe["seed"] == TYPED) is running.is_seed_typed
     assert running.seed_hash == sampler.hash_of_seed(running.recipe["seed"], running.seed_salt)
     assert len(running.seed_salt) == 32
 
 
-@pytest.mark.parametrize("is_certified", [True, False])
-def test_a_draft_is_certified_or_not_as_it_was_when_its_start_began(researcher, idle_tasks, monkeypatch, is_certified):
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_a_seed_is_typed_or_not_as_it_was_when_the_start_began(researcher, idle_tasks, monkeypatch, is_typed):
     """Where models are asked first, a start takes minutes, and the setup can be edited meanwhile."""
-    draft = make_draft(researcher, recipe=make_recipe(chains=2, steps=6), is_certified=not is_certified)
+    draft = make_draft(researcher, recipe=make_recipe(chains=2, steps=6), is_seed_typed=not is_typed)
 
     def somebody_edits(starting: Campaign) -> None:
         if Campaign.objects.get(pk=draft.pk).is_draft:
-            drafts.change(Campaign.objects.get(pk=draft.pk), is_certified=is_certified)
+            drafts.change(Campaign.objects.get(pk=draft.pk), is_seed_typed=is_typed)
 
     monkeypatch.setattr(hooks, "load", lambda names: [somebody_edits])
     with pytest.raises(lifecycle.NotPossible, match="was changed in this very moment"):
@@ -158,22 +157,12 @@ def test_a_draft_is_certified_or_not_as_it_was_when_its_start_began(researcher, 
     assert (draft.status, draft.recipe["seed"], draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
 
 
-def test_a_campaign_that_is_not_certified_starts_under_its_own_seed(researcher, idle_tasks, tmp_path):
-    campaign = make_draft(researcher, recipe=make_recipe(chains=2, steps=6))
-    lifecycle.start(campaign)
-    campaign.refresh_from_db()
-    assert (campaign.recipe["seed"], campaign.seed_hash, campaign.hides_seed) == (TYPED, "", False)
-    files = files_of(export_to(campaign, tmp_path))
-    assert json.loads(files["recipe.json"])["seed"] == TYPED
-    assert b"seed_hash" not in files["steps.csv"]
-
-
 def test_a_running_record_has_the_hash_and_its_verdicts_are_checked(running, tmp_path, capsys):
     path = export_to(running, tmp_path)
     recipe = json.loads(files_of(path)["recipe.json"])
     assert (recipe["seed_hash"], "seed" in recipe, "seed_salt" in recipe) == (running.seed_hash, False, False)
+    assert recipe["seed_was_typed"] is running.is_seed_typed
     steps = table(path, "steps.csv")
-    assert {row["seed_hash"] for row in steps} == {running.seed_hash}
     assert {bool(row["uniform"]) for row in steps if not row["verdict"]} == {False}
     [started, *_] = table(path, "events.csv")
     assert started["detail"] == f"seed_hash={running.seed_hash}"
@@ -196,9 +185,8 @@ def close_an_open_step(rows):
 
 @pytest.mark.parametrize("change", [flip_verdict, close_an_open_step, lambda rows: rows.pop(0)])
 def test_a_verdict_of_a_running_record_that_was_changed_is_found(running, tmp_path, change):
-    key = export.keys.signing_key()
     changed = with_rows(files_of(export_to(running, tmp_path)), "steps.csv", change)
-    found = sampler.verify(write(signed(changed, key), tmp_path / "changed.zip"))
+    found = sampler.verify(write(hashed(changed), tmp_path / "changed.zip"))
     assert "steps.csv" in {each.file for each in found.differs}
 
 
@@ -216,20 +204,20 @@ def test_the_end_tells_the_seed_and_that_it_is_the_one_of_the_hash(ended, browse
 
 
 @pytest.mark.parametrize("name", ["seed", "seed_salt", "seed_hash"])
-def test_another_seed_or_salt_is_found_however_it_is_signed(ended, tmp_path, name):
+def test_another_seed_or_salt_is_found_also_if_it_is_hashed_again(ended, tmp_path, name):
     files = files_of(export_to(ended, tmp_path))
     recipe = json.loads(files["recipe.json"])
     recipe[name] = recipe[name] + 1 if name == "seed" else "0" * len(recipe[name])
-    changed = signed(files | {"recipe.json": json.dumps(recipe).encode()}, export.keys.signing_key())
+    changed = hashed(files | {"recipe.json": json.dumps(recipe).encode()})
     found = sampler.verify(write(changed, tmp_path / "changed.zip"))
     assert any(each.file == "recipe.json" and "the hash of its seed and salt" in each.message for each in found.differs)
 
 
-def test_a_certified_record_without_its_signature_is_refused(ended, tmp_path):
-    files = {name: each for name, each in files_of(export_to(ended, tmp_path)).items() if "manifest" not in name}
-    del files["signature.json"]
-    found = sampler.verify(write(files, tmp_path / "unsigned.zip"))
-    assert [each.file for each in found.differs] == ["signature.json"]
+def test_the_record_says_who_chose_the_seed(ended, tmp_path):
+    path = export_to(ended, tmp_path)
+    assert json.loads(files_of(path)["recipe.json"])["seed_was_typed"] is ended.is_seed_typed
+    said = "somebody typed it" if ended.is_seed_typed else "the start drew it"
+    assert any(said in each for each in sampler.verify(path).claimed)
 
 
 def test_a_seed_that_was_told_stays_so_when_the_campaign_is_extended(ended, tmp_path):
@@ -242,55 +230,51 @@ def test_a_seed_that_was_told_stays_so_when_the_campaign_is_extended(ended, tmp_
     assert any("Steps were added" in each for each in found.claimed)
 
 
-def test_nobody_learns_by_guessing(running, researcher, browsers):
-    seed = running.recipe["seed"]
+def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks):
+    running = make_draft(researcher, is_seed_typed=False)
+    lifecycle.start(running)
+    wait_until_idle()
+    running.refresh_from_db()
+    seed, told = running.recipe["seed"], set()
     assert twins.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):
-        with pytest.raises(lifecycle.NotPossible, match="“Certified” cannot change after the start"):
-            drafts.change(running, recipe=running.recipe | {"seed": guess}, is_certified=False)
-        page = browsers[0].post(
-            reverse("console:edit", args=[running.pk]), form(seed=str(guess), is_certified="on", **{"catalog-file": ""})
-        )
-        assert "A certified campaign draws its seed at the start" in page.content.decode()
+        with pytest.raises(lifecycle.NotPossible, match="“Seed of all random numbers” cannot change") as refused:
+            drafts.change(running, recipe=running.recipe | {"seed": guess}, is_seed_typed=True)
+        told.add(str(refused.value))
+        path = reverse("console:edit", args=[running.pk])
+        page = browsers[0].post(path, form(seed=str(guess), **{"catalog-file": ""}), follow=True).content.decode()
+        assert "cannot change after the start" in page
+    assert len(told) == 1
 
 
 def test_a_copy_draws_its_own_seed(running, researcher):
     copy = duplicate.duplicate(running, researcher)
-    assert copy.is_certified
+    assert not copy.is_seed_typed
     assert copy.recipe["seed"] != running.recipe["seed"]
 
 
-@pytest.mark.parametrize(("typed", "ticked", "is_certified"), [("", "on", True), ("7", "", False), ("", "", False)])
-def test_the_form_certifies_unless_a_seed_is_typed_or_it_is_unticked(browsers, idle_tasks, typed, ticked, is_certified):
-    browsers[0].post(reverse("console:create"), form(seed=typed, **({"is_certified": ticked} if ticked else {})))
-    assert Campaign.objects.get().is_certified is is_certified
-
-
-def test_a_typed_seed_and_certified_do_not_go_together(browsers):
-    page = browsers[0].post(reverse("console:create"), form(seed="7", is_certified="on")).content.decode()
-    assert "A certified campaign draws its seed at the start. Empty this, or untick" in page
-    assert not Campaign.objects.exists()
-
-
-def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_no_seed(browsers, idle_tasks):
-    browsers[0].post(reverse("console:create"), form(is_certified="on"))
+@pytest.mark.parametrize("typed", ["", "7"])
+def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_a_typed_seed_only(browsers, idle_tasks, typed):
+    browsers[0].post(reverse("console:create"), form(seed=typed))
     draft = Campaign.objects.get()
+    assert draft.is_seed_typed is bool(typed)
     path = reverse("console:edit", args=[draft.pk])
-    assert str(draft.recipe["seed"]) not in browsers[0].get(path).content.decode()
-    browsers[0].post(path, form(**{"catalog-file": "", "is_certified": "on"}))
+    assert (f'name="seed" value="{draft.recipe["seed"]}"' in browsers[0].get(path).content.decode()) is bool(typed)
+    browsers[0].post(path, form(seed=typed, **{"catalog-file": ""}))
     assert Campaign.objects.get().recipe["seed"] == draft.recipe["seed"]
+
+
+def test_whoever_reads_a_draft_does_not_see_its_seed(researcher, browsers):
+    draft = make_draft(researcher)
+    for path in (draft.get_absolute_url(), reverse("console:download", args=[draft.pk, "recipe.json"])):
+        assert_is_nowhere(TYPED, browsers[0].get(path).content, path)
+
+
+def test_the_file_of_a_running_campaign_leaves_out_its_seed(running):
+    call_command("campaign", "export", str(running.pk), stdout=(out := io.StringIO()))
+    assert "seed:" not in out.getvalue()
 
 
 def test_voters_pages_say_nothing_of_the_seed(running):
     page = Client().get(invitation_path(running), follow=True)
     assert_is_nowhere(running.recipe["seed"], page.content, "the voter's page")
-
-
-def test_a_setup_with_a_typed_seed_cannot_be_certified(researcher, tmp_path):
-    file = tmp_path / "campaign.yaml"
-    call_command("campaign", "export", str(make_draft(researcher, is_certified=True).pk), stdout=(out := io.StringIO()))
-    assert "certified" not in out.getvalue()
-    file.write_text(out.getvalue() + "seed: 7\ncertified: true\n")
-    (tmp_path / "texts.csv").write_text("text\na\nb\n")
-    with pytest.raises(CommandError, match="draws its seed at the start; remove seed, or certified"):
-        call_command("campaign", "check", str(file), owner=str(researcher))
