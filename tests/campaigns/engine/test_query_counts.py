@@ -87,8 +87,8 @@ def test_a_list_of_twenty_costs_what_a_list_of_one_does(client, researcher, camp
     assert cost(lambda: client.get("/")) == one
 
 
-# By the judge's N: a vote that leaves its step open, and one that decides it and opens the next one. `finish_lines`
-# reads the first. A process's first vote reads the catalog too, and a statement more notes when the last room is given
+# By the judge's N: a vote that leaves its step open, and one that decides it and opens the next one. A
+# process's first vote reads the catalog too, and a statement more notes when the last room is given
 # away. Beside these, BEGIN and COMMIT; and one of each is for the progress bar, asked for once a second only.
 PER_VOTE = {3: {11}, 1: {13, 14}}
 ON_POSTGRESQL = {3: {7, 8}, 1: {7, 8}}
