@@ -18,7 +18,7 @@ WIDE = {
 NOT_ALWAYS = (
     schema.COLUMNS,
     schema.CHAINS,
-    schema.PARKED,
+    schema.SUSPENDED,
     schema.SEATS,
     schema.CALLS,
     schema.SCORES,
