@@ -8,7 +8,6 @@ broker to workers of their own:
     celery -A prefmh_web worker --queues files                  uploaded files, one at a time
     celery -A prefmh_web worker --queues gpu                    kernels that need the accelerator
     celery -A prefmh_web worker --queues scores                 programs that give objects a number
-    celery -A prefmh_web worker --queues webhooks --pool threads    what webhooks are told
     celery -A prefmh_web beat                                   gives the hint to sweep every few seconds
 """
 

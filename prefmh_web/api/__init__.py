@@ -3,6 +3,5 @@
 authentication   who a token belongs to, and what it may do
 problems         one shape for whatever was wrong
 routes/          a file for each part of the address
-delivery         events on their way from the outbox to webhooks; `sending`, one request; `signatures`
 site             all of it together, with its OpenAPI document
 """

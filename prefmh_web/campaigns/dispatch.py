@@ -1,33 +1,22 @@
-"""What follows a commit: hints to workers, nudges to open pages, lines in the log, and what webhooks are told.
+"""What follows a commit: hints to workers, nudges to open pages, lines in the log.
 
 A hint is a Celery task called by name, since the tasks import the modules that give hints. The database is the to-do
 list: a hint that is lost, doubled or late changes nothing, because `tasks.sweep` finds the work. So nobody waits for
 one to be sent (`transport/publishing.py`). Nothing here happens when the transaction is rolled back.
-
-What webhooks are told is a row of the outbox (`Delivery`), written in the transaction that makes the event true. So no
-event is lost in a crash after the commit, and none is told that was rolled back. `api/delivery.py` sends it.
 """
 
 import logging
-import uuid
-from collections.abc import Mapping
-from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
-from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Delivery, Tryout, Vote, Webhook
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Tryout, Vote
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import nudges, publishing
 
 logger = logging.getLogger(__name__)
 
-GPU, ENDPOINTS, SCORES, WEBHOOKS = "gpu", "endpoints", "scores", "webhooks"
-# An endpoint that rests is told of once within so many seconds.
-_RESTS_WITHIN_S = 600
+GPU, ENDPOINTS, SCORES = "gpu", "endpoints", "scores"
 # Which queue's worker makes the proposals of each backend; the kernel's are made by any worker.
 _QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
 
@@ -70,50 +59,9 @@ def step_decided(comparison: Comparison) -> None:
         _log("step decided", comparison, verdict=str(comparison.verdict), seconds=round(seconds, 3))
 
 
-def campaign_started(campaign: Campaign) -> None:
-    """A campaign was started."""
-    _tell(campaign.pk, Webhook.Event.STARTED)
-
-
 def campaign_finished(campaign: Campaign) -> None:
     """The last step of the last chain was decided, or a panel's campaign was ended."""
     _look_again(campaign)
-    _tell(campaign.pk, Webhook.Event.FINISHED)
-
-
-def budget_reached(campaign: Campaign, budget: str, *, once: str | None = None, **about: object) -> None:
-    """A campaign has come to the end of a budget: of its `models`.
-
-    Args:
-        once: tells this event from others where it may be noticed twice.
-    """
-    _tell(campaign.pk, Webhook.Event.BUDGET, {"budget": budget, **about}, once=once)
-
-
-def person_flagged(campaign_id: int, annotator_id: int, reason: str, *, once: str, **about: object) -> None:
-    """Somebody did what a researcher should look at. They are named by their number in the record alone."""
-    details = {"person": annotator_id, "reason": reason, **about}
-    _tell(campaign_id, Webhook.Event.FLAGGED, details, once=once)
-
-
-def endpoint_rests(endpoint: Endpoint, until: datetime) -> None:
-    """An endpoint has failed too often in a row, and nobody asks it for a while: tell the campaigns that would.
-
-    One that rests again and again is told of at most once in ten minutes of the clock.
-    """
-    asks = Q(judges__endpoint=endpoint)
-    writes = Q(owner=endpoint.owner_id, recipe__space__kind="model-texts", recipe__space__model=endpoint.name)
-    running = Campaign.objects.filter(asks | writes, status=Campaign.Status.RUNNING, webhooks__isnull=False)
-    details = {"endpoint": endpoint.name, "until": until.isoformat()}
-    for campaign_id in running.order_by("pk").distinct().values_list("pk", flat=True):
-        once = f"{Webhook.Event.RESTING} {endpoint.pk} {int(timezone.now().timestamp()) // _RESTS_WITHIN_S}"
-        _tell(campaign_id, Webhook.Event.RESTING, details, once=once)
-
-
-def webhook_tested(webhook: Webhook) -> None:
-    """A researcher wants to see whether a webhook works."""
-    if found := _locked(pk=webhook.pk):
-        _write(found, Delivery.TEST, {"webhook": webhook.pk})
 
 
 def place_returned(campaign_id: int, *annotator_ids: int) -> None:
@@ -220,48 +168,9 @@ def measure(campaign: Campaign) -> None:
     _hint("prefmh_web.campaigns.tasks.measure", campaign.pk)
 
 
-def deliver(webhook_id: int) -> None:
-    """Hint that there is something to tell a webhook."""
-    _hint("prefmh_web.api.tasks.deliver", webhook_id, queue=WEBHOOKS)
-
-
 def read_catalog(catalog_id: int, revision: int) -> None:
     """Hint that a file waits to be read."""
     _hint("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
-
-
-def _tell(
-    campaign_id: int, event: Webhook.Event, details: Mapping[str, object] | None = None, *, once: str | None = None
-) -> None:
-    """Write an event to the outbox of those webhooks of a campaign that are told of its kind."""
-    wanted = [each for each in _locked(campaign=campaign_id) if event in each.events]
-    if wanted:
-        _write(wanted, event, details or {}, once)
-
-
-def _locked(**which: int) -> list[Webhook]:
-    """Return webhooks that stay until this transaction ends: a row for one that is removed meanwhile would let it fail.
-
-    They come after all other locks, the campaign's included, and in one order.
-    """
-    return list(Webhook.objects.select_for_update(no_key=True).filter(**which).order_by("pk"))
-
-
-def _write(webhooks: list[Webhook], event: str, details: Mapping[str, object], once: str | None = None) -> None:
-    # As it stands now in this transaction, whatever the caller holds.
-    campaign = Campaign.objects.get(pk=webhooks[0].campaign_id)
-    about = {"id": campaign.pk, "name": campaign.name, "status": campaign.status}
-    row = {
-        "event_id": uuid.uuid4(),
-        "event": event,
-        "told": {"campaign": about, "details": dict(details)},
-        "once": once,
-    }
-    Delivery.objects.bulk_create(
-        [Delivery(webhook=each, **row) for each in webhooks], ignore_conflicts=once is not None
-    )
-    for each in webhooks:
-        deliver(each.pk)
 
 
 def _look_again(campaign: Campaign) -> None:

@@ -33,7 +33,6 @@ from prefmh_web.console.views import (
     tokens,
     tryouts,
     unstored,
-    webhooks,
 )
 
 app_name = "console"
@@ -111,16 +110,6 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/unarchive/", deletion.archive, {"is_archived": False}, name="unarchive"),
     path("campaigns/<int:campaign_id>/delete/confirmed/", deletion.delete, name="delete"),
     path("campaigns/<int:campaign_id>/extend/", extension.extend, name="extend"),
-    path("campaigns/<int:campaign_id>/webhooks/", webhooks.webhooks, name="webhooks"),
-    path("campaigns/<int:campaign_id>/webhooks/<int:webhook_id>/", webhooks.webhook, name="webhook"),
-    path("campaigns/<int:campaign_id>/webhooks/<int:webhook_id>/test/", webhooks.test, name="test-webhook"),
-    path("campaigns/<int:campaign_id>/webhooks/<int:webhook_id>/secret/", webhooks.renew_secret, name="renew-secret"),
-    path("campaigns/<int:campaign_id>/webhooks/<int:webhook_id>/remove/", webhooks.remove, name="remove-webhook"),
-    path(
-        "campaigns/<int:campaign_id>/webhooks/<int:webhook_id>/deliveries/<int:delivery_id>/again/",
-        webhooks.send_again,
-        name="send-again",
-    ),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:token_id>/withdraw/", tokens.withdraw, name="withdraw-token"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),

@@ -11,7 +11,7 @@ from typing import Any
 from celery import Task
 from django.db import close_old_connections
 
-THREADS = {"default": 2, "files": 1, "endpoints": 16, "gpu": 1, "scores": 4, "webhooks": 4}
+THREADS = {"default": 2, "files": 1, "endpoints": 16, "gpu": 1, "scores": 4}
 _pools = {queue: ThreadPoolExecutor(count, thread_name_prefix=f"task-{queue}") for queue, count in THREADS.items()}
 _running: set[Future[None]] = set()
 

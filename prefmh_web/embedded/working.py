@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prefmh_web.annotate.tasks import settle_parts, sweep_leases
-from prefmh_web.api.tasks import sweep_webhooks
 from prefmh_web.campaigns.model_judges import scheduling
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded.server import Clock
@@ -54,4 +53,3 @@ def sweep_everything() -> None:
     run_here(sweep)
     run_here(sweep_leases)
     run_here(settle_parts)
-    run_here(sweep_webhooks)

@@ -1,7 +1,7 @@
 """Which addresses may be called: a campaign must not be a way into the network.
 
-The rules are the same for model servers and for webhooks; which hosts and private networks whoever runs the site allows
-are two settings for each (`Rules`).
+Which hosts and private networks whoever runs the site allows are two settings: ENDPOINT_ALLOWED_HOSTS and
+ENDPOINT_ALLOW_PRIVATE.
 
 An address is checked twice. When it is saved: its form, and its host against the allow-list. When a connection is made:
 the host is resolved, every address it resolves to is checked, and the connection goes to one of these very addresses,
@@ -16,7 +16,6 @@ import re
 import socket
 import ssl
 import threading
-from dataclasses import dataclass
 from functools import cache
 
 import httpx
@@ -39,85 +38,45 @@ _NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What may be called for one purpose.
-
-    Args:
-        name: what an address is called in messages.
-        instead: what stands in the place of a user name and a password.
-        hosts, private: the settings that list the hosts, and the private networks among which they may be.
-        is_always_secret: what is sent goes to a public address over https:// only, whether a key is sent or not.
-    """
-
-    name: str
-    instead: str
-    hosts: str
-    private: str
-    is_always_secret: bool = False
-
-
-ENDPOINTS = Rules("the base URL", "keys come from the environment", "ENDPOINT_ALLOWED_HOSTS", "ENDPOINT_ALLOW_PRIVATE")
-WEBHOOKS = Rules(
-    "the address",
-    "the signature says who has sent a request",
-    "WEBHOOK_ALLOWED_HOSTS",
-    "WEBHOOK_ALLOW_PRIVATE",
-    is_always_secret=True,
-)
-
-
 def checked_base_url(text: str) -> str:
     """Return a base URL without its trailing slash.
 
     Raises:
         AddressRefused: its form is not that of a base URL, or its host is not on the allow-list.
     """
-    url = _checked(text, ENDPOINTS)
+    url = _checked(text)
     if url.query or url.fragment or "?" in text or "#" in text:
         raise AddressRefused("the base URL must end with its path: no ? and no #")
-    _check_host(url, ENDPOINTS)
+    _check_host(url)
     return str(url).rstrip("/")
 
 
-def checked_url(text: str, rules: Rules) -> str:
-    """Return an address to which requests are sent as it is, with its query.
-
-    Raises:
-        AddressRefused: its form is not that of one, or its host is not on the allow-list.
-    """
-    url = _checked(text, rules)
-    if url.fragment or "#" in text:
-        raise AddressRefused(f"{rules.name} must hold no #")
-    _check_host(url, rules)
-    return str(url)
-
-
-def _checked(text: str, rules: Rules) -> httpx.URL:
+def _checked(text: str) -> httpx.URL:
     # The parser that checks is the one that will connect: two parsers may see two hosts in one text.
     try:
         url = httpx.URL(text.strip())
     except (httpx.InvalidURL, UnicodeError):
-        raise AddressRefused(f"{rules.name} is not a URL") from None
+        raise AddressRefused("the base URL is not a URL") from None
     if url.scheme not in _PORTS:
-        raise AddressRefused(f"{rules.name} must begin with http:// or https://")
+        raise AddressRefused("the base URL must begin with http:// or https://")
     if url.userinfo:
-        raise AddressRefused(f"{rules.name} must hold no user name or password; {rules.instead}")
+        raise AddressRefused("the base URL must hold no user name or password; keys come from the environment")
     if "\\" in text or any(character.isspace() for character in text.strip()):
-        raise AddressRefused(f"{rules.name} must hold no white space and no backslash")
+        raise AddressRefused("the base URL must hold no white space and no backslash")
     return url
 
 
-def _check_host(url: httpx.URL, rules: Rules) -> None:
+def _check_host(url: httpx.URL) -> None:
     host = url.raw_host.decode("ascii").lower()
     if not _is_address(host) and not _NAME.fullmatch(host):
         raise AddressRefused(f"{host!r} is not the name of a host, nor an address in its usual form")
     port = _PORTS[url.scheme] if url.port is None else url.port
     if not 0 < port < 2**16:
         raise AddressRefused(f"there is no port {port}")
-    if not any(_matches(host, port, pattern) for pattern in getattr(settings, rules.hosts)):
+    if not any(_matches(host, port, pattern) for pattern in settings.ENDPOINT_ALLOWED_HOSTS):
         raise AddressRefused(
-            f"{host} is not among the hosts that may be called; whoever runs this site can add it to {rules.hosts}"
+            f"{host} is not among the hosts that may be called; "
+            "whoever runs this site can add it to ENDPOINT_ALLOWED_HOSTS"
         )
 
 
@@ -138,19 +97,19 @@ def _matches(host: str, port: int, pattern: str) -> bool:
     return host == pattern.removeprefix(".") or (pattern.startswith(".") and host.endswith(pattern))
 
 
-def check_address(address: Address, rules: Rules = ENDPOINTS) -> None:
+def check_address(address: Address) -> None:
     """Let public addresses pass, and others only if the settings name their network.
 
     Raises:
         AddressRefused: this one may not be called.
     """
     inner = _within(address)
-    private = map(ipaddress.ip_network, getattr(settings, rules.private))
+    private = map(ipaddress.ip_network, settings.ENDPOINT_ALLOW_PRIVATE)
     if any(inner.version == network.version and inner in network for network in private):
         return
     if not _is_public(inner):
         raise AddressRefused(
-            f"{address} is not a public address; whoever runs this site can allow it in {rules.private}"
+            f"{address} is not a public address; whoever runs this site can allow it in ENDPOINT_ALLOW_PRIVATE"
         )
 
 
@@ -169,7 +128,7 @@ def _within(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1] or address
 
 
-def resolve(host: str, port: int, rules: Rules = ENDPOINTS) -> tuple[Address, ...]:
+def resolve(host: str, port: int) -> tuple[Address, ...]:
     """Return the addresses of a host, all of them checked.
 
     Raises:
@@ -180,7 +139,7 @@ def resolve(host: str, port: int, rules: Rules = ENDPOINTS) -> tuple[Address, ..
     # The zone of a link-local address, as in fe80::1%eth0, is no part of the address.
     addresses = [ipaddress.ip_address(found.partition("%")[0]) for found in _look_up(host, port)]
     for address in addresses:
-        check_address(address, rules)
+        check_address(address)
     return tuple(dict.fromkeys(addresses))
 
 
@@ -205,8 +164,7 @@ def _look_up(host: str, port: int) -> list[str]:
 class CheckedTransport(httpx.BaseTransport):
     """Connects to addresses that `resolve` has checked, and to no others."""
 
-    def __init__(self, rules: Rules = ENDPOINTS) -> None:
-        self._rules = rules
+    def __init__(self) -> None:
         self._transport = _kept_connections(_tls())
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -219,10 +177,9 @@ class CheckedTransport(httpx.BaseTransport):
             EndpointError: no address may be called, none can be reached, or the connection failed.
         """
         host, port = request.url.host, request.url.port or _PORTS[request.url.scheme]
-        addresses = resolve(host, port, self._rules)
-        is_secret = self._rules.is_always_secret or request.extensions.get(HOLDS_KEY)
-        if is_secret and request.url.scheme == "http":
-            _check_private(addresses, "what a webhook is told" if self._rules.is_always_secret else "a key")
+        addresses = resolve(host, port)
+        if request.extensions.get(HOLDS_KEY) and request.url.scheme == "http":
+            _check_private(addresses)
         request.extensions = {**request.extensions, "sni_hostname": host}
         for address in addresses[:-1]:
             with contextlib.suppress(NotConnected):
@@ -240,9 +197,9 @@ class CheckedTransport(httpx.BaseTransport):
         """Close nothing: connections are kept for the next request of this process to the same address."""
 
 
-def _check_private(addresses: tuple[Address, ...], what: str) -> None:
+def _check_private(addresses: tuple[Address, ...]) -> None:
     if any(_is_public(_within(address)) for address in addresses):
-        raise AddressRefused(f"{what} goes to a public address over https:// only")
+        raise AddressRefused("a key goes to a public address over https:// only")
 
 
 @cache

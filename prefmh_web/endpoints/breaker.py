@@ -8,14 +8,10 @@
 A trial that is answered closes the circuit; one that fails opens it for twice as long as before. A server that asks
 for a pause (429, or Retry-After) gets it at once. Hundreds of requests may be under way when the circuit opens: they
 fail of the same cause, and their failures lengthen no pause. Nor does an answer to one of them close the circuit.
-
-Who should hear that an endpoint rests says so in `also_tell`. A pause that a server asks for is no such rest.
 """
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -35,15 +31,6 @@ FAILURES_TO_OPEN = 3
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 # A server that asks for no wait at all, and refuses all the same, is not asked in a tight loop.
 SHORTEST_PAUSE_S = 0.5
-Tell = Callable[[Endpoint, datetime], None]
-_tell: list[Tell] = []
-
-
-def also_tell(tell: Tell) -> None:
-    """Let an upper room hear that a circuit has opened because requests failed, and until when; in the transaction that
-    opens it. It hears nothing of a trial that fails: then the endpoint goes on resting.
-    """
-    _tell.append(tell)
 
 
 def admit(endpoint: Endpoint) -> bool:
@@ -103,12 +90,7 @@ def failed(endpoint: Endpoint, error: EndpointError, *, is_trial: bool = False) 
         return
     failures = seen.values_list("failures", flat=True).get()
     if pause := _pause(error, failures):
-        until = now + timedelta(seconds=pause)
-        with transaction.atomic():
-            seen.update(open_until=until)
-            if not is_trial and failures >= FAILURES_TO_OPEN:
-                for tell in _tell:
-                    tell(endpoint, until)
+        seen.update(open_until=now + timedelta(seconds=pause))
 
 
 def release(endpoint: Endpoint) -> None:

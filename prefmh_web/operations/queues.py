@@ -15,7 +15,7 @@ from prefmh_web.embedded.tasks import running
 from prefmh_web.operations.bounded import begin, within
 from prefmh_web.transport import shared_redis
 
-QUEUES = ("default", "files", "endpoints", "gpu", "scores", "webhooks")
+QUEUES = ("default", "files", "endpoints", "gpu", "scores")
 # Those without whose worker nothing goes on.
 NEEDED = ("default", "files")
 # Nobody knows how many workers there are, so all of this passes; the second only where one is missed.

@@ -22,7 +22,6 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
@@ -199,23 +198,10 @@ def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms
         part = Participation.objects.select_for_update(no_key=True).get(annotator=annotator)
         now = {"chosen_side": choice or "", "elapsed_ms": elapsed_ms, "answered_at": timezone.now()}
         checks = part.checks.filter(key=key, answered_at=None)
-        is_stored = (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
+        (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
         if part.outcome == "" and _has_failed(part):
             _show_out(part, annotator)
-        if is_stored:
-            # Last: it locks webhooks, which come after all other locks.
-            _flag_failed(part, key)
     reading.refresh(annotator)
-
-
-def _flag_failed(part: Participation, key: uuid.UUID) -> None:
-    """Tell webhooks that an attention check was failed, if it was."""
-    answered = part.checks.get(key=key)
-    if answered.is_passed is False:
-        failed = counts_of(part)[1]
-        dispatch.person_flagged(
-            part.campaign_id, part.annotator_id, "attention-check", once=f"check {answered.pk}", checks_failed=failed
-        )
 
 
 def counts_of(part: Participation) -> tuple[int, int]:

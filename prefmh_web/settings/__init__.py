@@ -57,7 +57,6 @@ INSTALLED_APPS = [
     "prefmh_web.operations",
     "prefmh_web.annotate",
     "prefmh_web.console",
-    "prefmh_web.api",
     "prefmh_web.setup",
     "prefmh_web.participants",
     "prefmh_web.campaigns",
@@ -152,7 +151,6 @@ CELERY_TASK_ROUTES = {
     "prefmh_web.campaigns.tasks.judge_whatever_waits": {"queue": "endpoints"},
     "prefmh_web.campaigns.tasks.score": {"queue": "scores"},
     "prefmh_web.endpoints.tasks.run_test": {"queue": "endpoints"},
-    "prefmh_web.api.tasks.deliver": {"queue": "webhooks"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
@@ -190,7 +188,6 @@ if _engines.broker_url is not None:
         "sweep": {"task": "prefmh_web.campaigns.tasks.sweep", **_EVERY_5_S},
         "sweep-leases": {"task": "prefmh_web.annotate.tasks.sweep_leases", **_EVERY_5_S},
         "settle-parts": {"task": "prefmh_web.annotate.tasks.settle_parts", **_EVERY_5_S},
-        "sweep-webhooks": {"task": "prefmh_web.api.tasks.sweep_webhooks", **_EVERY_5_S},
     }
 
 AUTHENTICATION_BACKENDS = [
@@ -261,10 +258,6 @@ LOCAL_IMAGE_MODELS = _models.local_image_models
 LOCAL_DEVICE = _models.local_device
 MODEL_BUDGET_COST = _models.model_budget_cost
 MODEL_BUDGET_REQUESTS = _models.model_budget_requests
-_webhooks = environment.read(environment.Webhooks)
-WEBHOOK_ALLOWED_HOSTS = _webhooks.webhook_allowed_hosts
-WEBHOOK_ALLOW_PRIVATE = _webhooks.webhook_allow_private
-WEBHOOK_TIMEOUT_SECONDS = _webhooks.webhook_timeout_seconds
 _scoring = environment.read(environment.Scoring)
 SCORERS = _scoring.scorers
 SCORER_TIMEOUT_SECONDS = _scoring.scorer_timeout_seconds

@@ -30,9 +30,6 @@ Two modes, told apart by `DATABASE_URL`:
                     "gpu1:8000" (that port only) or ".example.com" (and all below); default: none
     ENDPOINT_ALLOW_PRIVATE   comma-separated private networks among which such hosts may be, such as 127.0.0.1/32
     ENDPOINT_KEYS   which variable's key may go where: OPENAI_API_KEY=api.openai.com, OTHER_KEY=a.example b.example
-    WEBHOOK_ALLOWED_HOSTS    comma-separated hosts that webhooks may be sent to, in the same forms; default: none
-    WEBHOOK_ALLOW_PRIVATE    comma-separated private networks among which such hosts may be
-    WEBHOOK_TIMEOUT_SECONDS  how long one may take to answer; default 10
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
     LOCAL_IMAGE_MODELS   SDXL-Turbo and models built like it, run in the same worker: name=folder,name2=folder2
     LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
@@ -219,14 +216,6 @@ class Models(_Group):
     local_device: str | None = None
     model_budget_cost: Amount | None = None
     model_budget_requests: Count | None = None
-
-
-class Webhooks(_Group):
-    """Where researchers may have events sent."""
-
-    webhook_allowed_hosts: Annotated[Names, NoDecode] = ()
-    webhook_allow_private: Annotated[Networks, NoDecode] = ()
-    webhook_timeout_seconds: Seconds = 10
 
 
 class Scoring(_Group):

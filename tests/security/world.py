@@ -25,7 +25,6 @@ from prefmh_web.campaigns.engine import programs as engine
 from prefmh_web.campaigns.lifecycle import access, programs
 from prefmh_web.campaigns.models import (
     Campaign,
-    Delivery,
     Lease,
     Measured,
     Membership,
@@ -33,7 +32,6 @@ from prefmh_web.campaigns.models import (
     Side,
     Tryout,
     TryoutPair,
-    Webhook,
 )
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.stack import make_campaign, make_draft, make_recipe, wait_until_idle
@@ -100,8 +98,6 @@ class World:
             "table": "votes",
             "key": self.held.key,
             "position": "first",
-            "webhook_id": self.campaign.webhooks.get().pk,
-            "delivery_id": Delivery.objects.get(webhook__campaign=self.campaign).pk,
             "token_id": self.victim.api_tokens.get().pk,
         }
 
@@ -131,8 +127,6 @@ def build() -> World:
     access.add_member(campaign, friend.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
-    webhook = Webhook.objects.create(campaign=campaign, url="https://secret-endpoint.example/", events=[])
-    Delivery.objects.create(webhook=webhook, event="secret-endpoint", told={}, status=Delivery.Status.DELIVERED)
     tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
     tryout = Tryout.objects.create(
         campaign=campaign, place=0, judge={}, prompt_version="0" * 8, wanted=1, replies=1, status=Tryout.Status.DONE

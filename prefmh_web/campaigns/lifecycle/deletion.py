@@ -21,7 +21,7 @@ from django.utils import timezone
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import status, webhooks
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
@@ -87,7 +87,6 @@ def finish(campaign_id: int) -> None:
     try:
         for delete in hooks.load(hooks.DELETIONS):
             delete(campaign)
-        webhooks.remove_all(campaign)
         for rows in _rows(campaign_id):
             delete_in_parts(rows)
         uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))

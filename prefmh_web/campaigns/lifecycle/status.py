@@ -130,7 +130,6 @@ def _begin(
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
         _create_links(campaign)
-        dispatch.campaign_started(campaign)
 
 
 def _as_looked_at(campaign: Campaign) -> tuple[dict[str, Any], bool]:
@@ -185,10 +184,8 @@ def pause(campaign: Campaign) -> None:
 def pause_at_cap(campaign: Campaign) -> None:
     """Pause a campaign whose models have come to a cap; nothing if somebody has paused it or raised the cap."""
     marked = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.RUNNING).exclude(paused_because="")
-    with transaction.atomic():
-        if not marked.update(status=Campaign.Status.PAUSED):
-            return
-        dispatch.budget_reached(campaign, "models", reason=campaign.paused_because)
+    if not marked.update(status=Campaign.Status.PAUSED):
+        return
     logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
     nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
 

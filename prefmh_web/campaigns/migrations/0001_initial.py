@@ -3,7 +3,6 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.utils.timezone
 import prefmh_web.campaigns.models.people
-import prefmh_web.campaigns.models.webhooks
 import uuid
 from django.conf import settings
 from django.db import migrations, models
@@ -237,25 +236,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Webhook',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='campaigns.campaign')),
-                ('url', models.CharField(max_length=500)),
-                ('events', models.JSONField(default=list)),
-                ('salt', models.CharField(default=prefmh_web.campaigns.models.webhooks.new_salt, max_length=32)),
-                ('previous_salt', models.CharField(blank=True, default='', max_length=32)),
-                ('previous_until', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('claimed_until', models.DateTimeField(null=True)),
-                ('looked_until', models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                'ordering': ('pk',),
-            },
-        ),
-        migrations.CreateModel(
             name='ReplyIdentity',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -363,27 +343,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Delivery',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('webhook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='campaigns.webhook')),
-                ('event_id', models.UUIDField(default=uuid.uuid4)),
-                ('event', models.CharField(max_length=24)),
-                ('once', models.CharField(max_length=80, null=True)),
-                ('told', models.JSONField()),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('status', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('given-up', 'given up')], default='waiting', max_length=9)),
-                ('due_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('tries', models.PositiveSmallIntegerField(default=0)),
-            ],
-            options={
-                'verbose_name_plural': 'deliveries',
-                'ordering': ('-pk',),
-                'indexes': [models.Index(condition=models.Q(('status', 'waiting')), fields=['due_at'], name='delivery_waiting')],
-                'constraints': [models.UniqueConstraint(fields=('webhook', 'event_id'), name='delivery_once_per_webhook'), models.UniqueConstraint(fields=('webhook', 'once'), name='delivery_once_noticed')],
-            },
-        ),
-        migrations.CreateModel(
             name='Rating',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -473,21 +432,6 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'campaigns_draft',
                 'constraints': [models.UniqueConstraint(fields=('chain', 'step', 'state'), name='draft_once_per_state')],
-            },
-        ),
-        migrations.CreateModel(
-            name='DeliveryAttempt',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('delivery', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='campaigns.delivery')),
-                ('at', models.DateTimeField()),
-                ('seconds', models.FloatField()),
-                ('code', models.PositiveSmallIntegerField(null=True)),
-                ('reply', models.CharField(blank=True, default='', max_length=1000)),
-                ('problem', models.CharField(blank=True, default='', max_length=500)),
-            ],
-            options={
-                'ordering': ('pk',),
             },
         ),
         migrations.CreateModel(

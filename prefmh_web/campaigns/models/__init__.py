@@ -23,7 +23,6 @@ from prefmh_web.campaigns.models.seats import Seat
 from prefmh_web.campaigns.models.spending import ModelUsage
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
 from prefmh_web.campaigns.models.tryouts import Tryout, TryoutPair
-from prefmh_web.campaigns.models.webhooks import Delivery, DeliveryAttempt, Webhook
 
 __all__ = [
     "OF_THE_START",
@@ -35,8 +34,6 @@ __all__ = [
     "ChainOpening",
     "Comparison",
     "CreationKey",
-    "Delivery",
-    "DeliveryAttempt",
     "Event",
     "Invitation",
     "Judge",
@@ -60,7 +57,6 @@ __all__ = [
     "Turn",
     "Vote",
     "VoteReason",
-    "Webhook",
     "backend_of_space",
     "new_invitation_token",
 ]

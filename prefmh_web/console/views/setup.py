@@ -90,7 +90,6 @@ def _changeable(campaign: Campaign) -> dict[str, object]:
     found: dict[str, object] = {
         "members": campaign.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,
-        "failing": any(each.is_failing for each in campaign.webhooks.all()),
         "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
         "extension": ExtensionFields(auto_id="extension_%s"),
     }
