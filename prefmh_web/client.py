@@ -9,14 +9,7 @@
         print(vote["chain"], vote["step"], vote["for_proposal"])
     site.download(campaign.number, Path("record.zip"))
 
-A program that is itself a judge of a campaign has a token of its own:
-
-    with Judge("https://prefmh.example.org", judge_token) as judge:
-        for question in judge.questions():
-            judge.answer(question, "first" if len(question.first.text) < len(question.second.text) else "second")
-
-It needs neither a database nor settings. Each method is one request; `campaigns`, `rows`, `wait_for` and `questions`
-may be several.
+It needs neither a database nor settings. Each method is one request; `campaigns`, `rows` and `wait_for` may be several.
 """
 
 from __future__ import annotations
@@ -32,11 +25,8 @@ import httpx
 from pydantic import BaseModel
 
 Table = Literal["steps", "votes", "samples"]
-Place = Literal["first", "second"]
 _SECONDS = 60.0
 _BUSY = 429
-# Seconds before a judge sends a request again that was lost.
-_PAUSES = (0.5, 1, 2, 4, 8)
 
 
 class Problem(BaseModel):
@@ -82,60 +72,8 @@ class Campaign(BaseModel):
     warnings: list[str] = []
 
 
-class JudgeAbout(BaseModel):
-    """A judge of a campaign; the figures are null of one that is no program."""
-
-    place: int
-    question: str
-    budget: int
-    source: str
-    name: str
-    has_token: bool | None
-    held: int | None
-    skipped: int | None
-    expired: int | None
-    pairs: int | None
-    pairs_alike: int | None
-
-
-class Line(BaseModel):
-    """One line that is shown with an object, or above both."""
-
-    label: str
-    text: str
-
-
-class Shown(BaseModel):
-    """One of the two objects: a text or a SMILES; of an image or a recording, the address of its file."""
-
-    text: str
-    picture: str
-    sound: str = ""
-    context: list[Line]
-
-
-class Question(BaseModel):
-    """A question that a judge holds until `expires_at`. Nothing in it tells which object is the proposal."""
-
-    key: str
-    question: str
-    objects: str
-    first: Shown
-    second: Shown
-    context: list[Line]
-    expires_at: datetime
-
-
-class Answer(BaseModel):
-    """An answer as it was stored; it counts unless its chain was ended before it came."""
-
-    key: str
-    chosen: Place
-    counted: bool
-
-
-class _Connection:
-    """What both kinds of programs share: requests with a token, sent again after 429, and refusals as exceptions.
+class Site:
+    """A prefmh site, as the owner of a token from the page “Tokens” sees it. What it refuses is an exception.
 
     Args:
         url: of the site, such as https://prefmh.example.org.
@@ -169,10 +107,6 @@ class _Connection:
             response = self._http.request(method, path, **sent)
         _demand(response)
         return response
-
-
-class Site(_Connection):
-    """A prefmh site, as the owner of a token from the page “Tokens” sees it."""
 
     def campaigns(self) -> Iterator[Campaign]:
         """Yield every campaign that the token's owner can see, the newest first."""
@@ -238,18 +172,6 @@ class Site(_Connection):
             yield from page["rows"]
             is_last, wanted["cursor"] = page["is_last"], page["cursor"]
 
-    def judges(self, number: int) -> list[JudgeAbout]:
-        """Return the judges of a started campaign; programs with what they hold, and how alike their answers are."""
-        return [JudgeAbout.model_validate(each) for each in self._json("GET", f"/campaigns/{number}/judges")]
-
-    def judge_token(self, number: int, place: int) -> str:
-        """Make the token of a judge that is a program, for `Judge`; the one before is withdrawn."""
-        return str(self._json("POST", f"/campaigns/{number}/judges/{place}/token")["token"])
-
-    def withdraw_judge_token(self, number: int, place: int) -> None:
-        """Let no program in by the token of a judge any more."""
-        self._sent("DELETE", f"/campaigns/{number}/judges/{place}/token")
-
     def people(self, number: int) -> Iterator[dict[str, Any]]:
         """Yield who votes, by the numbers of the record, in the order in which they joined."""
         cursor: int | None = 0
@@ -268,62 +190,6 @@ class Site(_Connection):
 
     def _campaign(self, method: str, path: str, **sent: Any) -> Campaign:
         return Campaign.model_validate(self._json(method, path, **sent))
-
-
-class Judge(_Connection):
-    """A judge of one campaign, as its token lets a program be it. Several programs may be one judge at once.
-
-    Whatever was lost on its way is sent again: nothing here happens twice.
-    """
-
-    def questions(self, worker: str = "") -> Iterator[Question]:
-        """Yield question after question until the campaign is finished; wait while there is none.
-
-        A question that is neither answered nor skipped stays held until its time is over.
-
-        Args:
-            worker: a name for this process, so that after a crash it gets the question again that it held.
-        """
-        while True:
-            told = self._json("POST", "/judge/questions", json={"worker": worker})
-            if told["question"] is not None:
-                yield Question.model_validate(told["question"])
-            elif told["status"] == "finished":
-                return
-            else:
-                time.sleep(told["ask_again_s"])
-
-    def answer(self, question: Question, chosen: Place) -> Answer:
-        """Answer a question. Sent again, the same answer counts once.
-
-        Raises:
-            RequestRefused: its time is over, it was skipped, or it was answered otherwise.
-        """
-        sent = {"chosen": chosen}
-        return Answer.model_validate(self._json("POST", f"/judge/questions/{question.key}/answer", json=sent))
-
-    def skip(self, question: Question) -> None:
-        """Give a question back; it comes again later."""
-        self._sent("POST", f"/judge/questions/{question.key}/skip")
-
-    def picture(self, question: Question, place: Place) -> bytes:
-        """Return the image that stands first or second, or the drawing of a molecule."""
-        return self._file(question, place)
-
-    def sound(self, question: Question, place: Place) -> bytes:
-        """Return the recording that stands first or second: FLAC or MP3."""
-        return self._file(question, place)
-
-    def _file(self, question: Question, place: Place) -> bytes:
-        return self._sent("GET", f"/judge/questions/{question.key}/{place}").content
-
-    def _sent(self, method: str, path: str, **sent: Any) -> httpx.Response:
-        for pause in _PAUSES:
-            try:
-                return super()._sent(method, path, **sent)
-            except httpx.TransportError:
-                time.sleep(pause)
-        return super()._sent(method, path, **sent)
 
 
 def verify(record: Path) -> list[str]:

@@ -71,12 +71,10 @@ from .judges.presentations import draws_of, presentations_of, shows_proposal_fir
 from .judges.recipe import JudgeRecipe
 from .judges.simulate import simulate
 from .judges.sources import (
-    AUTOMATIC_SOURCES,
     MODEL_SOURCES,
     LocalSource,
     ModelSource,
     PeopleSource,
-    ProgramSource,
     SeatSource,
 )
 from .judges.vision import Vision
@@ -170,7 +168,6 @@ from .vectorised import (
 )
 
 __all__ = [
-    "AUTOMATIC_SOURCES",
     "BROKEN_ARCHIVE",
     "COMPARE",
     "DEFAULT_GRID",
@@ -259,7 +256,6 @@ __all__ = [
     "PointwiseRecipe",
     "PointwiseSeparate",
     "Position",
-    "ProgramSource",
     "Proposal",
     "ProposalTable",
     "Purpose",

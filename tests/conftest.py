@@ -45,7 +45,6 @@ WITH_SERVERS = (
     "tests/flows/test_paid_study.py",
     "tests/flows/test_panel.py",
     "tests/flows/test_processes.py",
-    "tests/flows/test_programs_in_chromium.py",
     "tests/flows/test_restart.py",
     "tests/flows/test_stalls.py",
     "tests/flows/test_tabs.py",

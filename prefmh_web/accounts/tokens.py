@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -16,6 +15,10 @@ from prefmh_web.accounts.models import ApiToken
 
 PREFIX = "prefmh_"
 MOST = 50
+# Longer than anybody could guess.
+# Longer than anybody could guess.
+# Longer than anybody could guess.
+# Longer than anybody could guess.
 _BYTES = 32
 _NOTED_EVERY = timedelta(minutes=1)
 
@@ -30,7 +33,7 @@ def make(owner: User, name: str, scope: ApiToken.Scope) -> tuple[ApiToken, str]:
     Raises:
         TokenLimitError: the owner has 50 already.
     """
-    plain = new_secret(PREFIX)
+    plain = PREFIX + secrets.token_urlsafe(_BYTES)
     with transaction.atomic():
         # The owner's row is held, so that two at once are counted one after the other.
         User.objects.select_for_update().get(pk=owner.pk)
@@ -56,25 +59,16 @@ def token_shown(plain: str) -> ApiToken | None:
     found = ApiToken.objects.select_related("owner").filter(digest=digest(plain), withdrawn_at__isnull=True).first()
     if found is None or not found.owner.is_active:
         return None
-    note_used(ApiToken.objects.filter(pk=found.pk), found.used_at)
+    _note_used(found)
     return found
 
 
-def note_used(token: QuerySet[Any], used_at: datetime | None) -> None:
-    """Note that a token was used, to the minute.
-
-    Args:
-        token: the row of one token, of whichever kind.
-        used_at: as it was read.
-    """
+def _note_used(token: ApiToken) -> None:
+    """Note that a token was used, to the minute."""
     now = timezone.now()
-    if used_at is None or used_at < now - _NOTED_EVERY:
-        token.filter(Q(used_at__isnull=True) | Q(used_at__lt=now - _NOTED_EVERY)).update(used_at=now)
-
-
-def new_secret(prefix: str) -> str:
-    """Return what a program shows: random, and longer than anybody could guess."""
-    return prefix + secrets.token_urlsafe(_BYTES)
+    if token.used_at is None or token.used_at < now - _NOTED_EVERY:
+        due = Q(used_at__isnull=True) | Q(used_at__lt=now - _NOTED_EVERY)
+        ApiToken.objects.filter(due, pk=token.pk).update(used_at=now)
 
 
 def digest(plain: str) -> str:

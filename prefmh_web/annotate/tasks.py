@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from prefmh_web.campaigns.engine import leases, programs
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.participants import completion, erasure, places, repeats_for_models
 
 
@@ -10,7 +10,6 @@ from prefmh_web.participants import completion, erasure, places, repeats_for_mod
 def sweep_leases() -> None:
     """End the leases whose time is over, so that their pairs go to somebody else; find room nobody has noted."""
     leases.expire()
-    programs.expire()
     leases.look_again_where_nobody_is_asked()
 
 

@@ -1,6 +1,4 @@
-"""Who a program acts for: the owner of the token in its header `Authorization: Bearer prefmh_…`, or the one judge of
-the token `prefmh-judge_…`.
-"""
+"""Who a program acts for: the owner of the token in its header `Authorization: Bearer prefmh_…`."""
 
 from __future__ import annotations
 
@@ -12,9 +10,7 @@ from ninja.security import HttpBearer
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.api.problems import NoJudgeError, Refused
-from prefmh_web.campaigns.lifecycle import programs
-from prefmh_web.campaigns.models import Judge
+from prefmh_web.api.problems import Refused
 from prefmh_web.transport import rate_limits
 
 _SCHEME = "Bearer "
@@ -47,37 +43,6 @@ class Bearer(HttpBearer):
             raise Refused(403, "This token may only read. Create one with the scope “run” for changes.")
         request.user = found.owner
         return found
-
-
-class JudgeBearer(HttpBearer):
-    """Lets a program in by the token of one judge, and counts its requests. It acts for nobody but that judge."""
-
-    openapi_scheme_description = "The token of one judge that is a program"
-
-    def __call__(self, request: HttpRequest) -> Judge:
-        """Return the judge.
-
-        Raises:
-            NoJudgeError: the request has no token, or one that lets nobody in.
-            TooMany: the token was used too often.
-        """
-        judge: Judge | None = super().__call__(request)
-        if judge is None:
-            raise NoJudgeError
-        return judge
-
-    def authenticate(self, request: HttpRequest, token: str) -> Judge | None:
-        """Return the judge; None if the token lets nobody in.
-
-        Raises:
-            TooMany: it was used too often.
-        """
-        judge = programs.judge_shown(token)
-        if judge is None:
-            rate_limits.spend("api-refused", rate_limits.by_address(request))
-            return None
-        rate_limits.spend("api-judge", judge.pk)
-        return judge
 
 
 async def may_upload(headers: dict[bytes, bytes]) -> bool:

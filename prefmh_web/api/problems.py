@@ -12,18 +12,12 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
 
 import sampler
-from prefmh_web.campaigns.engine.programs import HoldsTooMany, QuestionOver
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.transport import rate_limits
 
-# Seconds after which a program that holds too many questions may have answered some.
-_UNTIL_ANSWERED = 5
 _UNREADABLE = "This version of prefmh cannot read the campaign’s setup. Its page says why."
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
-_SIGN_IN_AS_JUDGE = (
-    "Send the token of a judge: “Authorization: Bearer prefmh-judge_…”. Its campaign’s page “Programs” makes one."
-)
 
 
 class ProblemOut(Schema):
@@ -54,10 +48,6 @@ class Refused(Exception):  # noqa: N818 - reads as the sentence it starts
         self.status = status
 
 
-class NoJudgeError(AuthenticationError):
-    """A request to the addresses of judges, without the token of one."""
-
-
 def tell_on(api: NinjaAPI) -> None:
     """Make an API answer every problem in the one shape."""
 
@@ -76,16 +66,6 @@ def tell_on(api: NinjaAPI) -> None:
     def unreadable(request: HttpRequest, _error: sampler.RecipeError) -> HttpResponse:
         return answer(request, [ProblemOut(message=_UNREADABLE)], 409)
 
-    @api.exception_handler(QuestionOver)
-    def question_over(request: HttpRequest, reason: QuestionOver) -> HttpResponse:
-        return answer(request, [ProblemOut(message=str(reason))], 409)
-
-    @api.exception_handler(HoldsTooMany)
-    def holds_too_many(request: HttpRequest, reason: HoldsTooMany) -> HttpResponse:
-        response = answer(request, [ProblemOut(message=str(reason))], 429)
-        response["Retry-After"] = str(_UNTIL_ANSWERED)
-        return response
-
     @api.exception_handler(SetupError)
     def no_setup(request: HttpRequest, error: SetupError) -> HttpResponse:
         return answer(request, [ProblemOut(**vars(each)) for each in error.problems], 422)
@@ -100,9 +80,8 @@ def tell_on(api: NinjaAPI) -> None:
         return answer(request, [ProblemOut(message="There is no such thing, or it is not yours to see.")], 404)
 
     @api.exception_handler(AuthenticationError)
-    def unknown(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-        message = _SIGN_IN_AS_JUDGE if isinstance(error, NoJudgeError) else _SIGN_IN
-        response = answer(request, [ProblemOut(message=message)], 401)
+    def unknown(request: HttpRequest, _error: AuthenticationError) -> HttpResponse:
+        response = answer(request, [ProblemOut(message=_SIGN_IN)], 401)
         response["WWW-Authenticate"] = "Bearer"
         return response
 

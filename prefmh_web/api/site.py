@@ -5,15 +5,14 @@ from ninja import NinjaAPI, Swagger
 
 from prefmh_web.api.authentication import Bearer
 from prefmh_web.api.problems import tell_on
-from prefmh_web.api.routes import campaigns, judge, judges, records
+from prefmh_web.api.routes import campaigns, records
 
 api = NinjaAPI(
     title="prefmh",
     version="1",
     description=(
         "Campaigns as programs use them. A token acts for the researcher who created it and sees what they see. "
-        "What was wrong with a request is told in sentences, and nothing is changed then. A program that is itself a "
-        "judge has a token of its own, for `/api/judge` only."
+        "What was wrong with a request is told in sentences, and nothing is changed then."
     ),
     urls_namespace="api",
     auth=Bearer(),
@@ -22,6 +21,4 @@ api = NinjaAPI(
 )
 tell_on(api)
 api.add_router("/campaigns", campaigns.router)
-api.add_router("/campaigns", judges.router)
 api.add_router("/campaigns", records.router)
-api.add_router("/judge", judge.router)

@@ -15,7 +15,6 @@ from prefmh_web.campaigns.monitoring import reasons
 from prefmh_web.campaigns.monitoring.convergence import follow, main_property
 from prefmh_web.campaigns.monitoring.costs import Costs, costs_of
 from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
-from prefmh_web.campaigns.monitoring.programs import ProgramStanding, programs_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.seats import PanelPrice, price_of
@@ -116,14 +115,9 @@ class Board:
 
     @property
     def judging(self) -> list[Judging]:
-        """How models and programs vote; empty before the start, and where ratings decide."""
+        """How models vote; empty before the start, and where ratings decide."""
         progress, evidence = self.progress, self.campaign.parsed_recipe.rule.evidence
         return judging_of(progress.judges) if progress and evidence == "votes" else []
-
-    @property
-    def programs(self) -> list[ProgramStanding]:
-        """The programs that judge; empty before the start, and where there are none."""
-        return programs_of(self.progress.judges) if self.progress else []
 
     @property
     def on_repeats(self) -> Sequence[OnRepeats]:
@@ -271,8 +265,6 @@ def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
         words = [f"a panel of {recipe.seats}, one answer of each seat"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
-    if isinstance(source, sampler.ProgramSource):
-        words.append(f"answers by your program {source.name}{', independent draws' if source.independent else ''}")
     if isinstance(source, sampler.LocalSource):
         words.append(f"probabilities by {source.model}, which runs on this site, at temperature {source.temperature:g}")
         words += ["asked before people"] if source.first else []

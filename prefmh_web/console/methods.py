@@ -128,14 +128,10 @@ def _judges(campaign: Campaign, recipe: sampler.Recipe) -> Iterator[str]:
 
 
 def _who(source: Any, name: str) -> str:
-    match _givers(source):
-        case "models":
-            drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
-            return f"the model {name} at temperature {source.temperature:g}{drawn}"
-        case "programs":
-            return f"the program {name}"
-        case _:
-            return "each member of a panel" if isinstance(source, sampler.SeatSource) else "people"
+    if isinstance(source, sampler.MODEL_SOURCES):
+        drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
+        return f"the model {name} at temperature {source.temperature:g}{drawn}"
+    return "each member of a panel" if isinstance(source, sampler.SeatSource) else "people"
 
 
 def _rule(recipe: sampler.Recipe) -> Iterator[str]:
@@ -183,7 +179,7 @@ def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
     for place, judge in enumerate(recipe.judges):
         given[_givers(judge.source)] += figures.votes_of.get(place, 0)
     people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
-    for givers, words in (("people", people), ("models", "Models"), ("programs", "Programs")):
+    for givers, words in (("people", people), ("models", "Models")):
         if givers in given:
             yield f"{words} gave {_counted(given[givers], 'vote')}."
     if figures.late:
@@ -192,9 +188,7 @@ def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
 
 
 def _givers(source: Any) -> str:
-    if isinstance(source, sampler.MODEL_SOURCES):
-        return "models"
-    return "programs" if isinstance(source, sampler.ProgramSource) else "people"
+    return "models" if isinstance(source, sampler.MODEL_SOURCES) else "people"
 
 
 def _acceptance(figures: Figures) -> Iterator[str]:

@@ -96,7 +96,7 @@ def preview_of(forms: SetupForms, index: int, campaign: Campaign | None) -> Prev
         (str(form.fields[name].label or name), str(error)) for name, found in form.errors.items() for error in found
     ]
     if kind.medium == "sound":
-        problems.append(("Objects", "A model hears no recordings. Let people judge them, or a program of your own."))
+        problems.append(("Objects", "A model hears no recordings. Let people judge them."))
     problems += [("Rule", str(error)) for found in forms.rule.errors.values() for error in found]
     template = None if problems else form.template()
     if template:

@@ -19,8 +19,6 @@ RATES = {
     "previews": "240/minute",
     # By token of a program.
     "api": "1200/minute",
-    # By judge that is a program, all its workers together: it asks, fetches two pictures and answers.
-    "api-judge": "6000/minute",
     # By address, with tokens that let nobody in. No token can be guessed; this spares the database.
     "api-refused": "120/minute",
 }

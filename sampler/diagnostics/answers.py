@@ -181,8 +181,6 @@ def _source(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
     source = judge.get("source") or {"kind": "people"}
     if source["kind"] == "seat":
         return f"seat {source['seat']}"
-    if source["kind"] == "program":
-        return f"program {source['name']}"
     if source["kind"] != "model":
         return str(source["kind"])
     temperatures = {

@@ -40,7 +40,7 @@ def panel_misfits(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
     seats = seats_of(judges)
     for place, judge in enumerate(judges) if seats else ():
         if isinstance(judge.source, PeopleSource):
-            yield f"judges.{place}.source", "must be a seat, a model or a program: with a panel, nobody else votes"
+            yield f"judges.{place}.source", "must be a seat or a model: with a panel, nobody else votes"
         elif isinstance(judge.source, SeatSource):
             yield from ((f"judges.{place}.{name}", reason) for name, reason in _no_fresh_draw(judge))
     for question, asked in _seats_by_question(judges).items():

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from sampler.judges.sources import (
-    AUTOMATIC_SOURCES,
+    MODEL_SOURCES,
     LocalSource,
     ModelSource,
     Order,
     PeopleSource,
-    ProgramSource,
     SeatSource,
     Source,
 )
@@ -38,8 +36,8 @@ class JudgeRecipe(BaseModel):
 
     @model_validator(mode="after")
     def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
-        if self.order == "balanced" and (not isinstance(self.source, AUTOMATIC_SOURCES) or self.budget % 2):
-            raise ValueError("order 'balanced' needs a model or a program with an even budget; use 'random'")
+        if self.order == "balanced" and (not isinstance(self.source, MODEL_SOURCES) or self.budget % 2):
+            raise ValueError("order 'balanced' needs a model with an even budget; use 'random'")
         return self
 
     @property
@@ -51,8 +49,6 @@ class JudgeRecipe(BaseModel):
         if isinstance(self.source, LocalSource):
             raw = " without its chat template" if self.source.raw else ""
             return f"local model “{self.source.model}” at temperature {self.source.temperature:g}{raw}"
-        if isinstance(self.source, ProgramSource):
-            return f"program “{self.source.name}”"
         return f"seat {self.source.seat}" if isinstance(self.source, SeatSource) else "people"
 
 
@@ -84,28 +80,6 @@ def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str
         yield place, "order", reason
 
 
-def repeated_programs(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
-    """Yield the field and the reason of each program that would answer a pair more than once without the declaration.
-
-    The rule takes N votes for N independent draws with one probability. N copies of one answer accept or reject as if N
-    voters were of one mind, and the chain samples no law that a score could explain.
-    """
-    votes: defaultdict[tuple[str, str], int] = defaultdict(int)
-    for judge in judges:
-        if isinstance(judge.source, ProgramSource):
-            votes[judge.question, judge.source.name] += judge.budget
-    for place, judge in enumerate(judges):
-        source = judge.source
-        if not isinstance(source, ProgramSource) or source.independent:
-            continue
-        if (answers := votes[judge.question, source.name]) > 1:
-            yield (
-                f"judges.{place}.source.independent",
-                f"must be true where a program answers {answers} times on a pair: so you declare that its answers are "
-                "independent draws. For a program that always answers the same, set the budget to 1",
-            )
-
-
 def vision_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each setting of pictures that these objects have no use for."""
     for place, judge in enumerate(judges):
@@ -125,10 +99,7 @@ def hearing_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tup
     """Yield the field and the reason of each judge that is a model where the objects are recordings."""
     for place, judge in enumerate(judges):
         if objects == "audio" and isinstance(judge.source, (ModelSource, LocalSource)):
-            yield (
-                f"judges.{place}.source",
-                "must not be a model: it hears no recordings. Let people judge, or a program of your own",
-            )
+            yield f"judges.{place}.source", "must not be a model: it hears no recordings. Let people judge"
 
 
 def _are_twins(one: JudgeRecipe, other: JudgeRecipe, same_budget: bool) -> bool:

@@ -1,5 +1,4 @@
-"""Who answers a judge's question: people in the browser, one named person, a model behind an endpoint or a local one,
-or a program of the researcher's.
+"""Who answers a judge's question: people in the browser, one named person, a model behind an endpoint or a local one.
 
 The part of a recipe that says so. Whoever answers, a vote is a vote: the rule knows no difference.
 """
@@ -118,25 +117,7 @@ class LocalSource(BaseModel):
         return {name: value for name, value in fields.items() if value or name != "raw"}
 
 
-class ProgramSource(BaseModel):
-    """A program of the researcher's own, which asks the site for questions and answers them over its API.
-
-    Args:
-        name: what the record calls it.
-        independent: the researcher declares that answers are independent draws, also of the same pair asked again.
-            More than one vote on a pair needs it: a program that always answers the same has one vote, not N.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: Literal["program"] = "program"
-    name: EndpointName
-    independent: bool = False
-
-
 MODEL_SOURCES: Final = (ModelSource, LocalSource)
 """For `isinstance`: models, which the site itself asks."""
-AUTOMATIC_SOURCES: Final = (*MODEL_SOURCES, ProgramSource)
-"""For `isinstance`: who answers without being asked in a browser."""
 
-Source = Annotated[PeopleSource | SeatSource | ModelSource | LocalSource | ProgramSource, Field(discriminator="kind")]
+Source = Annotated[PeopleSource | SeatSource | ModelSource | LocalSource, Field(discriminator="kind")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sampler.judges.recipe import hearing_misfits, repeated_programs, vision_misfits
+from sampler.judges.recipe import hearing_misfits, vision_misfits
 from sampler.judges.sources import ModelSource
 from sampler.judges.templates import template_misfits, template_of
 from sampler.kernels import MOVES_IN, WalkRecipe, WarmUp
@@ -52,7 +52,6 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     if recipe.estimate and not asks_models:
         message = "is shown to models behind endpoints only, which can wait for it; leave it out"
         yield RecipeProblem("space.estimate", message)
-    yield from (RecipeProblem(*problem) for problem in repeated_programs(recipe.judges))
     yield from (RecipeProblem(*problem) for problem in hearing_misfits(recipe.judges, recipe.space.objects))
     yield from (RecipeProblem(*problem) for problem in vision_misfits(recipe.judges, recipe.space.objects))
     sources = [judge.source for judge in recipe.judges]
@@ -76,7 +75,7 @@ def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
     elif recipe.seats:
         yield "does not go with a panel: each further chain waits for all seats; leave it out"
     elif any(judge.source.kind != "people" for judge in recipe.judges):
-        yield "does not go with models or programs that judge: chains open when a person would wait; leave it out"
+        yield "does not go with models that judge: chains open when a person would wait; leave it out"
 
 
 def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from sampler.chain import Plan
 from sampler.judges.panels import seats_of
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import AUTOMATIC_SOURCES, ProgramSource
+from sampler.judges.sources import MODEL_SOURCES
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
     ComponentRecipe,
@@ -152,14 +152,9 @@ class Recipe(BaseModel):
         return self.chains if self.most_chains is None else self.most_chains
 
     @property
-    def has_programs(self) -> bool:
-        """True when a program of the researcher's is a judge."""
-        return any(isinstance(judge.source, ProgramSource) for judge in self.judges)
-
-    @property
     def votes_a_step(self) -> int:
         """How many votes of people a step takes if nothing is decided early."""
-        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, AUTOMATIC_SOURCES))
+        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, MODEL_SOURCES))
 
     @property
     def left_out(self) -> int:

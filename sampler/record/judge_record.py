@@ -12,7 +12,7 @@ from typing import Any
 
 from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import LocalSource, ModelSource, ProgramSource, SeatSource
+from sampler.judges.sources import LocalSource, ModelSource, SeatSource
 from sampler.judges.templates import template_of
 from sampler.recipe import Recipe
 from sampler.record import schema
@@ -61,9 +61,6 @@ def _fields(
     }
     if isinstance(expected.source, SeatSource):
         compared["the seat"] = judge["seat"], expected.source.seat
-    if isinstance(expected.source, ProgramSource):
-        compared["the program"] = judge["program"], expected.source.name
-        compared["whether its answers are independent"] = judge["independent"], expected.source.independent
     if isinstance(expected.source, LocalSource):
         compared["the local model"] = judge["local_model"], expected.source.model
         compared["the temperature"] = judge["temperature"], expected.source.temperature
@@ -118,9 +115,7 @@ def _compare_votes(recipe: Recipe, judges: Sequence[Mapping[str, Any]], votes: I
             continue
         where, name = (int(row["chain"]), int(row["step"])), f"vote {row['number']}" if row["number"] else "a late vote"
         source = recipe.judges[judge].source
-        is_sampled = isinstance(source, ProgramSource) or (
-            isinstance(source, ModelSource) and source.votes == "sampled"
-        )
+        is_sampled = isinstance(source, ModelSource) and source.votes == "sampled"
         if row["preference"] and is_sampled:
             what, expected = f"{name}'s preference", "none: this judge's votes are sampled"
             yield Difference(*where, what, row["preference"], expected, schema.VOTES.file, row)

@@ -51,8 +51,6 @@ VOTES = Table(
     ),
 )
 """Older records lack the last five; those about states follow from the step and the sides."""
-VOTES_WITH_SOURCES = replace(VOTES, columns=(*VOTES.columns, Column("source", word)))
-"""Where a program judges: `Recipe.has_programs`. The kind of who answered, as the recipe has it."""
 STEPS = Table(
     "steps",
     (

@@ -45,10 +45,8 @@ function putAside() {
     if (!source) return;
     // As `console/forms/questions.py` writes it.
     const isPeople = source.value === "", isHere = source.value.startsWith("on this site: ");
-    const isProgram = source.value === "a program, over the API";
-    for (const part of block.querySelectorAll(".model-only")) part.hidden = isPeople || isProgram;
-    for (const part of block.querySelectorAll(".endpoint-only")) part.hidden = isPeople || isProgram || isHere;
-    for (const part of block.querySelectorAll(".program-only")) part.hidden = !isProgram;
+    for (const part of block.querySelectorAll(".model-only")) part.hidden = isPeople;
+    for (const part of block.querySelectorAll(".endpoint-only")) part.hidden = isPeople || isHere;
     for (const part of block.querySelectorAll(".local-only")) part.hidden = !isHere;
   });
   putPanelAside(rule === "n-vote" && chosen("panel-kind") === "panel");

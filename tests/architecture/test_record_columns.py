@@ -11,7 +11,6 @@ from sampler import schema
 ROOT = Path(__file__).parents[2]
 # Each with every column that it can have.
 WIDE = {
-    schema.VOTES.name: schema.VOTES_WITH_SOURCES,
     schema.STEPS.name: schema.steps_table(True, True),
     schema.SAMPLES.name: schema.SAMPLES_WITH_PHASES,
 }

@@ -83,7 +83,7 @@ def test_the_number_that_nobody_has_typed_does_not_stand_in_the_way(signed_in, r
         signed_in.post(reverse("console:create"), form(most_chains="100", **changes))
         assert "most_chains" not in Campaign.objects.latest("pk").recipe
     page = signed_in.post(reverse("console:create"), form(most_chains="99", **by_model)).content.decode()
-    assert "does not go with models or programs that judge" in page
+    assert "does not go with models that judge" in page
 
 
 def test_a_wrong_number_is_refused_beside_its_field(signed_in):

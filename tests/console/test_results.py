@@ -13,14 +13,13 @@ from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import leases, programs
-from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
-from tests.support.stack import invitation_path, make_campaign, make_recipe, vote_until_finished, wait_until_idle
+from tests.support.stack import invitation_path, make_campaign, make_recipe, vote_until_finished
 
 BURN_IN = 4
 SCORES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
@@ -109,27 +108,6 @@ def test_the_paragraph_names_space_and_kernel(researcher, idle_tasks, space, ker
     written = methods.paragraph(campaign, figures_of(campaign))
     for each in words:
         assert each in written
-
-
-def test_the_paragraph_tells_a_programs_votes_from_those_of_people(researcher, idle_tasks):
-    asked = {"question": "Which is shorter?", "budget": 1, "source": {"kind": "program", "name": "by length"}}
-    judges = [{"question": "Which is darker?", "budget": 1}, asked]
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=2, steps=10))
-    person, program = Annotator.objects.create(campaign=campaign), campaign.judges.get(place=1)
-    while campaign.status != Campaign.Status.FINISHED:
-        if lease := leases.take(person):
-            leases.answer(lease.key, person, Side.LEFT, 0)
-        if question := programs.take(campaign, program.pk):
-            programs.answer(campaign, program.pk, question.key, Side.LEFT)
-        wait_until_idle()
-        campaign.refresh_from_db()
-    written = methods.paragraph(campaign, figures_of(campaign))
-    assert "“Which is darker?” was answered by people, with" in written
-    assert "“Which is shorter?” was answered by the program by length, with" in written
-    counted = Vote.objects.filter(number__isnull=False)
-    assert f"1 person gave {counted.filter(judge__place=0).count()} votes." in written
-    assert f"Programs gave {counted.filter(judge__place=1).count()} votes." in written
-    assert "Models gave" not in written
 
 
 def test_samples_are_those_of_the_record_without_the_burn_in(signed_in, finished):

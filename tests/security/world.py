@@ -21,14 +21,12 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.engine import programs as engine
-from prefmh_web.campaigns.lifecycle import access, programs
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import (
     Campaign,
     Lease,
     Measured,
     Membership,
-    ProgramLease,
     Side,
     Tryout,
     TryoutPair,
@@ -58,8 +56,6 @@ class World:
     """The pair the voter sees."""
     voted: UUID
     """The pair they answered before."""
-    held: ProgramLease
-    """A question that a program holds, which is a judge of another campaign of the victim's."""
     tried: TryoutPair
     """A sample pair that a model was asked about before the start of `campaign`."""
 
@@ -96,15 +92,13 @@ class World:
             "shown": "proposal",
             "number": "0",
             "table": "votes",
-            "key": self.held.key,
-            "position": "first",
             "token_id": self.victim.api_tokens.get().pk,
         }
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What nobody but the victim and their people may ever read."""
-        return (WORDS, "victim", self.token, str(self.pair.key), str(self.held.key), "secret-endpoint")
+        return (WORDS, "victim", self.token, str(self.pair.key), "secret-endpoint")
 
 
 def build() -> World:
@@ -120,9 +114,6 @@ def build() -> World:
     watched = make_campaign(victim, name=f"{WORDS} texts")
     draft = make_draft(victim, name=f"{WORDS} draft")
     make_campaign(colleague, name="The colleague's")
-    own = {"question": "Which is better?", "budget": 1, "source": {"kind": "program", "name": "secret-endpoint"}}
-    judged = make_campaign(victim, name=f"{WORDS} judged", recipe=make_recipe(judges=[own], steps=2))
-    programs.make_token(judged.judges.get())
     friend = users.create_user("victim-friend")
     access.add_member(campaign, friend.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
@@ -140,8 +131,7 @@ def build() -> World:
     leases.answer(answered.key, annotator, Side.LEFT, 700)
     wait_until_idle()
     pair = leases.take(annotator)
-    held = engine.take(judged, judged.judges.get().pk)
-    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, held, tried)
+    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, tried)
 
 
 @cache

@@ -159,21 +159,6 @@ def ratings(owner) -> Campaign:
     return _draft(owner, make_recipe(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))
 
 
-def programs(owner) -> Campaign:
-    """Two programs of the researcher's beside people."""
-    judges = [
-        {"question": "Which is shorter?", "budget": 1, "source": {"kind": "program", "name": "by length"}},
-        {
-            "question": "Which is darker?",
-            "budget": 4,
-            "order": "balanced",
-            "source": {"kind": "program", "name": "a “classifier”", "independent": True},
-        },
-        {"question": "Which is better?", "budget": 2},
-    ]
-    return _draft(owner, make_recipe(judges=judges), TEXTS.encode(), "texts.csv")
-
-
 def started(owner) -> Campaign:
     """A campaign that runs and was extended."""
     made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", name="An earlier one")
@@ -200,7 +185,7 @@ SETUPS: dict[str, Callable[..., Campaign]] = {
     each.__name__: each
     for each in (
         texts, listed, molecules, images, written, panel, prolific, german, base, score, quest, ratings,
-        programs,        started, finished,
+        started, finished,
     )
 }  # fmt: skip
 """By name."""

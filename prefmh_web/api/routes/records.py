@@ -14,7 +14,7 @@ from prefmh_web.api.problems import ProblemsOut, Refused
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export, steps
-from prefmh_web.campaigns.record.rows import Row, votes_table
+from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.downloads import stream
@@ -146,7 +146,7 @@ def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
     recipe = snapshot.recipe
     tables = {
         "steps": steps.table_of(snapshot),
-        "votes": votes_table(recipe),
+        "votes": schema.VOTES,
         "samples": schema.SAMPLES_WITH_PHASES if recipe.has_phases else schema.SAMPLES,
     }
     rows_of: Callable[[Snapshot], Iterator[Row]] = export.TABLES[f"{name}.csv"]

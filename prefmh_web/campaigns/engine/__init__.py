@@ -9,8 +9,8 @@ All state lies in the database, and each call is one transaction of a few statem
                            comparison, all in one transaction.
     leases.skip        ->  the lease ends, and somebody else may be asked
 
-`annotate/screens` puts `answer` and the next `take` into one transaction. Programs that vote have leases of their own
-(`programs.py`), and models have turns (`campaigns/model_judges`). Their votes are stored by the same `transitions`.
+`annotate/screens` puts `answer` and the next `take` into one transaction. Models have turns
+(`campaigns/model_judges`); their votes are stored by the same `transitions`.
 
 A vote counts once, and a step is decided once, because of three things, in one place each:
 
@@ -35,6 +35,5 @@ The files, in the order in which a vote meets them
     changes              what a vote changes, as one statement
     suspension              steps that are put aside after many skips or reports
     openings, reserved_starts    chains that open while people wait
-    programs             the life of a question that a program holds
     caps, spending, renewal      what asking models may cost, has cost, and whose turn it is
 """

@@ -2,7 +2,6 @@
 
     on           how one stands now, for certain if it is locked
     wanted_by    those that a person may be asked about, best first, seen without a lock
-    wanted_of_program    the same for a program
     takers       who of those that wait should look again
     waiting_for  which judges each of them waits for
 
@@ -73,7 +72,6 @@ class OpenComparison:
     _answered: set[tuple[int | None, int]] = field(default_factory=set)
     _resting: set[tuple[int | None, int]] = field(default_factory=set)
     _expired: set[tuple[int | None, int]] = field(default_factory=set)
-    _set_aside: set[int] = field(default_factory=set)
     _answered_earlier: set[int | None] = field(default_factory=set)
 
     def note(self, what: str, judge_id: int, annotator_id: int | None, votes: int = 1) -> None:
@@ -85,11 +83,6 @@ class OpenComparison:
             self._answered_earlier.add(annotator_id)
         elif what == "turn":
             self._turns[judge_id] = votes
-        elif what == "held":
-            # A program's: it is no time that a person was asked, by which their sides are drawn.
-            self._live[judge_id] += 1
-        elif what == "set aside":
-            self._set_aside.add(judge_id)
         elif what != "open":
             self._note_lease(what, judge_id, annotator_id)
         self._forget()
@@ -127,9 +120,9 @@ class OpenComparison:
 
     def is_unchanged(self) -> Condition | None:
         """Return the condition under which all that is known here still holds; None where counts do not tell that:
-        with several judges, or models or programs among them.
+        with several judges, or models among them.
         """
-        if len(self.campaign.judges) > 1 or self.campaign.gains_room_with_time:
+        if len(self.campaign.judges) > 1 or self.campaign.uses_models:
             return None
         return statements.is_as_seen(self.pk, self.leases, self._live.total(), self.counted)
 
@@ -182,10 +175,6 @@ class OpenComparison:
         """True when some person may be asked; see `has_room`."""
         return any(self.has_room(judge) for judge in self.campaign.people)
 
-    def is_for_program(self, judge: StartedJudge) -> bool:
-        """True when one more vote of a program cannot make any vote late, and it has not just skipped this pair."""
-        return self.room(judge.pk, most=1) == 1 and judge.pk not in self._set_aside
-
     def room(self, judge_id: int, most: int) -> int:
         """Return how many votes, up to `most`, may be asked of a judge at once such that none of them can be late.
 
@@ -213,7 +202,7 @@ class OpenComparison:
 
     @property
     def _promised(self) -> list[int]:
-        """Votes on their way, by judge: leases of people and programs, and models' turns."""
+        """Votes on their way, by judge: leases of people and models' turns."""
         return [self._live[judge.pk] + self._turns.get(judge.pk, 0) for judge in self.campaign.judges]
 
     def _askable(self, promised: list[int]) -> tuple[bool, ...]:
@@ -243,11 +232,6 @@ def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJud
         for judge in seen.in_turn(annotator.seat):
             if not seen.is_barred(annotator.pk, judge) and seen.has_room(judge):
                 yield seen, judge
-
-
-def wanted_of_program(judge: StartedJudge, campaign: Campaign) -> Iterator[OpenComparison]:
-    """Yield the comparisons that a program may be asked about, the chain furthest behind first, as `wanted_by` does."""
-    return (seen for seen in _askable_in(started_campaign(campaign)) if seen.is_for_program(judge))
 
 
 def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
@@ -303,10 +287,7 @@ def _read(campaign: StartedCampaign, which: statements.Standing, *values: int) -
     now = timezone.now()
     moments = [now - SKIP_REST]
     moments += [now] if campaign.uses_models else []
-    moments += [now, now - SKIP_REST] if campaign.uses_programs else []
-    statement = which.statement(
-        with_turns=campaign.uses_models, with_programs=campaign.uses_programs, asks_once=campaign.asks_once
-    )
+    statement = which.statement(with_turns=campaign.uses_models, asks_once=campaign.asks_once)
     for pk, step, place, log_r0, uniform, *what in statement.rows(*values, *moments):
         if pk not in found:
             found[pk] = OpenComparison(campaign, pk, step, place, log_r0, uniform)

@@ -3,7 +3,7 @@
     COMPARISON                         locks a comparison; its chain and campaign beside it
     COMPARISON_OF_LEASE                locks a lease with its comparison and its person; chain and campaign beside them
     PAIR                               locks a comparison unless somebody else holds it; its two objects beside it
-    ONE_OPEN, NEXT_OPEN                how open comparisons stand: counted votes, leases, turns, what programs hold
+    ONE_OPEN, NEXT_OPEN                how open comparisons stand: counted votes, leases, turns
     WANTED                             whether a campaign has room for anybody
     PERSON                             an annotator with their campaign, for what their page shows
     VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
@@ -135,7 +135,7 @@ PERSON = Statement(
 
 @dataclass(frozen=True)
 class Standing:
-    """How some open comparisons stand: in campaigns where people alone judge, and where models or programs judge too.
+    """How some open comparisons stand: in campaigns where people alone judge, and where models judge too.
     Any of them may also tell who has answered an earlier step of the chain.
 
     Args:
@@ -144,9 +144,9 @@ class Standing:
 
     which: str
 
-    def statement(self, *, with_turns: bool, with_programs: bool, asks_once: bool) -> Statement:
+    def statement(self, *, with_turns: bool, asks_once: bool) -> Statement:
         """Return the statement that a campaign needs."""
-        return _standing(self.which, with_turns, with_programs, asks_once)
+        return _standing(self.which, with_turns, asks_once)
 
 
 _ONE = """
@@ -183,14 +183,6 @@ _TURNS = """
         'turn', t.judge_id, NULL, CASE WHEN t.until > %s THEN t.asked ELSE 0 END
     FROM open o JOIN campaigns_turn t ON t.comparison_id = o.id
 """
-# What programs hold, and what they have skipped a moment ago; by the index of the comparison.
-_PROGRAMS = """
-    UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
-        CASE WHEN p.ending IS NULL THEN 'held' ELSE 'set aside' END, p.judge_id, NULL, 1
-    FROM open o JOIN campaigns_programlease p ON p.comparison_id = o.id
-    WHERE (p.ended_at IS NULL AND p.expires_at > %s) OR (p.ending = 'skipped' AND p.ended_at > %s)
-"""
 # Steps by comparison_once_per_step, votes by the index of the comparison.
 _EARLIER = """
     UNION ALL
@@ -215,9 +207,9 @@ def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Cond
 
 
 @lru_cache
-def _standing(which: str, with_turns: bool, with_programs: bool, asks_once: bool) -> Statement:
+def _standing(which: str, with_turns: bool, asks_once: bool) -> Statement:
     parts = f"WITH open AS ({which}) {_WHAT_HAPPENED}"
-    parts += (_TURNS if with_turns else "") + (_PROGRAMS if with_programs else "") + (_EARLIER if asks_once else "")
+    parts += (_TURNS if with_turns else "") + (_EARLIER if asks_once else "")
     return Statement(parts + _IN_ORDER)
 
 

@@ -194,12 +194,12 @@ def note_room(
     """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
     looks at. A suspended one has none, whoever leaves it.
 
-    Not where models or programs judge too: there room comes with time, when a turn is lost.
+    Not where models judge too: there room comes with time, when a turn is lost.
 
     Args:
         only_if: what must hold for that.
     """
-    if opened.campaign.gains_room_with_time:
+    if opened.campaign.uses_models:
         return
     is_askable = comparison.suspended_at is None and opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:

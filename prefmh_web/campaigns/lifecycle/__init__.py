@@ -13,7 +13,6 @@ fixed          what is fixed after the start, and why
 deletion       deleting a campaign with all its data, and archiving one
 caps           caps on what models may take: the one door through which those of a started campaign change
 scorers        the scorers that a campaign starts with, and asking one again
-programs       tokens of programs that judge
 suspension      what a researcher decides about a suspended step
 """
 

@@ -31,7 +31,6 @@ from prefmh_web.campaigns.models import (
     Comparison,
     Invitation,
     Lease,
-    ProgramLease,
     Rating,
     State,
     TryoutPair,
@@ -107,7 +106,6 @@ def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
         # What tries have taken stays; the objects that they showed do not.
         TryoutPair.objects.filter(tryout__campaign=campaign_id),
         Lease.objects.filter(comparison__chain__campaign=campaign_id),
-        ProgramLease.objects.filter(comparison__chain__campaign=campaign_id),
         Vote.objects.filter(judge__campaign=campaign_id),
         Rating.objects.filter(judge__campaign=campaign_id),
         Comparison.objects.filter(chain__campaign=campaign_id),

@@ -322,7 +322,6 @@ def _create_judges(campaign: Campaign) -> None:
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
             local_model=judge.source.model if isinstance(judge.source, sampler.LocalSource) else "",
-            program=judge.source.name if isinstance(judge.source, sampler.ProgramSource) else "",
             is_asked_first=isinstance(judge.source, sampler.MODEL_SOURCES) and judge.source.first,
             seat=judge.source.seat if isinstance(judge.source, sampler.SeatSource) else None,
         )

@@ -1,6 +1,5 @@
 import django.core.validators
 import django.db.models.deletion
-import django.db.models.functions.datetime
 import django.utils.timezone
 import prefmh_web.campaigns.models.people
 import uuid
@@ -67,7 +66,6 @@ class Migration(migrations.Migration):
                 ('order', models.CharField(choices=[('random', 'Random'), ('balanced', 'Balanced'), ('proposal-first', 'Proposal First'), ('proposal-second', 'Proposal Second')], default='random', max_length=15)),
                 ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='judges', to='endpoints.endpoint')),
                 ('local_model', models.CharField(blank=True, default='', max_length=120)),
-                ('program', models.CharField(blank=True, db_default='', default='', max_length=120)),
                 ('seat', models.PositiveSmallIntegerField(null=True)),
                 ('is_asked_first', models.BooleanField(default=False)),
                 ('frozen', models.JSONField(null=True)),
@@ -248,20 +246,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('pk',),
                 'constraints': [models.UniqueConstraint(fields=('judge', 'model', 'system_fingerprint'), name='reply_identity_once')],
-            },
-        ),
-        migrations.CreateModel(
-            name='JudgeToken',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='campaigns.judge')),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True, db_default=django.db.models.functions.datetime.Now())),
-                ('used_at', models.DateTimeField(null=True)),
-                ('withdrawn_at', models.DateTimeField(null=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('withdrawn_at__isnull', True)), fields=('judge',), name='judge_token_one_live')],
             },
         ),
         migrations.CreateModel(
@@ -494,25 +478,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('comparison', 'judge'), name='turn_once_per_judge'), models.CheckConstraint(condition=models.Q(('asked', 0), models.Q(('asked__gt', 0), ('reason', ''), ('until__isnull', False)), _connector='XOR'), name='turn_asks_or_says_why')],
-            },
-        ),
-        migrations.CreateModel(
-            name='ProgramLease',
-            fields=[
-                ('key', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='program_leases', to='campaigns.comparison')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='program_leases', to='campaigns.judge')),
-                ('slot', models.PositiveIntegerField()),
-                ('proposal_side', models.CharField(choices=[('left', 'Left'), ('right', 'Right')], max_length=5)),
-                ('worker', models.CharField(blank=True, default='', max_length=60)),
-                ('issued_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('ending', models.CharField(choices=[('voted', 'Voted'), ('skipped', 'Skipped'), ('expired', 'Expired')], max_length=7, null=True)),
-            ],
-            options={
-                'indexes': [models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['judge', 'expires_at'], name='program_lease_live')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('comparison', 'judge', 'slot'), name='program_lease_once_per_slot'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ending__isnull', True)), models.Q(('ended_at__isnull', False), ('ending__isnull', False)), _connector='OR'), name='program_lease_ending_whole')],
             },
         ),
         migrations.CreateModel(

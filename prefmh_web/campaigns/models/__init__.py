@@ -15,7 +15,6 @@ from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
-from prefmh_web.campaigns.models.programs import JudgeToken, ProgramLease
 from prefmh_web.campaigns.models.reasons import VoteReason
 from prefmh_web.campaigns.models.repeats import RepeatQuestion
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
@@ -37,14 +36,12 @@ __all__ = [
     "Event",
     "Invitation",
     "Judge",
-    "JudgeToken",
     "Lease",
     "Measured",
     "Membership",
     "ModelUsage",
     "PrefetchedProposal",
     "Problem",
-    "ProgramLease",
     "Rating",
     "RepeatQuestion",
     "ReplyIdentity",

@@ -187,8 +187,8 @@ class Campaign(models.Model):
 
 
 class Judge(models.Model):
-    """One question of a campaign, with its budget N and who answers: people, a model behind an endpoint, one that the
-    site runs itself, or a program of the researcher's.
+    """One question of a campaign, with its budget N and who answers: people, a model behind an endpoint, or one that
+    the site runs itself.
     """
 
     class Order(models.TextChoices):
@@ -205,8 +205,6 @@ class Judge(models.Model):
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
     # The name of a model that the site runs itself; empty for every other judge.
     local_model = models.CharField(max_length=120, blank=True, default="")
-    # The name of a program that asks for questions over the API; empty for every other judge.
-    program = models.CharField(max_length=120, blank=True, default="", db_default="")
     # Of a panel: whose judge it is, by the number of their seat.
     seat = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
@@ -228,21 +226,15 @@ class Judge(models.Model):
         return self.endpoint_id is not None or bool(self.local_model)
 
     @property
-    def is_program(self) -> bool:
-        return bool(self.program)
-
-    @property
     def is_of_people(self) -> bool:
         """True where people answer in a browser."""
-        return not (self.is_model or self.is_program)
+        return not self.is_model
 
     @property
     def answered_by(self) -> str:
-        """The name of its endpoint when the campaign started, of its local model or of its program; nothing where
-        people answer.
-        """
-        if name := self.local_model or self.program:
-            return name
+        """The name of its endpoint when the campaign started or of its local model; nothing where people answer."""
+        if self.local_model:
+            return self.local_model
         if self.frozen:
             return str(self.frozen["endpoint"])
         return "" if self.endpoint is None else self.endpoint.name

@@ -1,4 +1,4 @@
-"""How each model and program of a campaign votes: mean p, lean to what stands first, whether people agree. Reads only.
+"""How each model of a campaign votes: mean p, lean to what stands first, whether people agree. Reads only.
 
 Agreement is of votes that stand in the record anyway, on pairs that are decided, where it and people have answered
 the same question. Nobody is asked for it, so no step can depend on it.
@@ -47,7 +47,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Judging:
-    """One judge that is a model or a program.
+    """One judge that is a model.
 
     Args:
         mean_p: of a vote for the proposal, over the votes that were drawn from p; None where none was.
@@ -62,14 +62,14 @@ class Judging:
 
 
 def judging_of(judges: Sequence[Judge]) -> list[Judging]:
-    """Return how the models and programs among a campaign's judges vote; empty where none has voted."""
-    automatic = [judge for judge in judges if not judge.is_of_people]
-    counted = Vote.objects.filter(judge__in=automatic, number__isnull=False).order_by().values("judge")
+    """Return how the models among a campaign's judges vote; empty where none has voted."""
+    models = [judge for judge in judges if judge.is_model]
+    counted = Vote.objects.filter(judge__in=models, number__isnull=False).order_by().values("judge")
     sums = counted.annotate(n=Count("pk"), left=Count("pk", filter=Q(chosen_side=Side.LEFT)), p=Avg("preference"))
     found = {row["judge"]: row for row in sums}
     return [
         Judging(judge, row["p"], Share(row["left"], row["n"]), _with_people(judge, judges))
-        for judge in automatic
+        for judge in models
         if (row := found.get(judge.pk))
     ]
 

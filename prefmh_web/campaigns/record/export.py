@@ -79,9 +79,6 @@ def _judge(judge: Judge) -> dict[str, object]:
     about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
     if judge.seat is not None:
         about |= {"source": "seat", "seat": judge.seat}
-    if judge.is_program:
-        source_of = judge.campaign.parsed_recipe.judges[judge.place].source
-        return about | source_of.model_dump(include={"independent"}) | {"source": "program", "program": judge.program}
     if not judge.is_model:
         language = judge.campaign.language
         return about if language == SOURCE else about | {"language": language}

@@ -12,7 +12,6 @@ from operator import itemgetter
 
 from django.db.models import Case, F, Q, QuerySet, When
 
-import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Rating, Vote
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -56,14 +55,10 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
     """Every vote in the order it was counted; one that came too late has no number.
 
     A model's has no annotator but an endpoint, how many replies it took, which of the identities in judges.json the
-    reply had and, if it was drawn from one, the probability of a vote for the proposal. A program's has no annotator
-    but the program's name.
+    reply had and, if it was drawn from one, the probability of a vote for the proposal.
     """
-    table, further = votes_table(snapshot.recipe), {}
-    if table is schema.VOTES_WITH_SOURCES:
-        further["source"] = _sources(snapshot)
-    yield table.header
-    columns = table.ordered(
+    yield schema.VOTES.header
+    columns = schema.VOTES.ordered(
         chain="comparison__chain__place",
         step="comparison__step",
         number="number",
@@ -85,16 +80,10 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         right_state=cells.RIGHT_STATE,
         chosen_state=cells.CHOSEN_STATE,
         hidden_ms="hidden_ms",
-        **further,
     )
     for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.has_vote(*row[:3]):
             yield row
-
-
-def votes_table(recipe: sampler.Recipe) -> schema.Table:
-    """Return votes.csv of a recipe."""
-    return schema.VOTES_WITH_SOURCES if recipe.has_programs else schema.VOTES
 
 
 def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
@@ -184,11 +173,6 @@ def extensions(snapshot: Snapshot) -> Iterator[Row]:
 
 def _questions(campaign: Campaign) -> Case:
     return cells.of_judge({judge.pk: schema.escaped(judge.question) for judge in campaign.judges.all()})
-
-
-def _sources(snapshot: Snapshot) -> Case:
-    judges = snapshot.recipe.judges
-    return cells.of_judge({judge.pk: judges[judge.place].source.kind for judge in snapshot.campaign.judges.all()})
 
 
 def _endpoints(campaign: Campaign) -> Case:

@@ -28,8 +28,6 @@ class StartedJudge:
     is_asked_first: bool
     seat: int | None = None
     """Of a panel: whose judge it is."""
-    is_program: bool = False
-    """Whether a program of the researcher's asks for its questions."""
     all_at_once: bool = False
     """Whether a model is asked for all its votes on a pair at once."""
 
@@ -73,16 +71,6 @@ class StartedCampaign:
         return any(judge.is_model for judge in self.judges)
 
     @cached_property
-    def uses_programs(self) -> bool:
-        """True when some judge is a program of the researcher's."""
-        return any(judge.is_program for judge in self.judges)
-
-    @cached_property
-    def gains_room_with_time(self) -> bool:
-        """True where a promised vote may be lost without a word: of a model that died, or of a program."""
-        return self.uses_models or self.uses_programs
-
-    @cached_property
     def backend(self) -> str:
         """Where the proposals come from: a name of `proposals/backends`."""
         return backend_of_space(self.recipe.space)
@@ -95,7 +83,7 @@ class StartedCampaign:
     @cached_property
     def people(self) -> tuple[StartedJudge, ...]:
         """The judges that people are."""
-        return tuple(judge for judge in self.judges if not (judge.is_model or judge.is_program))
+        return tuple(judge for judge in self.judges if not judge.is_model)
 
     @cached_property
     def is_panel(self) -> bool:
@@ -144,7 +132,6 @@ def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCa
             local_model=row.local_model,
             is_asked_first=row.is_asked_first,
             seat=row.seat,
-            is_program=row.is_program,
             all_at_once=_is_asked_at_once(read, row.place),
         )
         for row in rows

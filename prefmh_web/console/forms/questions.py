@@ -16,10 +16,9 @@ from prefmh_web.console.forms.vision import VisionFields, vision_fields_of
 PEOPLE = ""
 # Before the name of a model that the site runs itself.
 HERE = "on this site: "
-PROGRAM = "a program, over the API"
 ORDERS = {
     "random": "Random for each vote",
-    "balanced": "Each order for half of the votes (models and programs only)",
+    "balanced": "Each order for half of the votes (models only)",
     "both": "Two judges, one for each order: a constant bias to one side cancels, and the question counts twice",
 }
 ORDER_HELP = (
@@ -104,28 +103,13 @@ class QuestionForm(PromptFields, VisionFields):
         help_text="For base models that run on this site. The prompt goes to the model as it is.",
     )
 
-    program = forms.CharField(
-        max_length=120,
-        required=False,
-        label="Name of the program",
-        help_text="As the record calls it. After the start you make a token on the page “Programs”, with which the "
-        "program asks for pairs and answers them: see docs/api.md.",
-    )
-    independent = forms.BooleanField(
-        required=False,
-        label="Its answers are independent draws",
-        help_text="Needed for more than one vote on a pair. A program that always answers the same has one vote: N "
-        "copies of it would sample another distribution.",
-    )
-
     def __init__(self, *args, endpoints: tuple[str, ...] = (), local_models: tuple[str, ...] = (), **kwargs):
         super().__init__(*args, **kwargs)
         self.has_endpoints, self.has_local_models = bool(endpoints or local_models), bool(local_models)
         # An endpoint may have any name, and keeps it.
         self._here = {value: name for name in local_models if (value := HERE + name) not in endpoints}
         local = ((value, f"{name} (runs on this site)") for value, name in self._here.items())
-        program = () if PROGRAM in endpoints else ((PROGRAM, "A program of yours, over the API"),)
-        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints), *local, *program])
+        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints), *local])
 
     @property
     def has_own_order(self) -> bool:
@@ -146,23 +130,10 @@ class QuestionForm(PromptFields, VisionFields):
                 "source", ValidationError("Models that run on this site see no pictures. Empty those fields.")
             )
         if order == "balanced" and data.get("source") == PEOPLE:
-            self.add_error(
-                "order", ValidationError("This order is for models and programs. Choose another one for people.")
-            )
+            self.add_error("order", ValidationError("This order is for models. Choose another one for people."))
         if order != "random" and budget % 2:
             self.add_error("budget", ValidationError("N must be even, because each order gets half of the votes."))
-        if data.get("source") == PROGRAM:
-            self._clean_program(budget)
         return data
-
-    def _clean_program(self, budget: int) -> None:
-        if not self.cleaned_data.get("program"):
-            self.add_error("program", ValidationError("Enter a name for the program."))
-        if budget > 1 and not self.cleaned_data.get("independent"):
-            message = (
-                f"Check this if it is so. For a program that always answers the same, ask for 1 vote, not {budget}."
-            )
-            self.add_error("independent", ValidationError(message))
 
     def judges(self) -> list[dict]:
         """Return the recipe's judges of this question: one, or two of half its budget, one for each order."""
@@ -178,8 +149,6 @@ class QuestionForm(PromptFields, VisionFields):
         data = self.cleaned_data
         if data["source"] == PEOPLE:
             return {"kind": "people"}
-        if data["source"] == PROGRAM:
-            return {"kind": "program", "name": data["program"], "independent": data["independent"]}
         if model := self._here.get(data["source"]):
             temperature = 1.0 if data["temperature"] is None else data["temperature"]
             source = {"kind": "local", "model": model, "temperature": temperature, "first": data["first"]}
@@ -221,8 +190,6 @@ def _question_of(judge: sampler.JudgeRecipe) -> dict:
     if isinstance(source := judge.source, sampler.LocalSource):
         here = {"temperature": source.temperature, "first": source.first, "raw": source.raw}
         return row | here | {"source": HERE + source.model}
-    if isinstance(source, sampler.ProgramSource):
-        return row | {"source": PROGRAM, "program": source.name, "independent": source.independent}
     if not isinstance(source, sampler.ModelSource):
         return row | {"source": PEOPLE}
     answers = {"temperature": source.temperature, "votes": source.votes, "first": source.first}

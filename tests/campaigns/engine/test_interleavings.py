@@ -1,4 +1,4 @@
-"""Votes, skips, expiries, removals, pauses, models and programs at once: a scheduler lets one statement pass at a time.
+"""Votes, skips, expiries, removals, pauses and models at once: a scheduler lets one statement pass at a time.
 
 Each actor stops before every statement until it is its turn. One that waits for a lock in the database is left alone,
 and the others go on. Whatever the order: no vote is lost, doubled or in vain, and every step is as its votes say.
@@ -19,10 +19,10 @@ from django.utils import timezone
 import sampler
 from prefmh_web.annotate.screens import screen_after
 from prefmh_web.annotate.screens.pair import PairResponse
-from prefmh_web.campaigns.engine import leases, open_comparisons, programs, statements, transitions
+from prefmh_web.campaigns.engine import leases, open_comparisons, statements, transitions
 from prefmh_web.campaigns.lifecycle import access, extension, pause, resume
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, ProgramLease, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -130,17 +130,6 @@ def with_a_model(researcher, settings, monkeypatch) -> Iterator[Campaign]:
         wait_until_idle()
 
 
-@pytest.fixture
-def with_a_program(researcher) -> Campaign:
-    """A campaign in which a program judges beside people."""
-    source = {"kind": "program", "name": "mine", "independent": True}
-    judges = [
-        {"question": "Which is darker?", "budget": 3},
-        {"question": "Which is better?", "budget": 2, "source": source},
-    ]
-    return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
-
-
 def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, set]]:
     """Let things happen at once, again and again; yield what was raised, which votes were cast, and which leases were
     ended by somebody else meanwhile.
@@ -150,8 +139,6 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         # The pairs of those who were there before are free again.
         Lease.objects.filter(ended_at__isnull=True).update(expires_at=timezone.now())
         leases.expire()
-        ProgramLease.objects.filter(ended_at__isnull=True).update(expires_at=timezone.now())
-        programs.expire()
         wait_until_idle()
         voted, ended, works = set(), set(), []
         for person in [Annotator.objects.create(campaign=campaign) for _ in range(PEOPLE)]:
@@ -167,7 +154,6 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         # Some hints come twice.
         for turn in list(turns.waiting()):
             works += [partial(turns.take_turn, *turn)] * int(rng.integers(1, 3))
-        works += _works_of_programs(campaign, rng)
         if rng.random() < 0.3:
             works.append(lambda: pause(Campaign.objects.get(pk=campaign.pk)))
         errors = interleave(rng, works)
@@ -177,24 +163,6 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         # What went on with the campaign may decide a step that needs no vote, while its record is looked at.
         wait_until_idle()
         yield errors, voted, ended
-
-
-def _works_of_programs(campaign: Campaign, rng: np.random.Generator) -> list[Callable[[], object]]:
-    """Return answers of programs, some sent twice, some skipped or overdue, and workers that ask for more."""
-    works: list[Callable[[], object]] = []
-    ProgramLease.objects.filter(ending="skipped").update(ended_at=campaign.created_at)
-    for judge in campaign.judges.exclude(program=""):
-        for lease in filter(None, [programs.take(campaign, judge.pk) for _ in range(4)]):
-            side = Side.LEFT if rng.random() < 0.5 else Side.RIGHT
-            if rng.random() < 0.2:
-                ProgramLease.objects.filter(pk=lease.pk).update(expires_at=timezone.now())
-                works.append(programs.expire)
-            elif rng.random() < 0.2:
-                works.append(partial(programs.skip, judge.pk, lease.key))
-            else:
-                works += [partial(programs.answer, campaign, judge.pk, lease.key, side)] * int(rng.integers(1, 3))
-        works += [partial(programs.take, campaign, judge.pk)] * 2
-    return works
 
 
 def _works(doing: str, person: Annotator | None, lease: Lease, side: Side) -> list[Callable[[], object]]:
@@ -218,7 +186,7 @@ def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, 
         opened = open_comparisons.on(comparison.pk, campaign)
         assert all(opened.asked(judge) <= judge.budget for judge in started.judges)
         # Where models judge too, room comes and goes with their turns, and is not noted.
-        assert comparison.is_askable == (started.gains_room_with_time or opened.has_room_for_somebody())
+        assert comparison.is_askable == (started.uses_models or opened.has_room_for_somebody())
 
 
 def assert_nothing_goes_wrong(campaign: Campaign, *seeds: int) -> None:
@@ -241,19 +209,6 @@ def test_nor_where_a_model_judges_beside_people(with_a_model):
     assert_nothing_goes_wrong(with_a_model, 1, 2)
     assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_a_model).count() > ROUNDS
     assert Vote.objects.filter(annotator=None).count() > ROUNDS
-
-
-def test_nor_where_a_program_judges_beside_people(with_a_program):
-    assert_nothing_goes_wrong(with_a_program, 1, 2)
-    # A step takes votes of both, so few are decided in so many rounds.
-    assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_a_program).exists()
-    assert Vote.objects.filter(annotator=None).exists()
-
-
-def test_without_the_lock_of_a_programs_answer_it_shows(with_a_program, monkeypatch):
-    monkeypatch.setattr(statements, "COMPARISON", dataclasses.replace(statements.COMPARISON, locks=""))
-    with pytest.raises(AssertionError):
-        assert_nothing_goes_wrong(with_a_program, *range(1, 31))
 
 
 def assert_extensions_lose_no_chain(researcher) -> None:

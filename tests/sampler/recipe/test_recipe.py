@@ -309,5 +309,5 @@ def test_recordings_are_not_put_to_a_model(source):
     with pytest.raises(RecipeError) as refused:
         parse_recipe(recordings | {"judges": [{"question": "Which is clearer?", "budget": 1, "source": source}]})
     assert [problem.message for problem in refused.value.problems if problem.path == "judges.0.source"] == [
-        "must not be a model: it hears no recordings. Let people judge, or a program of your own"
+        "must not be a model: it hears no recordings. Let people judge"
     ]
