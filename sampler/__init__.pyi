@@ -71,8 +71,6 @@ from .judges.presentations import draws_of, presentations_of, shows_proposal_fir
 from .judges.recipe import JudgeRecipe
 from .judges.simulate import simulate
 from .judges.sources import (
-    MODEL_SOURCES,
-    LocalSource,
     ModelSource,
     PeopleSource,
     SeatSource,
@@ -180,7 +178,6 @@ __all__ = [
     "MAX_CATALOG_ITEMS",
     "MAX_PAIRS",
     "MIDDLE",
-    "MODEL_SOURCES",
     "MOST_CHAINS",
     "MOST_STEPS",
     "OBJECT_KINDS",
@@ -226,7 +223,6 @@ __all__ = [
     "Kernel",
     "KernelRecipe",
     "LanguageModel",
-    "LocalSource",
     "LogProbabilities",
     "Manifest",
     "MarkdownDescription",

@@ -9,7 +9,6 @@ import logging
 
 from django.db import transaction
 
-import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Tryout, Vote
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.transport import nudges, publishing
@@ -105,11 +104,7 @@ def write(campaign: Campaign) -> None:
 
 def start(campaign: Campaign) -> None:
     """Hint that a campaign is to be started where its models are run or asked."""
-    judges = campaign.parsed_recipe.judges
-    is_judged_here = any(isinstance(judge.source, sampler.LocalSource) for judge in judges)
-    # Only the worker of that queue has the models that the site runs itself.
-    queue = GPU if is_judged_here else _QUEUES.get(campaign.backend, ENDPOINTS)
-    _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=queue)
+    _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=_QUEUES.get(campaign.backend, ENDPOINTS))
 
 
 def delete(campaign: Campaign) -> None:
@@ -126,9 +121,7 @@ def tryout(tryout: Tryout) -> None:
 def judge(comparison: Comparison) -> None:
     """Hint that models have votes to cast on a comparison."""
     for judge in started_campaign(comparison.chain.campaign).judges:
-        if judge.local_model:
-            local_turns(judge.pk)
-        elif judge.is_model:
+        if judge.is_model:
             turn(comparison.pk, judge.pk)
 
 
@@ -140,11 +133,6 @@ def turn(comparison_id: int, judge_id: int) -> None:
 def turns_wait() -> None:
     """Hint that there are turns that nobody takes: one message for all, since most are only next in line."""
     _hint("prefmh_web.campaigns.tasks.judge_whatever_waits")
-
-
-def local_turns(judge_id: int) -> None:
-    """Hint that a model which the site runs itself has votes to cast, on one comparison or on many."""
-    _hint("prefmh_web.campaigns.tasks.judge_here", judge_id, queue=GPU)
 
 
 def about_repeat(question_id: int) -> None:

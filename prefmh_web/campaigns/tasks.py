@@ -11,7 +11,7 @@ from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
 from prefmh_web.campaigns.engine import caps, openings, transitions
 from prefmh_web.campaigns.lifecycle import deletion, tryouts, warm_up
-from prefmh_web.campaigns.model_judges import local_turns, repeated, scheduling, turns
+from prefmh_web.campaigns.model_judges import repeated, scheduling, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, Tryout
 from prefmh_web.campaigns.proposals import drawing, measuring, scoring, starts
 from prefmh_web.endpoints import testing
@@ -84,12 +84,6 @@ def judge_whatever_waits() -> None:
 
 
 @shared_task
-def judge_here(judge_id: int) -> None:
-    """Let a model that the site runs itself cast the votes that wait for it, many comparisons at once."""
-    local_turns.take_turns(judge_id)
-
-
-@shared_task
 def tryout(tryout_id: int) -> None:
     """Ask a model about the next sample pair of a try."""
     try:
@@ -142,8 +136,6 @@ def sweep() -> None:
         dispatch.choose_length(campaign)
     if next(turns.waiting(), None):
         dispatch.turns_wait()
-    for judge_id in local_turns.waiting():
-        dispatch.local_turns(judge_id)
     for campaign in scoring.waiting():
         dispatch.score(campaign)
     for trying in Tryout.objects.filter(pk__in=tryouts.waiting()).select_related("campaign"):

@@ -265,9 +265,6 @@ def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
         words = [f"a panel of {recipe.seats}, one answer of each seat"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
-    if isinstance(source, sampler.LocalSource):
-        words.append(f"probabilities by {source.model}, which runs on this site, at temperature {source.temperature:g}")
-        words += ["asked before people"] if source.first else []
     if isinstance(source, sampler.ModelSource):
         how = "ratings" if recipe.rule.evidence == "ratings" else source.votes
         words.append(f"{how} by {source.endpoint} at temperature {source.temperature:g}")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sampler
-from prefmh_web.campaigns.model_judges.kinds.local import as_endpoint
 from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.campaigns.monitoring.costs import money
 from prefmh_web.campaigns.started import objects
@@ -95,7 +94,7 @@ def estimates_of(campaign: Campaign) -> list[Estimate]:
 def asks_models(campaign: Campaign) -> bool:
     """Say whether a campaign asks models of endpoints, or has them write."""
     return campaign.backend == "served-texts" or any(
-        isinstance(judge.source, sampler.MODEL_SOURCES) for judge in campaign.parsed_recipe.judges
+        isinstance(judge.source, sampler.ModelSource) for judge in campaign.parsed_recipe.judges
     )
 
 
@@ -118,9 +117,6 @@ def _estimates(campaign: Campaign) -> Iterator[Estimate]:
             wasted = None if not is_at_once or needed is None else most - needed
             speed = _seconds(endpoint), recipe.chains_at_most
             yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once, *speed)
-        if isinstance(judge.source, sampler.LocalSource):
-            most = _most_requests(campaign, recipe, judge)
-            yield Estimate(judge.question, as_endpoint(judge.source.model), most, None, _measured(campaign, place))
 
 
 def _most_requests(campaign: Campaign, recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> int:
@@ -151,7 +147,7 @@ def _is_at_once(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> bool:
 
 
 def _tells_p(judge: sampler.JudgeRecipe) -> bool:
-    return isinstance(judge.source, sampler.MODEL_SOURCES) and judge.source.votes == "log-probabilities"
+    return isinstance(judge.source, sampler.ModelSource) and judge.source.votes == "log-probabilities"
 
 
 def _tokens(campaign: Campaign, place: int, endpoint: Endpoint) -> Tokens | None:

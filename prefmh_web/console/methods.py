@@ -128,7 +128,7 @@ def _judges(campaign: Campaign, recipe: sampler.Recipe) -> Iterator[str]:
 
 
 def _who(source: Any, name: str) -> str:
-    if isinstance(source, sampler.MODEL_SOURCES):
+    if isinstance(source, sampler.ModelSource):
         drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
         return f"the model {name} at temperature {source.temperature:g}{drawn}"
     return "each member of a panel" if isinstance(source, sampler.SeatSource) else "people"
@@ -188,7 +188,7 @@ def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
 
 
 def _givers(source: Any) -> str:
-    return "models" if isinstance(source, sampler.MODEL_SOURCES) else "people"
+    return "models" if isinstance(source, sampler.ModelSource) else "people"
 
 
 def _acceptance(figures: Figures) -> Iterator[str]:

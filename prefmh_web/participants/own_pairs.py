@@ -12,7 +12,7 @@ from prefmh_web.participants.protocol import OwnPair, Protocol
 
 def questions_of(recipe: sampler.Recipe) -> Sequence[str]:
     """Return the questions that people answer, each once, in their order."""
-    asked = [judge.question for judge in recipe.judges if not isinstance(judge.source, sampler.MODEL_SOURCES)]
+    asked = [judge.question for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
     return tuple(dict.fromkeys(asked))
 
 

@@ -62,14 +62,11 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     """
     recipe = recipe_of(setup)
     known = {*Endpoint.objects.filter(owner=owner).values_list("name", flat=True)}
-    local = model_names()
     for source in (judge.source for judge in recipe.judges):
         if isinstance(source, sampler.ModelSource) and source.endpoint not in known:
             yield f"{owner} has no endpoint “{source.endpoint}”. Register it before the start."
-        if isinstance(source, sampler.LocalSource) and source.model not in local:
-            yield f"This site runs no model “{source.model}”."
     space = recipe.space
-    if isinstance(space, sampler.ServedTextsRecipe) and space.model not in {*known, *local}:
+    if isinstance(space, sampler.ServedTextsRecipe) and space.model not in {*known, *model_names()}:
         yield f"{owner} has no endpoint “{space.model}”, which writes the texts. Register it before the start."
     names = [*recipe.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
     scorers = offered(space.objects) if names else {}

@@ -8,8 +8,6 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from sampler.judges.sources import (
-    MODEL_SOURCES,
-    LocalSource,
     ModelSource,
     Order,
     PeopleSource,
@@ -36,7 +34,7 @@ class JudgeRecipe(BaseModel):
 
     @model_validator(mode="after")
     def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
-        if self.order == "balanced" and (not isinstance(self.source, MODEL_SOURCES) or self.budget % 2):
+        if self.order == "balanced" and (not isinstance(self.source, ModelSource) or self.budget % 2):
             raise ValueError("order 'balanced' needs a model with an even budget; use 'random'")
         return self
 
@@ -46,9 +44,6 @@ class JudgeRecipe(BaseModel):
         if isinstance(self.source, ModelSource):
             asked = "" if self.source.prompt is None else f", asked in the words of {self.source.prompt.version}"
             return f"model “{self.source.endpoint}” at temperature {self.source.temperature:g}{asked}"
-        if isinstance(self.source, LocalSource):
-            raw = " without its chat template" if self.source.raw else ""
-            return f"local model “{self.source.model}” at temperature {self.source.temperature:g}{raw}"
         return f"seat {self.source.seat}" if isinstance(self.source, SeatSource) else "people"
 
 
@@ -98,7 +93,7 @@ def vision_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tupl
 def hearing_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that is a model where the objects are recordings."""
     for place, judge in enumerate(judges):
-        if objects == "audio" and isinstance(judge.source, (ModelSource, LocalSource)):
+        if objects == "audio" and isinstance(judge.source, ModelSource):
             yield f"judges.{place}.source", "must not be a model: it hears no recordings. Let people judge"
 
 

@@ -1,11 +1,11 @@
-"""Who answers a judge's question: people in the browser, one named person, a model behind an endpoint or a local one.
+"""Who answers a judge's question: people in the browser, one named person, or a model behind an endpoint.
 
 The part of a recipe that says so. Whoever answers, a vote is a vote: the rule knows no difference.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -17,7 +17,6 @@ from pydantic import (
     model_serializer,
 )
 
-from sampler.judges.log_probabilities import LOWEST_TEMPERATURE
 from sampler.judges.templates import PromptTemplate
 from sampler.judges.vision import Vision
 
@@ -90,34 +89,4 @@ class ModelSource(BaseModel):
         return temperature
 
 
-class LocalSource(BaseModel):
-    """A model that the site runs itself, by the name that its operator gave it.
-
-    Its votes are drawn from the probabilities of the labels, which one pass over the prompt gives.
-
-    Args:
-        temperature: of the votes, as a `ModelSource` has it.
-        first: as a `ModelSource` has it.
-        raw: whether the prompt goes to the model without its chat template, as a base model needs it.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: Literal["local"] = "local"
-    model: EndpointName
-    temperature: float = Field(default=1.0, ge=LOWEST_TEMPERATURE, le=5)
-    first: bool = False
-    raw: bool = False
-
-    votes: ClassVar[str] = "log-probabilities"
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if value or name != "raw"}
-
-
-MODEL_SOURCES: Final = (ModelSource, LocalSource)
-"""For `isinstance`: models, which the site itself asks."""
-
-Source = Annotated[PeopleSource | SeatSource | ModelSource | LocalSource, Field(discriminator="kind")]
+Source = Annotated[PeopleSource | SeatSource | ModelSource, Field(discriminator="kind")]

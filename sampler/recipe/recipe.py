@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from sampler.chain import Plan
 from sampler.judges.panels import seats_of
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import MODEL_SOURCES
+from sampler.judges.sources import ModelSource
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
     ComponentRecipe,
@@ -154,7 +154,7 @@ class Recipe(BaseModel):
     @property
     def votes_a_step(self) -> int:
         """How many votes of people a step takes if nothing is decided early."""
-        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, MODEL_SOURCES))
+        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, ModelSource))
 
     @property
     def left_out(self) -> int:

@@ -33,7 +33,7 @@ _ANYWHERE: dict[str, Entry] = {
     "chosen_side": (_SIDE, "where the chosen object stood"),
     "slot": (_NUMBER, "which of the N answers of a model this is; empty for a person"),
     "asks": (_COUNT, "replies that the answer needed; empty for a person, or if unknown"),
-    "endpoint": (_TEXT, "name of the endpoint, or of the site's own model; empty for a person"),
+    "endpoint": (_TEXT, "name of the endpoint; empty for a person"),
     "identity": (_FROM_1, "which identity in judges.json the model's reply had"),
     "content": (_TEXT, "the text, the SMILES, or the name of the image"),
     "elapsed_ms": (_MS, "time to answer; for people, from the moment both objects were visible"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import LocalSource, ModelSource, SeatSource
+from sampler.judges.sources import ModelSource, SeatSource
 from sampler.judges.templates import template_of
 from sampler.recipe import Recipe
 from sampler.record import schema
@@ -61,11 +61,6 @@ def _fields(
     }
     if isinstance(expected.source, SeatSource):
         compared["the seat"] = judge["seat"], expected.source.seat
-    if isinstance(expected.source, LocalSource):
-        compared["the local model"] = judge["local_model"], expected.source.model
-        compared["the temperature"] = judge["temperature"], expected.source.temperature
-        compared["whether the chat template is left out"] = judge["raw"], expected.source.raw
-        return compared | _prompt_fields(recipe, judge, expected)
     if not isinstance(expected.source, ModelSource) or "request" not in judge:
         return compared
     request = _object(judge, "request")

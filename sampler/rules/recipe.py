@@ -167,7 +167,6 @@ class PointwiseRecipe(_JudgedRecipe):
 _CANNOT_RATE = {
     "people": "must be a model: people compare, they do not rate",
     "seat": "must be a model: people compare, they do not rate",
-    "local": "must be a model behind an endpoint: one that the site runs itself compares, it does not rate",
 }
 
 RuleRecipe = Annotated[

@@ -44,10 +44,7 @@ function putAside() {
     const source = block.querySelector("select[name$=-source]");
     if (!source) return;
     // As `console/forms/questions.py` writes it.
-    const isPeople = source.value === "", isHere = source.value.startsWith("on this site: ");
-    for (const part of block.querySelectorAll(".model-only")) part.hidden = isPeople;
-    for (const part of block.querySelectorAll(".endpoint-only")) part.hidden = isPeople || isHere;
-    for (const part of block.querySelectorAll(".local-only")) part.hidden = !isHere;
+    for (const part of block.querySelectorAll(".model-only")) part.hidden = source.value === "";
   });
   putPanelAside(rule === "n-vote" && chosen("panel-kind") === "panel");
   const move = chosen("catalog-move");

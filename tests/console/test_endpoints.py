@@ -209,25 +209,6 @@ def test_keeping_reasons_and_asking_about_repeats_go_into_the_recipe_and_back(si
     assert "reasons kept" in signed_in.get(campaign.get_absolute_url()).content.decode()
 
 
-def test_a_model_that_the_site_runs_itself_goes_into_the_recipe_and_back(signed_in, settings, idle_tasks, tmp_path):
-    settings.LOCAL_MODELS = {"writer": tmp_path}
-    value = "on this site: writer"
-    signed_in.post(reverse("console:create"), form(**question(source=value, raw="on")))
-    campaign = Campaign.objects.get()
-    source = {"kind": "local", "model": "writer", "temperature": 0.7, "first": True}
-    assert campaign.recipe["judges"][0]["source"] == source | {"raw": True}
-    page = signed_in.get(reverse("console:edit", args=[campaign.pk]))
-    shown = page.context["forms"].questions.forms[0]
-    assert (shown["source"].value(), shown["raw"].value(), shown["first"].value()) == (value, True, True)
-    assert "writer (runs on this site)" in page.content.decode()
-    draft = signed_in.get(campaign.get_absolute_url()).content.decode()
-    assert "probabilities by writer, which runs on this site, at temperature 0.7" in draft
-    # Without the tick, the field is absent from the recipe.
-    signed_in.post(reverse("console:edit", args=[campaign.pk]), form(**question(source=value)))
-    campaign.refresh_from_db()
-    assert campaign.recipe["judges"][0]["source"] == source
-
-
 def test_a_model_that_the_site_runs_itself_is_shown_no_pictures(signed_in, settings, idle_tasks, tmp_path):
     settings.LOCAL_MODELS = {"writer": tmp_path}
     answers = question(source="on this site: writer", picture_edge="512")

@@ -301,7 +301,6 @@ def _stop_at(campaign: Campaign, caps: list[_Cap], need: Need) -> None:
     """Mark what has come to a cap: the campaign, or all that ask models where the cap is the site's."""
     for cap in caps:
         if reason := cap.why_not(need):
-            # A judge that the site runs itself is no endpoint's: its campaign stops when its own turn comes to the cap.
             marked = Campaign.objects.filter(pk=campaign.pk)
             if cap.is_site and need.cost is not None:
                 marked |= _asking_models()

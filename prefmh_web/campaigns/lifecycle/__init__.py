@@ -1,7 +1,6 @@
 """A campaign's life: drafts, starting, pausing and resuming, and who has access.
 
 drafts         saving a setup
-local_start    loading and freezing the models of the site itself that judge
 model_start    testing and freezing the models that a campaign asks
 status         start, pause, resume, discard: the one door through which a campaign's status changes
 extension      further steps by a researcher's decision

@@ -19,7 +19,6 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import caps
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges.kinds import kind_of
-from prefmh_web.campaigns.model_judges.kinds.local import as_endpoint
 from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import nudges
@@ -61,9 +60,6 @@ def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
         yield ModelUsage.PROPOSALS, writer, caps.REQUESTS_A_TEXT
     endpoints = dict(campaign.judges.filter(endpoint__isnull=False).values_list("place", "endpoint"))
     for place, judge in enumerate(recipe.judges):
-        if isinstance(judge.source, sampler.LocalSource):
-            free = as_endpoint(judge.source.model)
-            yield place, free, kind_of(recipe, place).most_requests(1, free)
         if not isinstance(judge.source, sampler.ModelSource):
             continue
         found = Endpoint.objects.filter(owner=campaign.owner_id, name=judge.source.endpoint)

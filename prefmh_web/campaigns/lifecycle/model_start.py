@@ -20,7 +20,6 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import local_start
 from prefmh_web.campaigns.model_judges import freezing, frozen_judges
 from prefmh_web.campaigns.models import Campaign, Judge, State
 from prefmh_web.campaigns.proposals.backends import backend_of
@@ -40,19 +39,16 @@ from sampler import judges as model_judges
 
 @dataclass(frozen=True)
 class Models:
-    """The endpoints of a campaign's judges, by name, and what the replies of each said they were from; `here` are the
-    models that the site runs itself.
-    """
+    """The endpoints of a campaign's judges, by name, and what the replies of each said they were from."""
 
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     identities: dict[str, tuple[Identity, ...]] = field(default_factory=dict)
-    here: local_start.Here = field(default_factory=dict)
 
 
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
     sources = [judge.source for judge in campaign.parsed_recipe.judges]
-    return backend_of(campaign).is_slow or any(isinstance(source, sampler.MODEL_SOURCES) for source in sources)
+    return backend_of(campaign).is_slow or any(isinstance(source, sampler.ModelSource) for source in sources)
 
 
 def begin(campaign: Campaign) -> None:
@@ -70,11 +66,8 @@ def examined(campaign: Campaign) -> Models:
         NotPossible: there is no such endpoint, it does not answer, or its votes could not have the law of a judge's.
     """
     _check_writer(campaign)
-    asked = _asked(campaign)
-    if local_start.places(campaign):
-        _tell(campaign, "loading the models that judge")
-    models = Models(here=local_start.examined(campaign))
-    for place, judge, source in asked:
+    models = Models()
+    for place, judge, source in _asked(campaign):
         name = source.endpoint
         if name not in models.endpoints:
             models.endpoints[name], models.identities[name] = _examined(campaign, name)
@@ -127,11 +120,8 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     Raises:
         NotPossible: it does not, or the server does not take it.
     """
-    asked = list(_asked(campaign))
-    if not asked and not models.here:
-        return
-    largest = _largest(campaign, starts)
-    local_start.check_questions(campaign, models.here, largest)
+    asked = _asked(campaign)
+    largest = _largest(campaign, starts) if asked else []
     for place, judge, source in asked:
         endpoint = models.endpoints[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
@@ -153,7 +143,6 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
 
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
-    local_start.freeze(campaign, models.here)
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
         name = frozen_judges.model_source(campaign.parsed_recipe, judge.place).endpoint
         endpoint = models.endpoints[name]

@@ -321,8 +321,7 @@ def _create_judges(campaign: Campaign) -> None:
             budget=judge.budget,
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
-            local_model=judge.source.model if isinstance(judge.source, sampler.LocalSource) else "",
-            is_asked_first=isinstance(judge.source, sampler.MODEL_SOURCES) and judge.source.first,
+            is_asked_first=source is not None and source.first,
             seat=judge.source.seat if isinstance(judge.source, sampler.SeatSource) else None,
         )
 

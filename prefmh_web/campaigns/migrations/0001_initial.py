@@ -65,7 +65,6 @@ class Migration(migrations.Migration):
                 ('budget', models.PositiveIntegerField()),
                 ('order', models.CharField(choices=[('random', 'Random'), ('balanced', 'Balanced'), ('proposal-first', 'Proposal First'), ('proposal-second', 'Proposal Second')], default='random', max_length=15)),
                 ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='judges', to='endpoints.endpoint')),
-                ('local_model', models.CharField(blank=True, default='', max_length=120)),
                 ('seat', models.PositiveSmallIntegerField(null=True)),
                 ('is_asked_first', models.BooleanField(default=False)),
                 ('frozen', models.JSONField(null=True)),

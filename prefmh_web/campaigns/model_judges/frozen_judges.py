@@ -104,18 +104,6 @@ def vision_of(campaign: Campaign, judge: Judge) -> sampler.Vision | None:
     return source.vision if isinstance(source, sampler.ModelSource) else None
 
 
-def temperature_of(campaign: Campaign, judge: Judge) -> float:
-    """Return the temperature of a model's votes in a started campaign, wherever the model runs.
-
-    Raises:
-        TypeError: it is not a model.
-    """
-    source = started_campaign(campaign).recipe.judges[judge.place].source
-    if not isinstance(source, sampler.MODEL_SOURCES):
-        raise TypeError(f"judge {judge.place} is not a model")
-    return source.temperature
-
-
 def prompt_of(judge: Judge) -> model_judges.AnyPrompt:
     """Return the words in which a frozen judge is asked."""
     return model_judges.stored_prompt(frozen_of(judge)["prompt"])

@@ -187,9 +187,7 @@ class Campaign(models.Model):
 
 
 class Judge(models.Model):
-    """One question of a campaign, with its budget N and who answers: people, a model behind an endpoint, or one that
-    the site runs itself.
-    """
+    """One question of a campaign, with its budget N and who answers: people, or a model behind an endpoint."""
 
     class Order(models.TextChoices):
         RANDOM = "random"
@@ -203,8 +201,6 @@ class Judge(models.Model):
     budget = models.PositiveIntegerField()
     order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
-    # The name of a model that the site runs itself; empty for every other judge.
-    local_model = models.CharField(max_length=120, blank=True, default="")
     # Of a panel: whose judge it is, by the number of their seat.
     seat = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
@@ -223,7 +219,7 @@ class Judge(models.Model):
 
     @property
     def is_model(self) -> bool:
-        return self.endpoint_id is not None or bool(self.local_model)
+        return self.endpoint_id is not None
 
     @property
     def is_of_people(self) -> bool:
@@ -232,9 +228,7 @@ class Judge(models.Model):
 
     @property
     def answered_by(self) -> str:
-        """The name of its endpoint when the campaign started or of its local model; nothing where people answer."""
-        if self.local_model:
-            return self.local_model
+        """The name of its endpoint when the campaign started; nothing where people answer."""
         if self.frozen:
             return str(self.frozen["endpoint"])
         return "" if self.endpoint is None else self.endpoint.name

@@ -247,7 +247,7 @@ def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
 
 
 def _tells_p(source: object) -> bool:
-    return isinstance(source, sampler.MODEL_SOURCES) and source.votes == "log-probabilities"
+    return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
 
 
 def _rates(campaign: Campaign) -> bool:

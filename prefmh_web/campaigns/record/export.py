@@ -75,7 +75,7 @@ def judges(campaign: Campaign) -> str:
 
 
 def _judge(judge: Judge) -> dict[str, object]:
-    source = "local" if judge.local_model else "model" if judge.is_model else "people"
+    source = "model" if judge.is_model else "people"
     about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
     if judge.seat is not None:
         about |= {"source": "seat", "seat": judge.seat}

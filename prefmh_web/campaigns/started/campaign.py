@@ -23,8 +23,6 @@ class StartedJudge:
     budget: int
     order: str
     is_model: bool
-    local_model: str
-    """The name of a model that the site runs itself; empty for every other judge."""
     is_asked_first: bool
     seat: int | None = None
     """Of a panel: whose judge it is."""
@@ -129,7 +127,6 @@ def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCa
             budget=row.budget,
             order=row.order,
             is_model=row.is_model,
-            local_model=row.local_model,
             is_asked_first=row.is_asked_first,
             seat=row.seat,
             all_at_once=_is_asked_at_once(read, row.place),

@@ -14,8 +14,6 @@ from prefmh_web.console.forms.usual import needs_a_look
 from prefmh_web.console.forms.vision import VisionFields, vision_fields_of
 
 PEOPLE = ""
-# Before the name of a model that the site runs itself.
-HERE = "on this site: "
 ORDERS = {
     "random": "Random for each vote",
     "balanced": "Each order for half of the votes (models only)",
@@ -26,7 +24,7 @@ ORDER_HELP = (
     "question weighs twice as much as one that is asked in another order. That holds, and the lean cancels, only if "
     "the same people, or the same model, answer both halves."
 )
-_OF_A_MODEL = ("votes", "temperature", "first", "all_at_once", "law_unverified", "reasons", "repeats", "raw")
+_OF_A_MODEL = ("votes", "temperature", "first", "all_at_once", "law_unverified", "reasons", "repeats")
 _HALVES = ("proposal-first", "proposal-second")
 WAYS = {
     "sampled": "One reply per vote",
@@ -39,7 +37,6 @@ class QuestionForm(PromptFields, VisionFields):
 
     Args:
         endpoints: the names of the endpoints that may.
-        local_models: the names of the models that the site runs itself and that may.
     """
 
     question = forms.CharField(
@@ -97,19 +94,10 @@ class QuestionForm(PromptFields, VisionFields):
         "answers are no votes. Empty: it is not asked.",
     )
 
-    raw = forms.BooleanField(
-        required=False,
-        label="Leave out the chat template",
-        help_text="For base models that run on this site. The prompt goes to the model as it is.",
-    )
-
-    def __init__(self, *args, endpoints: tuple[str, ...] = (), local_models: tuple[str, ...] = (), **kwargs):
+    def __init__(self, *args, endpoints: tuple[str, ...] = (), **kwargs):
         super().__init__(*args, **kwargs)
-        self.has_endpoints, self.has_local_models = bool(endpoints or local_models), bool(local_models)
-        # An endpoint may have any name, and keeps it.
-        self._here = {value: name for name in local_models if (value := HERE + name) not in endpoints}
-        local = ((value, f"{name} (runs on this site)") for value, name in self._here.items())
-        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints), *local])
+        self.has_endpoints = bool(endpoints)
+        offer(self, "source", [(PEOPLE, "People"), *((name, name) for name in endpoints)])
 
     @property
     def has_own_order(self) -> bool:
@@ -125,10 +113,6 @@ class QuestionForm(PromptFields, VisionFields):
         super().clean()
         data = self.cleaned_data
         order, budget = data.get("order") or "random", data.get("budget") or 2
-        if data.get("source") in self._here and self.vision():
-            self.add_error(
-                "source", ValidationError("Models that run on this site see no pictures. Empty those fields.")
-            )
         if order == "balanced" and data.get("source") == PEOPLE:
             self.add_error("order", ValidationError("This order is for models. Choose another one for people."))
         if order != "random" and budget % 2:
@@ -149,10 +133,6 @@ class QuestionForm(PromptFields, VisionFields):
         data = self.cleaned_data
         if data["source"] == PEOPLE:
             return {"kind": "people"}
-        if model := self._here.get(data["source"]):
-            temperature = 1.0 if data["temperature"] is None else data["temperature"]
-            source = {"kind": "local", "model": model, "temperature": temperature, "first": data["first"]}
-            return source | ({"raw": True} if data["raw"] else {})
         return {
             "kind": "model",
             "endpoint": data["source"],
@@ -187,10 +167,7 @@ def questions_of(campaign: Campaign) -> list[dict]:
 
 def _question_of(judge: sampler.JudgeRecipe) -> dict:
     row = {"question": judge.question, "budget": judge.budget, "order": judge.order}
-    if isinstance(source := judge.source, sampler.LocalSource):
-        here = {"temperature": source.temperature, "first": source.first, "raw": source.raw}
-        return row | here | {"source": HERE + source.model}
-    if not isinstance(source, sampler.ModelSource):
+    if not isinstance(source := judge.source, sampler.ModelSource):
         return row | {"source": PEOPLE}
     answers = {"temperature": source.temperature, "votes": source.votes, "first": source.first}
     answers |= {

@@ -17,7 +17,6 @@ from prefmh_web.console.forms.scorers import misfit
 from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.console.forms.spaces.walks import with_steps
 from prefmh_web.console.forms.unshown import judges_of, kernel_of, rule_of, space_of
-from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.setup.apply import draft_fields
 from prefmh_web.setup.fitting import chat_servers
@@ -61,7 +60,6 @@ class SetupForms:
             initial=questions_of(campaign) if campaign else None,
             form_kwargs={
                 "endpoints": tuple(Endpoint.objects.filter(owner=owner).values_list("name", flat=True)),
-                "local_models": model_names(),
             },
         )
 

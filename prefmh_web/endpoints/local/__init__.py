@@ -1,7 +1,5 @@
 """Models that run in this process, on a GPU if there is one: texts by `transformers`, images by `diffusers`.
 
-    fingerprint.py         a hash of the files of a model
-    judging.py             log-probabilities of two labels, for many prompts in one pass
     models.py              what the site offers, each loaded once; the one module that others import
     extra.py               PyTorch and the rest, which come with the extra `[gpu]` only
     network.py             logits of a batch of rows of unequal length, with a cache

@@ -8,19 +8,18 @@ from sampler import Tokens
 _FIXED_DATE = "{% macro strftime_now(format) %}01 Jan 2025{% endmacro %}"
 
 
-def prompt_ids(tokenizer: Any, system: str, prompt: str, *, raw: bool = False) -> Tokens:
+def prompt_ids(tokenizer: Any, system: str, prompt: str) -> Tokens:
     """Return the tokens that stand before the model's answer.
 
     Args:
         tokenizer: of `transformers`.
         system: the system message; none if empty. Without a chat template it stands before the prompt.
-        raw: whether the chat template is left out.
 
     Raises:
         ValueError: nothing is left of the prompt, so there is no token for the model to start from; or a part of a
             chat holds a special token, which the model would not read as a part of it.
     """
-    if getattr(tokenizer, "chat_template", None) and not raw:
+    if getattr(tokenizer, "chat_template", None):
         _check_plain(tokenizer, prompt=prompt, system=system)
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": prompt})

@@ -10,22 +10,17 @@ import json
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from prefmh_web.endpoints.local.fingerprint import fingerprint_of, stamp_of
-
 if TYPE_CHECKING:
-    from prefmh_web.endpoints.local.judging import LocalJudge
     from prefmh_web.endpoints.local.sdxl_turbo import SdxlTurbo
     from prefmh_web.endpoints.local.transformers_model import TransformersModel
     from prefmh_web.endpoints.local.weights import Weights
 
-Stamp = tuple[tuple[str, int, int], ...]
 _loading = threading.Lock()
 _loaded: dict[tuple[Path, str | None], Any] = {}
 
@@ -45,7 +40,7 @@ def local_model(
         ValueError: the site offers no model of this name, it cannot be used, or an argument is out of range.
         FileNotFoundError: its folder, or safetensors in it, are missing.
     """
-    weights = _loaded_weights(name).weights
+    weights = _loaded_weights(name)
     from prefmh_web.endpoints.local.transformers_model import TransformersModel
 
     return TransformersModel(
@@ -57,78 +52,20 @@ def local_model(
     )
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """A model as it was read from its folder; the stamp is that of the files just before."""
-
-    weights: Weights
-    folder: Path
-    stamp: Stamp
-
-
-@dataclass(frozen=True)
-class JudgeHere:
-    """A model that votes, as it was loaded.
-
-    Args:
-        judge: what gives the log-probabilities.
-        fingerprint: the hash of the files that it was loaded from.
-    """
-
-    judge: LocalJudge
-    fingerprint: str
-
-
-def local_judge(name: str, *, raw: bool = False) -> JudgeHere:
-    """Return a language model that the site offers, as a judge; see `LocalJudge` for `raw`.
-
-    Raises:
-        ImportError: the extra `[gpu]` is not installed.
-        ValueError: the site offers no model of this name, it cannot be used, it has no tokens for the labels, or its
-            files are being written.
-        OSError: its folder, or safetensors in it, are missing, or cannot be read.
-    """
-    loaded = _loaded_weights(name)
-    return JudgeHere(_judge(loaded.weights, raw), _fingerprint(loaded.folder, loaded.stamp))
-
-
-@lru_cache(maxsize=16)
-def _judge(weights: Weights, raw: bool) -> LocalJudge:
-    """Return a judge; its tokeniser is searched for the labels once."""
-    from prefmh_web.endpoints.local.judging import LocalJudge
-
-    return LocalJudge(weights, raw=raw)
-
-
-@lru_cache(maxsize=16)
-def _fingerprint(folder: Path, stamp: Stamp) -> str:
-    """Return the hash of files that were loaded when they had this stamp.
-
-    Raises:
-        ValueError: they have another one by now, so that nobody can tell what was loaded.
-    """
-    found = fingerprint_of(folder)
-    if stamp_of(folder) != stamp:
-        raise ValueError(f"the files in {folder} have changed since they were loaded; restart the worker")
-    return found
-
-
-def _loaded_weights(name: str) -> _Loaded:
+def _loaded_weights(name: str) -> Weights:
     folders = settings.LOCAL_MODELS
     if name not in folders:
         offered = ", ".join(folders) or "none; LOCAL_MODELS is not set"
         raise ValueError(f"model must be one that this site offers ({offered}), not {name!r}")
-    loaded: _Loaded = _once(_load, folders[name], settings.LOCAL_DEVICE)
-    return loaded
+    weights: Weights = _once(_load, folders[name], settings.LOCAL_DEVICE)
+    return weights
 
 
-def _load(folder: Path, device: str | None) -> _Loaded:
+def _load(folder: Path, device: str | None) -> Weights:
     from prefmh_web.endpoints.local.weights import check_folder, load_weights
 
     check_folder(folder, "*.safetensors")
-    # Before they are read: files that change meanwhile then have another stamp.
-    stamp = stamp_of(folder)
-    return _Loaded(load_weights(folder, device), folder, stamp)
+    return load_weights(folder, device)
 
 
 def image_model_names() -> tuple[str, ...]:

@@ -3,7 +3,6 @@
     sampled             a vote is the label that the model replies with
     log_probabilities   a vote is drawn from the probability that the server tells for each label
     ratings             the model rates one object alone, where the rule compares ratings
-    local               a vote is drawn from the probabilities that a model of the site itself gives to each label
 
 To add one: write a file with a `JudgeKind`, and register it here under the name by which a recipe's source (or its
 rule) asks for it.
@@ -14,7 +13,6 @@ from __future__ import annotations
 import sampler
 from prefmh_web.campaigns.model_judges.frozen_judges import model_source
 from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, JudgeKind, Rows
-from prefmh_web.campaigns.model_judges.kinds.local import LocalProbabilities
 from prefmh_web.campaigns.model_judges.kinds.log_probabilities import LogProbabilities
 from prefmh_web.campaigns.model_judges.kinds.ratings import Ratings
 from prefmh_web.campaigns.model_judges.kinds.sampled import Sampled
@@ -23,7 +21,6 @@ KINDS: dict[str, JudgeKind] = {
     "sampled": Sampled(),
     "log-probabilities": LogProbabilities(),
     "ratings": Ratings(),
-    "local": LocalProbabilities(),
 }
 
 __all__ = ["KINDS", "Answers", "Asking", "JudgeKind", "Rows", "kind_of"]
@@ -33,6 +30,4 @@ def kind_of(recipe: sampler.Recipe, place: int) -> JudgeKind:
     """Return how a recipe's judge is asked, which is a model."""
     if recipe.rule.evidence == "ratings":
         return KINDS["ratings"]
-    if isinstance(recipe.judges[place].source, sampler.LocalSource):
-        return KINDS["local"]
     return KINDS[model_source(recipe, place).votes]

@@ -130,7 +130,7 @@ def pair_of(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
         criterion=asking.judge.question,
         current=exhibit(rows[comparison.current_id], endpoint, prompt, vision),
         proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, vision),
-        temperature=frozen_judges.temperature_of(campaign, asking.judge),
+        temperature=frozen_judges.source_of(campaign, asking.judge).temperature,
         prompt=prompt,
         keeps_reasons=reasons.are_kept(started_campaign(campaign).recipe, asking.judge.place),
     )
