@@ -151,7 +151,7 @@ from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
 from .spaces.pairs import MAX_PAIRS
 from .spaces.space import Space
-from .spaces.texts.language_model import CannotScoreError, LanguageModel, LogProbabilities, Tokens
+from .spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from .spaces.texts.story_openings import STORY_SCENARIOS
 from .streams import Purpose, stream
 from .vectorised import (

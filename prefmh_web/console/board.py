@@ -23,7 +23,7 @@ from prefmh_web.campaigns.record import calls
 from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
-from prefmh_web.console.forms.rule import RELEASED, rule_line
+from prefmh_web.console.forms.rule import rule_line
 from prefmh_web.console.forms.spaces import SPACE_FORMS
 from prefmh_web.console.outlook import Outlook, outlook_of
 from prefmh_web.console.plots import Line, Plot, traces
@@ -76,13 +76,6 @@ class Board:
     def deciding_scorers(self) -> tuple[str, ...]:
         """The scorers whose numbers decide, if such decide."""
         return self.campaign.parsed_recipe.rule.scorers
-
-    @property
-    def warning(self) -> str:
-        """What stands above everything else about the law that the chains sample; empty for nothing."""
-        rule = self.campaign.parsed_recipe.rule
-        is_released = isinstance(rule, sampler.QuestRecipe) and rule.released
-        return f"QUEST {RELEASED}. Use it for comparison only." if is_released else self.answers.warning
 
     @property
     def asks_judges(self) -> bool:

@@ -209,17 +209,11 @@ class Client:
         """
         server = self.writer
         body = server.completion(self.target.model, prompt, limit=limit, temperature=temperature, seed=seed)
-        return self.completed(
-            body, lambda reply: server.continuation(reply, prompt, limit=limit, temperature=temperature)
+        return self._post_to(
+            server.completion_path(),
+            body,
+            lambda reply: server.continuation(reply, prompt, limit=limit, temperature=temperature),
         )
-
-    def completed(self, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
-        """Send a body of `writer`'s, and return what `read` makes of the reply.
-
-        Raises:
-            EndpointError: there was no answer, or `read` could not take it.
-        """
-        return self._post_to(self.writer.completion_path(), body, read)
 
     def post(self, path: str, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Send JSON to a path below the base URL, and return what `read` makes of the JSON it answers.

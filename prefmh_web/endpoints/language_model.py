@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import sampler
-from prefmh_web.endpoints import drawing_told
 from prefmh_web.endpoints.calls import Result, call
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.dialects import Dialect
@@ -85,38 +84,6 @@ class ServedModel:
             ValueError: the lengths differ, a prompt is unknown, or a prefix leaves no room for another token.
             EndpointError: a row could not be drawn; none is returned then.
         """
-        self._prepare(rngs, prompts, prefixes)
-        rows = zip(rngs, prompts, prefixes, strict=True)
-        return list(self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows]))
-
-    def continue_told(
-        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[sampler.Tokens]
-    ) -> list[tuple[sampler.Tokens, sampler.LogProbabilities]]:
-        """Return what `continue_batch` gives, each with the log-probabilities that its new tokens were drawn with.
-
-        Raises:
-            ValueError: as `continue_batch` does.
-            EndpointError: a row could not be drawn, or the server does not tell one of these; none is returned then.
-        """
-        self._prepare(rngs, prompts, prefixes)
-        end = self._end_of_sequence()
-        rows = zip(rngs, prompts, prefixes, strict=True)
-        return list(
-            self._all([self._told_row(rng, self._ids[prompt], tuple(prefix), end) for rng, prompt, prefix in rows])
-        )
-
-    def check_told(self) -> None:
-        """See whether the server tells the log-probabilities that it draws tokens with, at this temperature.
-
-        Raises:
-            EndpointError: it does not.
-        """
-        end = self._end_of_sequence()
-        self._all([lambda client: drawing_told.check(client, temperature=self._temperature, end=end)])
-
-    def _prepare(
-        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[sampler.Tokens]
-    ) -> None:
         if not len(rngs) == len(prompts) == len(prefixes):
             raise ValueError(
                 f"{len(rngs)} generators, {len(prompts)} prompts and {len(prefixes)} prefixes do not match"
@@ -128,6 +95,8 @@ class ServedModel:
         # A campaign's plan lives long; where the server is, and how it fares, changes.
         self._endpoint.refresh_from_db()
         self._read_prompts(sorted(set(prompts) - set(self._ids)))
+        rows = zip(rngs, prompts, prefixes, strict=True)
+        return list(self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows]))
 
     def text(self, prompt: str, tokens: sampler.Tokens) -> str:
         """Return what the tokens say, in the server's words; end-of-sequence tokens say nothing.
@@ -188,20 +157,6 @@ class ServedModel:
         def draw(client: Client) -> sampler.Tokens:
             drawn = client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)
             return (*prefix, *drawn.tokens)
-
-        return draw
-
-    def _told_row(
-        self, rng: np.random.Generator, prompt: sampler.Tokens, prefix: sampler.Tokens, end: int | None
-    ) -> Callable[[Client], tuple[sampler.Tokens, sampler.LogProbabilities]]:
-        seed, left = _seed(rng), self._limit - len(prefix)
-
-        def draw(client: Client) -> tuple[sampler.Tokens, sampler.LogProbabilities]:
-            before = (*prompt, *prefix)
-            tokens, told = drawing_told.draw(
-                client, before, temperature=self._temperature, seed=seed, limit=left, end=end
-            )
-            return (*prefix, *tokens), told
 
         return draw
 

@@ -93,7 +93,7 @@ class Suffix:
             return proposals
         written = self._space.write([rngs[row] for row in moving], [states[row].beginning(cuts[row]) for row in moving])
         for row, writing in zip(moving, written, strict=True):
-            proposals[row] = Proposal(writing, self.ratio(states[row], writing, cuts[row]))
+            proposals[row] = Proposal(writing, self.log_r0(states[row], writing))
         return proposals
 
     def cut(self, rng: np.random.Generator, state: Writing) -> int:
@@ -101,10 +101,6 @@ class Suffix:
         most = self._space.model.limit if self._cut == "limit" else len(state.tokens)
         # A draw just below 1 may make the product round up to `most`.
         return min(int(rng.random() * most), most - 1)
-
-    def ratio(self, state: Writing, proposal: Writing, cut: int) -> float:
-        """Return the log base ratio of a move by a given cut, which is the same for all cuts."""
-        return self.log_r0(state, proposal)
 
     def log_r0(self, state: Writing, proposal: Writing) -> float:
         """Return the log base ratio of a move from one text to another."""

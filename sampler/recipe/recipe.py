@@ -19,15 +19,13 @@ from sampler.kernels import (
     WarmUp,
     components_of,
 )
-from sampler.kernels.released_suffix import ReleasedSuffix
 from sampler.objects.properties import property_names
 from sampler.recipe.problems import RecipeError, RecipeProblem
 from sampler.rules.recipe import NVoteRecipe, RuleRecipe
-from sampler.rules.scored import QuestRecipe
 from sampler.rules.targets import target_law
 from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe, ContextColumn
-from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel
+from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.streams import Purpose, stream
 
@@ -191,7 +189,7 @@ class Recipe(BaseModel):
             walk_length: how far the steps after a warm-up walk, if that is chosen.
 
         Raises:
-            RecipeError: the catalog does not fit the kernel, or what writes cannot tell what the rule needs.
+            RecipeError: the catalog does not fit the kernel.
             TypeError: there is a catalog or a model and no use for it, or the other way round.
         """
         return self.plan_on(self._space(catalog, model), walk_length)
@@ -199,31 +197,9 @@ class Recipe(BaseModel):
     def plan_on(self, space: Any, walk_length: int | None = None) -> Plan[Any]:
         """Return the plan on a space that is built already; see `build`."""
         if not isinstance(self.kernel, WalkRecipe) or self.kernel.warm_up is None:
-            return Plan(self.seed, space, self._kernel_on(space), self.budgets)
+            return Plan(self.seed, space, self.kernel.build(space), self.budgets)
         after = self.kernel.after_warm_up(space, walk_length)
         return Plan(self.seed, space, after, self.budgets, self.kernel.first_steps(space))
-
-    def _kernel_on(self, space: Any) -> Any:
-        """Return the kernel on a space.
-
-        Raises:
-            RecipeError: the rule needs log-probabilities that what writes the texts does not give.
-        """
-        if not self._is_quest_as_released:
-            return self.kernel.build(space)
-        try:
-            return ReleasedSuffix(space)
-        except CannotScoreError as error:
-            raise RecipeError([RecipeProblem("rule.released", str(error))]) from error
-
-    @property
-    def _is_quest_as_released(self) -> bool:
-        return isinstance(self.rule, QuestRecipe) and self.rule.released
-
-    @property
-    def keeps_log_probabilities(self) -> bool:
-        """Whether each text is stored with the log-probabilities that its tokens were drawn with."""
-        return self._is_quest_as_released and isinstance(self.space, ServedTextsRecipe)
 
     def _space(self, catalog: Catalog | None, model: LanguageModel | None) -> Any:
         if (catalog is not None) != isinstance(self.space, CatalogRecipe):
@@ -234,10 +210,7 @@ class Recipe(BaseModel):
             self._check_catalog(catalog)
             return catalog
         if isinstance(self.space, ServedTextsRecipe) and model is not None:
-            try:
-                return self.space.build(model, is_told=self.keeps_log_probabilities)
-            except CannotScoreError as error:
-                raise RecipeError([RecipeProblem("rule.released", str(error))]) from error
+            return self.space.build(model)
         return cast(Generated, self.space).build()
 
     def _check_catalog(self, catalog: Catalog) -> None:

@@ -13,7 +13,7 @@ from sampler.chain import Comparison, Plan, Position, ask, begin
 from sampler.kernels.mixture import Mixture
 from sampler.kernels.suffix import Suffix
 from sampler.record.state_index import GeneratedIndex, state_number
-from sampler.spaces.texts.space import Beginning, Writing
+from sampler.spaces.texts.space import Writing
 from sampler.streams import Purpose, stream
 
 
@@ -62,16 +62,6 @@ class Redrawn:
         yield from ()
 
 
-def _ratio(move: Suffix, state: Writing, proposal: Writing, kept: int) -> float:
-    """Return the log base ratio of a move by a cut; where the cut leaves nothing to be written, that of the lengths."""
-    is_possible = kept < min(len(state.tokens), len(proposal.tokens))
-    return move.ratio(state, proposal, kept) if is_possible else move.log_r0(state, proposal)
-
-
-def _shown(beginning: Beginning) -> str:
-    return f"log-probabilities {' '.join(map(str, beginning.log_probabilities or ()))}"
-
-
 class Recorded:
     """Texts as the record has them; which move made them, and from which token on, is drawn again.
 
@@ -94,8 +84,8 @@ class Recorded:
         """Return the comparison with the proposal of the row, and the base ratio of the move that the step drew."""
         step, plan = position.step + 1, self._plan
         proposal = self._index.state(int(row["proposal"]))
-        kept, move = self._drawn(position.chain, step, position.state)
-        log_r0 = _ratio(move, position.state, proposal, kept) if move else 0.0
+        _, move = self._drawn(position.chain, step, position.state)
+        log_r0 = move.log_r0(position.state, proposal) if move else 0.0
         uniform = float(stream(plan.seed, position.chain, step, Purpose.UNIFORM).random())
         return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, plan.budgets)
 
@@ -107,8 +97,6 @@ class Recorded:
             yield "another text", "the same text: the cut lies behind its end"
         elif before[:kept] != after[:kept]:
             yield "another beginning", f"the same first {kept} tokens"
-        elif (told := comparison.current.beginning(kept)) != (found := comparison.proposal.beginning(kept)):
-            yield _shown(found), f"{_shown(told)}, as of the same first {kept} tokens in the text before"
 
     def _drawn(self, chain: int, step: int, state: Writing) -> tuple[int, Suffix | None]:
         """Return how many tokens the step keeps, and the suffix move that does so; None for a fresh draw."""

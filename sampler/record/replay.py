@@ -213,7 +213,7 @@ def _drawn_again(recipe: Recipe, states: list[Row], walk_length: int | None) -> 
             catalog = _catalog(states)
         return Redrawn(recipe.build(catalog, walk_length=walk_length)), CatalogIndex()
     if recipe.space.kind == "model-texts":
-        texts = RecordedTexts(recipe.space, is_told=recipe.keeps_log_probabilities)
+        texts = RecordedTexts(recipe.space)
         index = GeneratedIndex(texts, recipe.chains_at_most, list(states))
         return Recorded(recipe.plan_on(texts, walk_length), index, recipe.chains_at_most), index
     plan: Plan[Any] = recipe.build(walk_length=walk_length)

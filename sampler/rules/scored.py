@@ -12,10 +12,10 @@ has them. A step waits until its two objects have their numbers (`tell_by_scores
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from sampler.judges.recipe import JudgeRecipe
 from sampler.rules.mars import Mars
@@ -93,9 +93,6 @@ class QuestRecipe(UnjudgedRecipe):
     Args:
         scorer: who gives QE.
         beta: temperature.
-        released: with the ratio of QUEST's published code, which is exact for no law: n / n' times the exponential of
-            the mean log-probability of the suffix that is left less that of the suffix that is written
-            (`sampler/kernels/released_suffix.py`). For comparison with the paper's figures only.
     """
 
     evidence: ClassVar[str] = "scores"
@@ -103,7 +100,6 @@ class QuestRecipe(UnjudgedRecipe):
     kind: Literal["quest"] = "quest"
     scorer: Scorer
     beta: float = Field(default=QUEST_BETA, gt=0, le=1000)
-    released: bool = False
 
     @property
     def scorers(self) -> tuple[str, ...]:
@@ -121,24 +117,13 @@ class QuestRecipe(UnjudgedRecipe):
         return ""
 
     def law(self, judges: Sequence[JudgeRecipe]) -> str:
-        """Return the law up to a constant factor, with what its letters stand for; or that and why it is not known."""
-        if self.released:
-            return RELEASED_LAW
+        """Return the law up to a constant factor, with what its letters stand for."""
         return (
             f"p0(x) * exp(r(x)/{self.beta:g}); r: logit of the number of scorer “{self.scorer}”, clipped to "
             f"{CLIP:g} and {1 - CLIP:g}"
         )
 
-    def kernel_misfits(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
-        """Yield that the published code's ratio is that of suffixes cut over the text's own length."""
-        if self.released and (getattr(kernel, "kind", None), getattr(kernel, "cut", None)) != ("suffix", "length"):
-            yield "kernel", "must be 'suffix' with cut 'length' where rule 'quest' is released: its ratio is of these"
 
-
-RELEASED_LAW = (
-    "not known, inexact: the ratio of QUEST's published code (n/n' with mean log-probabilities of the suffixes) leaves "
-    "no law in balance"
-)
 ScoredRecipe = ScoreRecipe | QuestRecipe
 
 

@@ -94,7 +94,7 @@ UNJUDGED = [
     ),
     (
         {"rule-kind": "quest", "rule-quality": "readability", "rule-temperature": "0.05"},
-        {"kind": "quest", "scorer": "readability", "beta": 0.05, "released": False},
+        {"kind": "quest", "scorer": "readability", "beta": 0.05},
         "β = 0.05, quality by readability",
     ),
 ]
@@ -132,10 +132,6 @@ def test_a_rule_that_asks_nobody_needs_no_question(signed_in, idle_tasks, change
         ({"rule-kind": "score", "rule-score_form": "power"}, "Choose the scorer whose numbers decide"),
         ({"rule-kind": "score"}, "“qed” is not offered for texts"),
         ({"rule-kind": "quest"}, "Choose the scorer that estimates quality"),
-        (
-            {"rule-kind": "quest", "rule-quality": "words", "rule-released": "on"},
-            "must be 'suffix' with cut 'length' where rule 'quest' is released",
-        ),
     ],
 )
 def test_what_a_rule_that_asks_nobody_cannot_be_is_said_and_nothing_saved(signed_in, idle_tasks, changes, message):

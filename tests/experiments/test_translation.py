@@ -187,16 +187,6 @@ def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server
     assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []
 
 
-def test_quest_as_released_is_refused_where_the_writer_tells_no_log_probabilities(site, server, tmp_path):
-    written = texts_of_campaigns(server)
-    options = ("translation", "--scale", "laptop", "--methods", "quest-released-0.1", "--scorer", "quality=quality")
-    ended = Site(site.folder, options, also=site.also).run("--out", str(tmp_path / "out"))
-    assert ended.returncode == 4
-    assert "The endpoint “writer” does not tell the log-probabilities that it draws tokens with" in ended.stderr
-    assert "Choose a llama.cpp or vLLM endpoint that tells them" in ended.stderr
-    assert texts_of_campaigns(server) == written
-
-
 def texts_of_campaigns(server: Script) -> int:
     """Return how many texts were written of the length that translations may have: the look asks for short ones."""
     return sum(body.get("max_tokens", 0) > 100 for body in server.requests)

@@ -1,6 +1,5 @@
 """A language model writes a campaign's texts: over the real llama.cpp server, with a tiny model of random weights."""
 
-import json
 import time
 from datetime import timedelta
 
@@ -21,7 +20,6 @@ from tests.support.model_server import model_server, write_model
 from tests.support.ports import port_from
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.scorer_programs import declare
-from tests.support.scripted_server import Writer, scripted_server
 from tests.support.stack import make_recipe, sweep_everything
 
 SPACE = {
@@ -122,43 +120,6 @@ def test_a_model_writes_and_nobody_judges(researcher, endpoint, idle_tasks, tmp_
     told = assert_replay_passes(export_to(campaign, tmp_path))
     assert "16 verdicts recomputed from" in told
     assert words in told
-
-
-RELEASED = {"kind": "quest", "scorer": "quality", "beta": 0.5, "released": True}
-
-
-def test_the_published_ratio_of_quest_goes_by_what_the_server_told_of_the_tokens(
-    researcher, endpoint, idle_tasks, tmp_path, declare
-):
-    declare("print(0.05 + 0.9 * (len(told['content']) % 7) / 7, flush=True)", name="quality")
-    campaign = make(researcher, kernel={"kind": "suffix", "cut": "length"}, rule=RELEASED, judges=[], steps=4)
-    lifecycle.start(campaign)
-    finish(campaign, idle_tasks)
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert "16 verdicts recomputed from" in assert_replay_passes(path)
-    for row in table(path, "states.csv"):
-        code = json.loads(row["code"])
-        assert len(code["log_probabilities"]) == len(code["tokens"])
-    assert campaign.parsed_recipe.law.startswith("not known, inexact")
-
-
-def test_the_published_ratio_of_quest_is_refused_where_the_server_tells_no_log_probabilities(
-    researcher, settings, idle_tasks, declare
-):
-    declare("print(0.5, flush=True)", name="quality")
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    campaign = make(researcher, kernel={"kind": "suffix", "cut": "length"}, rule=RELEASED, judges=[])
-    with scripted_server(Writer()) as script:
-        silent = Endpoint(owner=researcher, name="tiny", base_url=script.url, model="tiny", dialect=Dialect.VLLM)
-        silent.full_clean()
-        silent.save()
-        with pytest.raises(lifecycle.NotPossible) as refused:
-            lifecycle.start(campaign)
-    assert "The endpoint “tiny” does not tell the log-probabilities" in str(refused.value)
-    assert "Choose a llama.cpp or vLLM endpoint that tells them" in str(refused.value)
-    assert not campaign.chains.exists()
 
 
 def test_a_tampered_length_ratio_does_not_replay(researcher, endpoint, idle_tasks, tmp_path):

@@ -134,15 +134,6 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(m
     assert made.recipe["target"].startswith("p0(x) * exp(r(x)/0.5)")
 
 
-def test_the_published_ratio_of_quest_is_marked_as_inexact(researcher, live_site, quality, tmp_path, client):
-    campaign = finished(started(researcher, QUEST | {"rule": QUEST["rule"] | {"released": True}}))
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
-    assert campaign.recipe["target"].startswith("not known, inexact")
-    client.force_login(researcher)
-    assert "inexact: the chains sample no known law" in client.get(campaign.get_absolute_url()).content.decode()
-
-
 def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_site, quality, tmp_path, client):
     quality("sys.exit(1)", name="broken")
     campaign = started(researcher, QUEST | {"rule": {"kind": "quest", "scorer": "broken", "beta": 0.5}})

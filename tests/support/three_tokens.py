@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sampler.chain import Proposal
+from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts.language_model import Tokens
+from sampler.spaces.texts.space import Writing, WrittenTexts
 
 LONGEST, END = 4, 2
 PROMPT = "Translate."
@@ -55,6 +58,29 @@ class ThreeTokens:
             below = np.cumsum(self.law[tokens])
             tokens = (*tokens, min(int(np.searchsorted(below, rng.random(), side="right")), END))
         return tokens
+
+
+class MeanSuffix(Suffix):
+    """A wrong kernel: log n - log n' and the difference of the mean log-probabilities of the two suffixes.
+
+    That is the ratio of QUEST's published code. With the sums in place of the means it would sample exp(r / beta).
+    """
+
+    def __init__(self, texts: WrittenTexts) -> None:
+        super().__init__(texts, "length")
+
+    def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[Writing]) -> list[Proposal[Writing]]:
+        cuts = [self.cut(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        written = self._space.write(rngs, [state.beginning(cut) for state, cut in zip(states, cuts, strict=True)])
+        rows = zip(states, written, cuts, strict=True)
+        return [Proposal(proposal, self.mean_ratio(state, proposal, cut)) for state, proposal, cut in rows]
+
+    def mean_ratio(self, state: Writing, proposal: Writing, cut: int) -> float:
+        """Return the log ratio of a move by a given cut."""
+        return self.log_r0(state, proposal) + self._mean(state, cut) - self._mean(proposal, cut)
+
+    def _mean(self, writing: Writing, cut: int) -> float:
+        return self._space.model.score_suffix(writing.prompt, writing.tokens, cut) / (len(writing.tokens) - cut)
 
 
 def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:

@@ -92,26 +92,11 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
             place, tokens = model.longest_prompt()
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
-    if campaign.parsed_recipe.keeps_log_probabilities:
-        _check_told(campaign, model)
     if context is not None and tokens + model.limit > context:
         raise NotPossible(
             f"Prompt {place + 1} has {tokens} tokens and a text up to {model.limit}, together more than the {context} "
             f"of the context of “{_writer(campaign)}”. Shorten the prompt, or lower “Most tokens of a text”."
         )
-
-
-def _check_told(campaign: Campaign, model: ServedModel) -> None:
-    _tell(campaign, f"asking “{_writer(campaign)}” for log-probabilities")
-    try:
-        with spending.counted(campaign.pk, spending.PROPOSALS):
-            model.check_told()
-    except EndpointError as error:
-        raise NotPossible(
-            f"The endpoint “{_writer(campaign)}” does not tell the log-probabilities that it draws tokens with, which "
-            f"QUEST as released needs: {error.reason}. Choose a llama.cpp or vLLM endpoint that tells them, or QUEST "
-            "without its published code’s ratio."
-        ) from error
 
 
 def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:

@@ -29,7 +29,6 @@ SCORE_FORMS = {
     "power": "Power: the law is p0·s to the power β, for scores of 0 or more",
     "exponential": "Exponential: the law is p0·exp(β·s)",
 }
-RELEASED = "with the ratio of QUEST’s published code, which is inexact: the chains sample no known law"
 SCALES = {"1": "1 to 10", "0": "0 to 10"}
 
 
@@ -66,13 +65,6 @@ class RuleForm(forms.Form):
         initial="", required=False, label="Scorer of quality", help_text="From 0 to 1, higher is better."
     )
     temperature = forms.FloatField(min_value=0.001, max_value=1000, initial=0.1, required=False, label="β")
-    released = forms.BooleanField(
-        initial=False,
-        required=False,
-        label="The ratio of QUEST’s published code",
-        help_text="For comparison with the paper only: it is inexact. It needs a writer that tells the "
-        "log-probabilities of the tokens that it draws: the grammar, llama.cpp or vLLM.",
-    )
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
         rule = campaign.parsed_recipe.rule if campaign is not None else None
@@ -122,7 +114,7 @@ class RuleForm(forms.Form):
 
     def _quest(self) -> dict:
         data = self.cleaned_data
-        return {"scorer": data["quality"], "released": data["released"]} | _given("beta", data["temperature"])
+        return {"scorer": data["quality"]} | _given("beta", data["temperature"])
 
     def show_problem(self, problem: sampler.RecipeProblem) -> bool:
         """Show a problem with the recipe's rule; False if it has another."""
@@ -143,7 +135,7 @@ def _fields_of(rule: sampler.RuleRecipe) -> dict:
         shown = {"score_form": rule.form, "scorer": scorer, "second": second, "exponent": rule.beta}
         return {"kind": SCORE} | shown
     if isinstance(rule, sampler.QuestRecipe):
-        return {"kind": QUEST, "quality": rule.scorer, "temperature": rule.beta, "released": rule.released}
+        return {"kind": QUEST, "quality": rule.scorer, "temperature": rule.beta}
     return rule.model_dump()
 
 
@@ -157,6 +149,5 @@ def rule_line(recipe: sampler.Recipe) -> str:
     if isinstance(rule, sampler.ScoreRecipe):
         return f"{line}\n{SCORE_FORMS[rule.form]}; β = {rule.beta:g}, scores by {', '.join(rule.scorers)}"
     if isinstance(rule, sampler.QuestRecipe):
-        released = f"\n{RELEASED}" if rule.released else ""
-        return f"{KINDS[QUEST]}; β = {rule.beta:g}, quality by {rule.scorer}{released}"
+        return f"{KINDS[QUEST]}; β = {rule.beta:g}, quality by {rule.scorer}"
     return line

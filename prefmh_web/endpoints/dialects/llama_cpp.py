@@ -9,13 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from prefmh_web.endpoints import replies, told_draws
+from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.dialects.completing import Completing
 from prefmh_web.endpoints.dialects.server import Body, Path, Server
 from prefmh_web.endpoints.dialects.token_ids import WithTokenIds
-
-# More than any logit, and than any vocabulary has tokens.
-_FORCED, _ALL = 10_000.0, 2_000_000
 
 
 class LlamaCpp(WithTokenIds):
@@ -38,9 +35,6 @@ class LlamaCpp(WithTokenIds):
         "logit_bias": [],
         "stop": [],
     }
-    # Without the second it tells those of temperature 1.
-    telling: ClassVar[Body] = {"n_probs": 1, "post_sampling_probs": True}
-    leaves_out = True
     not_thinking: ClassVar[Body] = {"chat_template_kwargs": {"enable_thinking": False}}
     can_think = True
 
@@ -80,17 +74,3 @@ class LlamaCpp(WithTokenIds):
     ) -> replies.Continuation:
         """Return what a prompt was continued with, having checked that it was sampled as it was told to."""
         return replies.llama_cpp_continuation(reply, prompt, limit, temperature)
-
-    def told(self, reply: Body, tokens: Sequence[int]) -> list[float | None]:
-        """Return what it says of the tokens; it leaves out those after which the text ends within a character."""
-        return told_draws.llama_cpp(reply, tokens)
-
-    def asking_the_law(self, model: str, prompt: Sequence[int], end: int) -> Body:
-        """Return the body of a completion that is made to end at once: of an ending it leaves out nothing."""
-        own = {"n_predict": 1, "return_tokens": True, "cache_prompt": False, "n_keep": 0}
-        forced = {"logit_bias": [[end, _FORCED]], "n_probs": _ALL, "post_sampling_probs": False}
-        return {"prompt": list(prompt), **own, **self.sampling(1.0, 1), **forced}
-
-    def law(self, reply: Body, temperature: float) -> Mapping[int, float]:
-        """Return the law at a temperature; the server tells that of temperature 1, without the bias."""
-        return told_draws.llama_cpp_law(reply, temperature)

@@ -8,7 +8,7 @@ parser (https://docs.vllm.ai/en/v0.22.1/api/vllm/v1/sample/thinking_budget_state
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from prefmh_web.endpoints import replies, told_draws
+from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.dialects.completing import Completing
 from prefmh_web.endpoints.dialects.server import Body, Path, Server
 from prefmh_web.endpoints.dialects.token_ids import WithTokenIds
@@ -31,7 +31,6 @@ class Vllm(WithTokenIds):
         "stop": [],
         "stop_token_ids": [],
     }
-    telling: ClassVar[Body] = {"logprobs": 1}
     not_thinking: ClassVar[Body] = {"chat_template_kwargs": {"enable_thinking": False}}
     can_think = True
 
@@ -67,11 +66,3 @@ class Vllm(WithTokenIds):
     ) -> replies.Continuation:
         """Return what a prompt was continued with."""
         return replies.completions_continuation(reply, prompt, limit)
-
-    def told(self, reply: Body, tokens: Sequence[int]) -> list[float | None]:
-        """Return what it says of the tokens."""
-        return told_draws.completions(reply, tokens)
-
-    def most_probable(self, reply: Body) -> float:
-        """Return the log-probability of the most probable first token."""
-        return told_draws.completions_top(reply)

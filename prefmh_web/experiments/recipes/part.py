@@ -74,8 +74,7 @@ class Part:
         given: Mapping[str, Any] = self.method.parameters
         kind = self.method.rule
         if kind == "quest":
-            released = given["ratio"] == "released"
-            return {"kind": kind, "scorer": self.scorers["quality"], "beta": given["beta"], "released": released}
+            return {"kind": kind, "scorer": self.scorers["quality"], "beta": given["beta"]}
         if kind != "pointwise":
             return {"kind": kind} if kind != "score" else {"kind": kind, "form": given["score"], "beta": given["beta"]}
         lowest, highest = given["scale"]

@@ -128,13 +128,6 @@ class Grammar:
             raise ValueError(f"tokens must be a whole derivation; after these {len(tokens)} a choice is still open")
         return math.fsum(derivation.log_p)
 
-    def score_suffix(self, prompt: str, tokens: Tokens, kept: int) -> float:
-        """Return log p of the choices after the first `kept` ones; see `ScoresSuffixes`."""
-        derivation = self._derive(prompt, tokens)
-        if derivation.choice is not None or not 0 <= kept < len(tokens):
-            raise ValueError(f"tokens must be a whole derivation of more than {kept}, not these {len(tokens)}")
-        return math.fsum(derivation.log_p[kept:])
-
     def count(self, prompt: str) -> int:
         """Return the number of derivations under a prompt. Raises ValueError if it is unknown."""
         return _measure(self._rulebook(prompt), self._start, _count)

@@ -17,8 +17,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 Tokens = tuple[int, ...]
-LogProbabilities = tuple[float, ...]
-"""log p(x_t | prompt, x_1 .. x_{t-1}) of some tokens in a row, in nats, under p0: its temperature included."""
 
 
 class CannotScoreError(NotImplementedError):
@@ -67,37 +65,6 @@ class LanguageModel(Protocol):
         Raises:
             ValueError: the tokens are no whole sequence of this model.
             CannotScoreError: the model cannot tell.
-        """
-        ...
-
-
-@runtime_checkable
-class ScoresSuffixes(Protocol):
-    """A language model that tells the probability of the end of a text, given its beginning."""
-
-    def score_suffix(self, prompt: str, tokens: Tokens, kept: int) -> float:
-        """Return sum_{t > kept} log p(x_t | prompt, x_1 .. x_{t-1}) of a whole sequence, in nats.
-
-        Args:
-            kept: how many of the first tokens are given.
-
-        Raises:
-            ValueError: the tokens are no whole sequence of this model, or it has no more than `kept` tokens.
-        """
-        ...
-
-
-@runtime_checkable
-class TellsItsDraws(Protocol):
-    """A language model that tells the log-probability of each token that it draws: a server that is asked for them."""
-
-    def continue_told(
-        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
-    ) -> list[tuple[Tokens, LogProbabilities]]:
-        """Return what `LanguageModel.continue_batch` gives, each with the log-probabilities of what follows its prefix.
-
-        Raises:
-            ValueError: as `LanguageModel.continue_batch` does.
         """
         ...
 

@@ -6,11 +6,9 @@ a replay takes them as they stand (`RecordedTexts`) and checks what follows from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -23,8 +21,8 @@ from pydantic import (
 )
 
 from sampler.spaces.catalog import ContextColumn
-from sampler.spaces.texts.language_model import CannotScoreError, LanguageModel, TellsItsDraws, texts_of
-from sampler.spaces.texts.space import Beginning, Writing, WrittenTexts, check_told, read_code
+from sampler.spaces.texts.language_model import LanguageModel
+from sampler.spaces.texts.space import Writing, WrittenTexts, read_code
 
 MAX_TOKENS = 4_096
 SOURCE: Final = ContextColumn(column="source", label="Source")
@@ -93,16 +91,9 @@ class ServedTextsRecipe(BaseModel):
             raise ValueError("prompts must not list one twice")
         return prompts
 
-    def build(self, model: LanguageModel, *, is_told: bool = False) -> ServedTexts:
-        """Return the space on the model that the recipe names.
-
-        Args:
-            is_told: whether the log-probabilities of the tokens are asked for and kept.
-
-        Raises:
-            CannotScoreError: they are wanted, and the model does not tell them.
-        """
-        return (ToldTexts if is_told else ServedTexts)(model, self.prompts)
+    def build(self, model: LanguageModel) -> ServedTexts:
+        """Return the space on the model that the recipe names."""
+        return ServedTexts(model, self.prompts)
 
 
 class ServedTexts(WrittenTexts):
@@ -114,56 +105,7 @@ class ServedTexts(WrittenTexts):
         Raises:
             ValueError: the code is no state of this space.
         """
-        return _checked(read_code(code), self.prompts, self.model.limit, is_told=False)
-
-
-class ToldTexts(ServedTexts):
-    """The same texts, each with the log-probabilities that its tokens were drawn with.
-
-    p(x_t | x_1 .. x_{t-1}) does not depend on what follows x_t. So what a beginning keeps is still true of it whatever
-    is written after it, and nothing has to be asked about a text that is there.
-
-    Args:
-        model, prompts: see `WrittenTexts`.
-
-    Raises:
-        CannotScoreError: the model does not tell them.
-    """
-
-    has_log_probabilities = True
-
-    def __init__(self, model: LanguageModel, prompts: Sequence[str] = ()) -> None:
-        super().__init__(model, prompts)
-        if not isinstance(model, TellsItsDraws):
-            raise CannotScoreError(
-                "the rule needs the log-probability of each token that is drawn, and what writes these texts does not "
-                "tell it. Take a writer behind a llama.cpp or vLLM endpoint, or 'released': false, which needs none"
-            )
-        self._teller: TellsItsDraws = model
-
-    def write(self, rngs: Sequence[np.random.Generator], beginnings: Sequence[Beginning]) -> list[Writing]:
-        """Return whole texts that begin so, with the log-probabilities of all their tokens.
-
-        Raises:
-            ValueError: as `LanguageModel.continue_batch` does, or those of a beginning are not there.
-        """
-        if any(len(beginning.log_probabilities or ()) != len(beginning.tokens) for beginning in beginnings):
-            raise ValueError("a beginning must have a log-probability for each of its tokens")
-        prompts = [beginning.prompt for beginning in beginnings]
-        drawn = self._teller.continue_told(rngs, prompts, [beginning.tokens for beginning in beginnings])
-        texts = texts_of(self.model, prompts, [tokens for tokens, _ in drawn])
-        return [
-            Writing(beginning.prompt, tokens, text, (*(beginning.log_probabilities or ()), *told))
-            for beginning, (tokens, told), text in zip(beginnings, drawn, texts, strict=True)
-        ]
-
-    def decode(self, code: str) -> Writing:
-        """Return the state that `encode` wrote.
-
-        Raises:
-            ValueError: the code is no state of this space, or its tokens have no log-probabilities.
-        """
-        return _checked(read_code(code), self.prompts, self.model.limit, is_told=True)
+        return _checked(read_code(code), self.prompts, self.model.limit)
 
 
 @dataclass(frozen=True)
@@ -178,18 +120,15 @@ class RecordedTexts:
 
     Args:
         recipe: of the space.
-        is_told: whether each has the log-probabilities of its tokens.
     """
 
-    def __init__(self, recipe: ServedTextsRecipe, *, is_told: bool = False) -> None:
+    def __init__(self, recipe: ServedTextsRecipe) -> None:
         self._recipe = recipe
-        self.has_log_probabilities = is_told
         self.model = AbsentModel(recipe.limit)
 
     def decode(self, code: str) -> Writing:
         """Return the state of a code; see `ServedTexts.decode`."""
-        told = self.has_log_probabilities
-        return _checked(read_code(code), self._recipe.prompts, self._recipe.limit, is_told=told)
+        return _checked(read_code(code), self._recipe.prompts, self._recipe.limit)
 
     def is_close(self, one: Writing, other: Writing) -> bool:
         """True when the two are the same tokens under the same prompt."""
@@ -200,10 +139,9 @@ class RecordedTexts:
         return state.text
 
 
-def _checked(writing: Writing, prompts: tuple[str, ...], limit: int, *, is_told: bool) -> Writing:
+def _checked(writing: Writing, prompts: tuple[str, ...], limit: int) -> Writing:
     if writing.prompt not in prompts:
         raise ValueError(f"prompt must be one of the {len(prompts)} of this space, not {writing.prompt!r}")
     if not 1 <= len(writing.tokens) <= limit:
         raise ValueError(f"tokens must be 1 to {limit}, not {len(writing.tokens)}")
-    check_told(writing, is_told=is_told)
     return writing

@@ -8,45 +8,36 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sampler.spaces.texts.language_model import LanguageModel, LogProbabilities, Tokens, texts_of
+from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
 from sampler.spaces.texts.story_openings import STORY_SCENARIOS, story_openings
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """The first tokens of a text and the prompt it answers, with what was told of them; none for a fresh one."""
+    """The first tokens of a text and the prompt it answers; none for a fresh one."""
 
     prompt: str
     tokens: Tokens = ()
-    log_probabilities: LogProbabilities | None = None
 
 
 @dataclass(frozen=True)
 class Writing:
-    """A text, the tokens it was written in, and the prompt it answers.
-
-    Args:
-        log_probabilities: of the tokens, one each, as whatever drew them told; None where it was not asked.
-    """
+    """A text, the tokens it was written in, and the prompt it answers."""
 
     prompt: str
     tokens: Tokens
     text: str
-    # No part of what the text is: a server that draws the same tokens again may tell other last digits.
-    log_probabilities: LogProbabilities | None = field(default=None, compare=False)
 
     def beginning(self, kept: int) -> Beginning:
         """Return its first tokens."""
-        told = self.log_probabilities
-        return Beginning(self.prompt, self.tokens[:kept], None if told is None else told[:kept])
+        return Beginning(self.prompt, self.tokens[:kept])
 
 
 class WrittenTexts:
@@ -59,9 +50,6 @@ class WrittenTexts:
     Raises:
         ValueError: there is no prompt, or the model does not know one of them.
     """
-
-    has_log_probabilities: bool = False
-    """Whether each text keeps those that its tokens were drawn with."""
 
     def __init__(self, model: LanguageModel, prompts: Sequence[str] = ()) -> None:
         chosen = tuple(prompts) or model.prompts
@@ -109,9 +97,8 @@ class WrittenTexts:
         return [Writing(*row) for row in zip(prompts, written, texts, strict=True)]
 
     def encode(self, state: Writing) -> str:
-        """Return the state as JSON: prompt, tokens, text, and log-probabilities where there are any."""
-        fields = {name: value for name, value in dataclasses.asdict(state).items() if value is not None}
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        """Return the state as JSON: prompt, tokens and text."""
+        return json.dumps(dataclasses.asdict(state), ensure_ascii=False, separators=(",", ":"))
 
     def decode(self, code: str) -> Writing:
         """Return the state that `encode` wrote.
@@ -125,7 +112,6 @@ class WrittenTexts:
         writing = read_code(code)
         if writing.prompt not in self._prompts:
             raise ValueError(f"prompt must be one of the {len(self._prompts)} of this space, not {writing.prompt!r}")
-        check_told(writing, is_told=False)
         if self._model.text(writing.prompt, writing.tokens) != writing.text:
             raise ValueError("text must be what the tokens say; they were written by another model or version")
         return writing
@@ -182,7 +168,7 @@ def read_code(code: str) -> Writing:
         read: Any = json.loads(code)
     except json.JSONDecodeError as error:
         raise ValueError(f"a text's code must be JSON: {error}") from error
-    if not isinstance(read, dict) or set(read) - {"log_probabilities"} != {"prompt", "tokens", "text"}:
+    if not isinstance(read, dict) or set(read) != {"prompt", "tokens", "text"}:
         raise ValueError("a text's code must be a JSON object of prompt, tokens and text")
     prompt, tokens, text = read["prompt"], read["tokens"], read["text"]
     if not isinstance(prompt, str) or not isinstance(text, str):
@@ -190,25 +176,4 @@ def read_code(code: str) -> Writing:
     # In Python True is an int; in a record it is a mistake.
     if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
         raise ValueError("tokens must be a list of whole numbers")
-    told = read.get("log_probabilities", ())
-    if not isinstance(told, list | tuple) or not all(type(each) is float and each <= 0 for each in told):
-        raise ValueError("log_probabilities must be a list of numbers of at most 0, each with a decimal point")
-    if not all(map(math.isfinite, told)):
-        raise ValueError("log_probabilities must be finite")
-    return Writing(prompt, tuple(tokens), text, tuple(told) if "log_probabilities" in read else None)
-
-
-def check_told(writing: Writing, *, is_told: bool) -> None:
-    """Check that a text has the log-probability of each of its tokens, or that it has none.
-
-    Args:
-        is_told: which of the two.
-
-    Raises:
-        ValueError: it is otherwise.
-    """
-    wanted, told = len(writing.tokens) if is_told else 0, len(writing.log_probabilities or ())
-    if told != wanted or (writing.log_probabilities is not None) != is_told:
-        raise ValueError(
-            f"log_probabilities must be {wanted}, one for each token where the rule needs them, not {told}"
-        )
+    return Writing(prompt, tuple(tokens), text)

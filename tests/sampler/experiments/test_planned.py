@@ -45,14 +45,6 @@ def test_each_method_has_its_own_sums():
     assert planned_sums(ExperimentOptions.of("molecules"))["judge_requests"]["pointwise"] == 8_008_000
 
 
-def test_released_quest_is_counted_only_when_it_is_named():
-    named = [*EXPERIMENTS["translation"].default_methods, "quest-released-.10"]
-    sums = planned_sums(ExperimentOptions.of("translation", methods=named))
-    assert sums["proposals"]["quest-released-0.1"] == 1_106 * 128
-    assert sums["proposals"]["all"] == 1_132_544 + 1_106 * 128
-    assert sums["judge_requests"]["all"] == 1_421_210
-
-
 def test_exact_rows_are_counted_only_when_they_are_named():
     sums = planned_sums(ExperimentOptions.of("molecules", exact=True))
     assert sums["proposals"]["all"] == 8_000_000

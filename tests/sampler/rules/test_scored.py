@@ -23,12 +23,11 @@ from sampler import (
 from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels import Independent, Neighbours
-from sampler.kernels.released_suffix import ReleasedSuffix
 from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts.space import Writing, WrittenTexts
 from tests.support.catalogs import SMALL_CATALOGS, independent_law, neighbours_law
 from tests.support.exact import visits_p_value
-from tests.support.three_tokens import PROMPT, random_language
+from tests.support.three_tokens import PROMPT, MeanSuffix, random_language
 
 TEXTS = {"kind": "texts", "scenarios": [0]}
 SUFFIX = {"kind": "suffix", "cut": "length"}
@@ -76,20 +75,6 @@ def test_a_recipe_says_which_law_it_samples_and_comes_back_from_its_json(recipe,
     assert parse_recipe(parsed.model_dump(mode="json")) == parsed
 
 
-def test_the_published_ratio_of_quest_is_marked_as_inexact():
-    recipe = parse_recipe(QUEST | {"rule": QUEST["rule"] | {"released": True}})
-    assert recipe.law.startswith("not known, inexact: the ratio of QUEST's published code")
-    assert isinstance(recipe.build().kernel, ReleasedSuffix)
-
-
-def test_the_published_ratio_is_refused_where_the_writer_tells_no_probabilities():
-    from sampler.spaces.texts.served import RecordedTexts
-
-    recipe = parse_recipe(QUEST | {"space": SERVED, "rule": QUEST["rule"] | {"released": True}})
-    with pytest.raises(RecipeError, match=r"rule\.released: .*mean log-probability of the tokens after the cut"):
-        recipe.plan_on(RecordedTexts(recipe.space))
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -102,10 +87,6 @@ def test_the_published_ratio_is_refused_where_the_writer_tells_no_probabilities(
         ({"rule": {"kind": "score", "form": "product"}}, "rule.form: Input should be 'mars', 'power' or 'exponential'"),
         ({"rule": {"kind": "quest"}}, "rule.scorer: Field required"),
         ({"rule": {"kind": "quest", "scorer": "comet", "beta": 0}}, "rule.beta: Input should be greater than 0"),
-        (
-            {"kernel": {"kind": "suffix"}, "rule": {"kind": "quest", "scorer": "comet", "released": True}},
-            "kernel: must be 'suffix' with cut 'length' where rule 'quest' is released",
-        ),
         ({"target": "p0(x)"}, "target: judges and rule sample another law"),
     ],
 )
@@ -260,7 +241,7 @@ def quest_p_value(kernel_of):
 
 def test_chains_of_quest_have_the_law_of_the_recipe_and_those_of_the_published_ratio_have_not():
     assert quest_p_value(lambda texts: Suffix(texts, "length")) > LEAST_P_VALUE
-    assert quest_p_value(ReleasedSuffix) < 1e-6
+    assert quest_p_value(MeanSuffix) < 1e-6
 
 
 def test_the_rules_are_public():
