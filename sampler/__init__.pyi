@@ -223,7 +223,6 @@ __all__ = [
     "Kernel",
     "KernelRecipe",
     "LanguageModel",
-    "LogProbabilities",
     "Manifest",
     "MarkdownDescription",
     "Mars",

@@ -23,9 +23,7 @@ class Purpose(enum.IntEnum):
     PEOPLE_SIDES = 5
     CHECKS = 6
     """Its "chain" is an annotator's number, its "step" the number of their votes: see `judges/attention.py`."""
-    COMMON_PAIRS = 7
-    """Its "chain" is the number of a pair that everybody is asked, its "step" 0."""
-    EDITOR = 8
+    EDITOR = 7
     """Of a learned proposal; its "chain" is 0, its "step" 0 for the first weights, then the step it learns after."""
 
 

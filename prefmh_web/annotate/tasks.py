@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.participants import completion, erasure, places, repeats_for_models
+from prefmh_web.participants import completion, erasure, places
 
 
 @shared_task
@@ -16,9 +16,8 @@ def sweep_leases() -> None:
 @shared_task
 def settle_parts() -> None:
     """Settle how the parts of people ended who have gone without looking; give the places of those away to others.
-    Put to models what people were shown once more. Forget those who wanted to be forgotten and are paid by now.
+    Forget those who wanted to be forgotten and are paid by now.
     """
     completion.settle_overdue()
     places.take_from_absent()
-    repeats_for_models.put_all()
     erasure.carry_out()

@@ -7,7 +7,6 @@ from datetime import datetime
 from django.db.models import Sum
 
 from prefmh_web.campaigns.engine import leases, reading
-from prefmh_web.campaigns.engine.transactions import is_joined
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import activity, checks, waits
@@ -49,12 +48,6 @@ class Visit:
         return None if not is_over else outcome_due(self.annotator, self.campaign)
 
     @property
-    def may_be_kept_busy(self) -> bool:
-        """True if there is no pair and people are shown repeats meanwhile."""
-        has_nothing = self.is_readable and not (self.lease or self.check)
-        return has_nothing and terms_of(self.campaign).waiting_share > 0
-
-    @property
     def percent(self) -> int:
         """How much of the campaign is decided."""
         return 100 * self.steps_decided // self.steps if self.steps else 0
@@ -77,8 +70,7 @@ def visit_by(annotator: Annotator) -> Visit:
         lease = leases.live_lease_of(annotator) if annotator.holds_a_lease else None
     elif annotator.holds_a_lease or (check := checks.due(annotator, campaign)) is None:
         lease = leases.take(annotator, terms.votes_each)
-        if terms.minds_waits:
-            check = _while_waiting(annotator, lease)
+        waits.note(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
     recipe = started.recipe
     decided, steps = _progress_of(campaign, None if recipe.is_elastic else recipe.chains * recipe.steps)
     return Visit(
@@ -93,16 +85,6 @@ def visit_by(annotator: Annotator) -> Visit:
         minutes=minutes,
         minutes_each=terms.most_active_minutes,
     )
-
-
-def _while_waiting(annotator: Annotator, lease: Lease | None) -> Check | None:
-    """Note whether somebody waits; return what they may do meanwhile."""
-    if lease or annotator.resting or annotator.removed_at:
-        waits.note(annotator, is_waiting=False)
-        return None
-    waits.note(annotator, is_waiting=True)
-    # Together with a vote, pairs that others hold are passed over: whether there is none is not known yet.
-    return None if is_joined() or waits.is_over(annotator) else checks.while_waiting(annotator)
 
 
 def _is_done(annotator: Annotator, terms: Terms, minutes: float | None) -> bool:

@@ -135,11 +135,6 @@ def turns_wait() -> None:
     _hint("prefmh_web.campaigns.tasks.judge_whatever_waits")
 
 
-def about_repeat(question_id: int) -> None:
-    """Hint that a model is to be asked about a pair that people were shown once more."""
-    _hint("prefmh_web.campaigns.tasks.ask_about_repeat", question_id, queue=ENDPOINTS)
-
-
 def pause_at_cap(campaign: Campaign) -> None:
     """Hint that a campaign has come to a cap on what models may take."""
     nudges.nudge(nudges.watchers(campaign.pk))

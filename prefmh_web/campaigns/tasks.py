@@ -11,7 +11,7 @@ from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
 from prefmh_web.campaigns.engine import caps, openings, transitions
 from prefmh_web.campaigns.lifecycle import deletion, tryouts, warm_up
-from prefmh_web.campaigns.model_judges import repeated, scheduling, turns
+from prefmh_web.campaigns.model_judges import scheduling, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, Tryout
 from prefmh_web.campaigns.proposals import drawing, measuring, scoring, starts
 from prefmh_web.endpoints import testing
@@ -94,12 +94,6 @@ def tryout(tryout_id: int) -> None:
 
 
 @shared_task
-def ask_about_repeat(question_id: int) -> None:
-    """Ask a model about a pair that people were shown once more."""
-    repeated.ask(question_id)
-
-
-@shared_task
 def pause_at_cap(campaign_id: int) -> None:
     """Pause a campaign that has come to a cap on what models may take."""
     for campaign in caps.stopped().filter(pk=campaign_id):
@@ -141,8 +135,6 @@ def sweep() -> None:
     for trying in Tryout.objects.filter(pk__in=tryouts.waiting()).select_related("campaign"):
         dispatch.tryout(trying)
     testing.look_after()
-    for question_id in repeated.waiting():
-        dispatch.about_repeat(question_id)
     reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if catalog_id not in reading:

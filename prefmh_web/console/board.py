@@ -29,7 +29,6 @@ from prefmh_web.console.outlook import Outlook, outlook_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
 from prefmh_web.console.sandbox import ShownPair, first_pair_of
-from prefmh_web.participants.model_agreement import OnRepeats, on_repeats
 from prefmh_web.settings.languages import SOURCE
 from sampler.judges import prompt_version
 
@@ -111,13 +110,6 @@ class Board:
         """How models vote; empty before the start, and where ratings decide."""
         progress, evidence = self.progress, self.campaign.parsed_recipe.rule.evidence
         return judging_of(progress.judges) if progress and evidence == "votes" else []
-
-    @property
-    def on_repeats(self) -> Sequence[OnRepeats]:
-        """How the models agree with people on hidden repeats; empty where there are none."""
-        if self.progress is None or not asks_models(self.campaign):
-            return []
-        return on_repeats(self.campaign) if self.campaign.parsed_recipe.rule.evidence == "votes" else []
 
     @property
     def has_reasons(self) -> bool:

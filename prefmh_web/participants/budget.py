@@ -31,7 +31,7 @@ from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants.models import Check, ErasedTrials, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
-from sampler.judges import trials_beside
+from sampler.judges import trials_after
 
 _CENT = Decimal("0.01")
 
@@ -130,7 +130,7 @@ class Spending:
 def needs(recipe: sampler.Recipe, protocol: Protocol) -> Needs:
     """Return what a campaign can ask of people, by its setup alone."""
     votes = recipe.chains_at_most * recipe.steps * recipe.votes_a_step
-    trials = trials_beside(votes, protocol.shares, protocol.waiting_share)
+    trials = trials_after(votes, protocol.shares)
     return Needs(recipe.chains_at_most, recipe.steps, recipe.votes_a_step, trials)
 
 
@@ -225,7 +225,7 @@ def _erased(campaign: Campaign) -> int:
 def estimate_of(campaign: Campaign, recruitment: Recruitment) -> sampler.Estimate | None:
     """Return what a draft will take of people; None where nobody votes."""
     recipe = campaign.parsed_recipe
-    asked = [judge.budget for judge in recipe.judges if not isinstance(judge.source, sampler.AUTOMATIC_SOURCES)]
+    asked = [judge.budget for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
     if recipe.rule.evidence != "votes" or not asked:
         return None
     pay = recruitment.place_pay

@@ -3,7 +3,6 @@
     instructed   a pair that the person has voted on, with the side to choose written above it
     gold         a pair of the researcher's own, with a right answer; it looks like any other
     repeat       a decided pair that the person has voted on, once more; neither right nor wrong
-    common       in its place, a decided pair that everybody is asked; neither right nor wrong
 
 A trial comes while the person holds no lease; its answer is never a vote. Too many failed ones end the part, where the
 protocol says so: then no further pair is leased, and what was voted stays.
@@ -27,10 +26,10 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
 from prefmh_web.campaigns.started import context_of, contexts_by_content, objects, started_campaign
 from prefmh_web.objects import StoredObject
-from prefmh_web.participants import budget, common_pairs, completion, own_pairs, repeats
+from prefmh_web.participants import budget, completion, own_pairs, repeats
 from prefmh_web.participants.models import Check, Outcome, Participation, Recruitment, Stage
 from prefmh_web.participants.recruiting import terms_of
-from sampler.judges import Context, Trial, check_after, repeat_while_waiting
+from sampler.judges import Context, Trial, check_after
 
 TOLD = {
     Side.LEFT: _("Attention check: choose the one on the left"),
@@ -66,8 +65,6 @@ def due(annotator: Annotator, campaign: Campaign) -> Check | None:
     Two pages of theirs show the same one.
     """
     terms, votes = terms_of(campaign), annotator.votes_cast or 0
-    if terms.waiting_share and (repeat := _open_repeat(annotator)):
-        return repeat
     seed = started_campaign(campaign).recipe.seed
     trial = check_after(seed, annotator.pk, votes, terms.shares, len(terms.gold))
     if trial is None or not campaign.is_running or annotator.removed_at:
@@ -76,45 +73,25 @@ def due(annotator: Annotator, campaign: Campaign) -> Check | None:
     return None if check is None or check.answered_at else check
 
 
-def while_waiting(annotator: Annotator) -> Check | None:
-    """Return a repeat for somebody for whom there is no pair; None if the protocol allows none now."""
-    share, votes = terms_of(annotator.campaign).waiting_share, annotator.votes_cast or 0
-    part = Participation.objects.filter(annotator=annotator).first()
-    if part is None or not share or not annotator.campaign.is_running:
-        return None
-    given = part.checks.filter(turn__gt=0)
-    if given.count() + 1 > share * (votes + part.checks.count() + 1):
-        return None
-    turn = given.filter(after_votes=votes).count() + 1
-    seed = started_campaign(annotator.campaign).recipe.seed
-    return _check(annotator, votes, repeat_while_waiting(seed, annotator.pk, votes, turn), turn)
-
-
-def _open_repeat(annotator: Annotator) -> Check | None:
-    """Return the repeat that somebody has been given while they waited: a pair that is free now comes after it."""
-    check = _whole().filter(participation__annotator=annotator, turn__gt=0, answered_at=None).first()
-    return None if annotator.removed_at else check
-
-
-def _check(annotator: Annotator, votes: int, trial: Trial, turn: int = 0) -> Check | None:
+def _check(annotator: Annotator, votes: int, trial: Trial) -> Check | None:
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None:
         return None
     # What they were given stays, even if it could not be chosen any more.
-    if given := _whole().filter(participation=part, after_votes=votes, turn=turn).first():
+    if given := _whole().filter(participation=part, after_votes=votes).first():
         return given
     found = _MAKERS[trial.kind](annotator, trial)
     if found is None:
         return None
     found = {"kind": trial.kind, "shown_at": timezone.now()} | found
     if terms_of(annotator.campaign).budget is None:
-        return _given(part, votes, turn, found)
+        return _given(part, votes, found)
     with transaction.atomic():
-        return _given(part, votes, turn, found) if budget.takes_one_more(annotator.campaign) else None
+        return _given(part, votes, found) if budget.takes_one_more(annotator.campaign) else None
 
 
-def _given(part: Participation, votes: int, turn: int, fields: dict[str, Any]) -> Check:
-    check, _ = _whole().get_or_create(participation=part, after_votes=votes, turn=turn, defaults=fields)
+def _given(part: Participation, votes: int, fields: dict[str, Any]) -> Check:
+    check, _ = _whole().get_or_create(participation=part, after_votes=votes, defaults=fields)
     return check
 
 
@@ -133,10 +110,6 @@ def _gold(annotator: Annotator, trial: Trial) -> dict[str, Any]:
 
 
 def _repeat(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
-    if terms_of(annotator.campaign).has_common_repeats:
-        pair = common_pairs.choose(annotator)
-        fields = {"kind": Check.Kind.COMMON, "common_id": pair, "is_swapped": trial.side == "right"}
-        return None if pair is None else fields
     lease = repeats.choose(annotator, trial.which)
     return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "right"}
 
@@ -159,9 +132,6 @@ def shown_pair(check: Check, campaign: Campaign) -> ShownPair:
 
 
 def _pair(check: Check, campaign: Campaign) -> ShownPair:
-    if check.common is not None:
-        asked, question = check.common.comparison, started_campaign(campaign).judge(check.common.judge_id).question
-        return ShownPair.of(question, asked.current, asked.proposal, campaign)
     if check.lease is None:
         gold = terms_of(campaign).gold[check.gold or 0]
         question = own_pairs.question_of(gold, campaign.parsed_recipe)

@@ -26,7 +26,6 @@ from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import completion, erasing, payments
 from prefmh_web.participants.models import (
-    CommonPair,
     Erasure,
     Exclusion,
     Outcome,
@@ -125,7 +124,6 @@ def forget_all(campaign: Campaign) -> None:
             Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
     deletion.delete_in_parts(Exclusion.objects.filter(annotator__campaign=campaign))
     deletion.delete_in_parts(Erasure.objects.filter(annotator__campaign=campaign))
-    deletion.delete_in_parts(CommonPair.objects.filter(campaign=campaign))
 
 
 def _numbers(annotator: Annotator, scope: Scope) -> list[int]:

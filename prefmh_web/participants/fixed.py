@@ -28,8 +28,6 @@ PROTOCOL = {
     "gold": Fixed("Gold pairs", _TRIALS),
     "gold_share": Fixed("Gold checks, per 100 votes", _TRIALS),
     "repeat_share": Fixed("Repeats, per 100 votes", _TRIALS),
-    "repeats": Fixed("Which pairs are repeated?", _TRIALS),
-    "waiting_share": Fixed("Repeats while waiting, per 100 answers", _TRIALS),
     "wait_minutes": Fixed("Longest wait, in minutes", CROWD),
     "checks_may_fail": Fixed("So many may fail", CROWD),
     "checks_end": Fixed("One more ends the part", CROWD),

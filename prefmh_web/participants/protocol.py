@@ -164,10 +164,7 @@ class Protocol(_Part):
         check_share: how often a vote is followed by an attention check that says what to choose, from 0 to .5.
         gold: pairs that everybody who reads them answers rightly.
         gold_share: how often a vote is followed by one of them, from 0 to .5.
-        repeat_share: how often a vote is followed by a decided pair once more, from 0 to .5.
-        repeats: of which pairs: the person's own earlier ones, or pairs that everybody is asked.
-        waiting_share: somebody for whom there is no pair is shown such a repeat meanwhile, as long as these are at most
-            this share of all that they have answered, from 0 to .5.
+        repeat_share: how often a vote is followed by a decided pair of the person's own once more, from 0 to .5.
         wait_minutes: so long after somebody has found no pair, their part ends, paid; None for never.
         checks_may_fail: so many checks of either kind.
         checks_end: one more ends the part; otherwise they are only noted.
@@ -183,8 +180,6 @@ class Protocol(_Part):
     gold: tuple[OwnPair, ...] = ()
     gold_share: Annotated[float, Field(ge=0, le=0.5)] = 0
     repeat_share: Annotated[float, Field(ge=0, le=0.5)] = 0
-    repeats: Literal["own", "common"] = "own"
-    waiting_share: Annotated[float, Field(ge=0, le=0.5)] = 0
     wait_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
     checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = 2
     checks_end: bool = True
@@ -209,7 +204,7 @@ class Protocol(_Part):
     @property
     def has_kinds(self) -> bool:
         """True if there are trials of more than one kind."""
-        return bool(self.gold or self.repeat_share or self.waiting_share)
+        return bool(self.gold or self.repeat_share)
 
     @property
     def own_pairs(self) -> Sequence[OwnPair]:
@@ -220,7 +215,7 @@ class Protocol(_Part):
     def is_empty(self) -> bool:
         """True if nothing is asked and nothing is told."""
         asks = self.questions or self.instructions or self.comprehension or self.debriefing
-        return not (asks or self.own_pairs or self.shares.total or self.waiting_share or self.wait_minutes)
+        return not (asks or self.own_pairs or self.shares.total or self.wait_minutes)
 
     def asked(self, *, last: bool) -> Sequence[Question]:
         """Return the questions before the votes, or the last ones, after them."""

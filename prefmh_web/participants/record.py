@@ -90,9 +90,7 @@ def _checks(campaign: Campaign) -> Iterator[Row]:
     table = schema.CHECKS_WITH_KINDS if has_kinds else schema.CHECKS
     yield table.header
     found = Check.objects.filter(participation__campaign=campaign).select_related("participation")
-    found = found.select_related(
-        "lease__comparison__chain", "lease__judge", "common__comparison__chain", "common__judge"
-    )
+    found = found.select_related("lease__comparison__chain", "lease__judge")
     # A vote has the key of its lease.
     answer = Vote.objects.filter(key=OuterRef("lease")).values("chosen_side")[:1]
     for check in found.annotate(voted_side=Subquery(answer)).order_by("shown_at", "key").iterator(_AT_A_TIME):
@@ -111,7 +109,7 @@ def _checks(campaign: Campaign) -> Iterator[Row]:
 
 
 def _kind_of(check: Check, voted_side: str) -> dict[str, Any]:
-    repeated = check.common or (check.lease if check.kind == Check.Kind.REPEAT else None)
+    repeated = check.lease if check.kind == Check.Kind.REPEAT else None
     return {
         "kind": check.kind,
         "gold": check.gold,
@@ -120,7 +118,6 @@ def _kind_of(check: Check, voted_side: str) -> dict[str, Any]:
         "step": repeated and repeated.comparison.step,
         "judge": repeated and repeated.judge.place,
         "agreed": check.agrees_with(voted_side),
-        "turn": check.turn,
     }
 
 

@@ -53,8 +53,6 @@ class Terms:
         most_active_minutes: after so many minutes before pairs somebody's part is complete; None for no limit.
         shares: how often a vote is followed by which trial that is no vote.
         gold: the pairs of gold checks.
-        has_common_repeats: repeats are of pairs that everybody is asked, not of the person's own earlier ones.
-        waiting_share: which share of all that somebody answers may be repeats while they wait.
         wait_minutes: after so long without a pair, somebody's part ends; None for never.
     """
 
@@ -65,8 +63,6 @@ class Terms:
     most_active_minutes: int | None = None
     shares: Shares = NO_TRIALS
     gold: tuple[OwnPair, ...] = ()
-    has_common_repeats: bool = False
-    waiting_share: float = 0
     wait_minutes: int | None = None
 
     @property
@@ -77,12 +73,7 @@ class Terms:
     @property
     def has_trials(self) -> bool:
         """True if people are shown trials that are no votes."""
-        return self.shares.total > 0 or self.waiting_share > 0
-
-    @property
-    def minds_waits(self) -> bool:
-        """True if something happens for those who wait for a pair."""
-        return self.waiting_share > 0 or self.wait_minutes is not None
+        return self.shares.total > 0
 
 
 def terms_of(campaign: Campaign) -> Terms:
@@ -113,8 +104,6 @@ def _read(campaign_id: int) -> Terms:
         most_active_minutes=found.most_active_minutes,
         shares=protocol.shares,
         gold=protocol.gold,
-        has_common_repeats=protocol.repeats == "common",
-        waiting_share=protocol.waiting_share,
         wait_minutes=protocol.wait_minutes,
     )
 

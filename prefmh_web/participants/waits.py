@@ -48,12 +48,6 @@ def has_ended(annotator: Annotator) -> bool:
 
 
 def overdue() -> Sequence[int]:
-    """Return the parts that go on although their people have waited for too long, and see no pair now."""
+    """Return the parts that go on although their people have waited for too long."""
     waiting = Participation.objects.filter(outcome="", waits_since__isnull=False).select_related("annotator__campaign")
-    return [part.pk for part in waiting if is_over(part.annotator) and not _sees_a_pair(part)]
-
-
-def _sees_a_pair(part: Participation) -> bool:
-    # A repeat has no deadline of its own; a page with one that is older than a lease may be is gone.
-    since = timezone.now() - timedelta(seconds=part.annotator.campaign.lease_seconds)
-    return part.checks.filter(answered_at=None, shown_at__gt=since).exists()
+    return [part.pk for part in waiting if is_over(part.annotator)]

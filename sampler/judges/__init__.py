@@ -20,7 +20,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
 And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
 """
 
-from sampler.judges.attention import Shares, Trial, check_after, common_pair, repeat_while_waiting, trials_beside
+from sampler.judges.attention import Shares, Trial, check_after, trials_after
 from sampler.judges.context import Context, ContextLine, SharedContext, shared_context
 from sampler.judges.detection import detection_prompt
 from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal
@@ -103,7 +103,6 @@ __all__ = [
     "UnparsableReplyError",
     "check_after",
     "checked_temperature",
-    "common_pair",
     "detection_prompt",
     "drawn_vote",
     "in_order",
@@ -124,12 +123,11 @@ __all__ = [
     "rating_messages",
     "rating_prompt",
     "raw_text",
-    "repeat_while_waiting",
     "shared_context",
     "stored_prompt",
     "template_of",
     "template_problems",
     "tilt_of",
-    "trials_beside",
+    "trials_after",
     "truncation_in",
 ]

@@ -3,7 +3,7 @@ Trials of their own, never votes.
 
     instructed   a pair, and the question says which side to choose
     gold         a pair of the researcher's own, whose answer nobody doubts; everybody meets these in one order
-    repeat       a pair that the person has answered, once more; or a decided pair that everybody is asked
+    repeat       a pair that the person has answered, once more
 
 They are drawn from a stream of their own, by the number of votes that the person has given. It does not look at the
 states, so who is asked, and when, says nothing about them (rule E2 of `docs/exactness.md`).
@@ -36,16 +36,9 @@ class Shares:
         return self.instructed + self.gold + self.repeat
 
 
-def trials_beside(votes: int, shares: Shares, waiting_share: float) -> int:
-    """Return to how many trials the declared shares come, beside so many votes.
-
-    Args:
-        waiting_share: which share of all that somebody answers may be repeats while they wait, from 0 to below 1.
-    """
-    between = ceil(votes * shares.total - _ALMOST)
-    # Of all that is answered, so many for each that is not a repeat while somebody waits.
-    waiting = waiting_share / (1 - waiting_share)
-    return between + ceil((votes + between) * waiting - _ALMOST)
+def trials_after(votes: int, shares: Shares) -> int:
+    """Return to how many trials the declared shares come after so many votes."""
+    return ceil(votes * shares.total - _ALMOST)
 
 
 @dataclass(frozen=True)
@@ -86,31 +79,6 @@ def check_after(seed: int, annotator: int, votes: int, shares: Shares, golds: in
         return None
     gold = _gold(seed, annotator, votes, shares, golds) if kind == "gold" else None
     return Trial(kind, "left" if side < 0.5 else "right", gold, float(which))
-
-
-def repeat_while_waiting(seed: int, annotator: int, votes: int, turn: int) -> Trial:
-    """Return the repeat that a person who waits for a pair is given.
-
-    Args:
-        turn: how many repeats they have been given while they waited after so many votes, this one included.
-    """
-    numbers = stream(seed, annotator, votes, Purpose.CHECKS).random(3 + 2 * turn)
-    side, which = numbers[-2:]
-    return Trial("repeat", "left" if side < 0.5 else "right", which=float(which))
-
-
-def common_pair(seed: int, number: int) -> tuple[float, float]:
-    """Return which pair is drawn as the next one that everybody is asked, and which judge's question stands above it.
-
-    Args:
-        number: how many have been drawn before.
-
-    Returns:
-        Two numbers, uniform on [0, 1): the places among the decided pairs, by chain and step, and among the judges that
-        people are.
-    """
-    which, judge = stream(seed, number, 0, Purpose.COMMON_PAIRS).random(2)
-    return float(which), float(judge)
 
 
 def _kind(comes: float, shares: Shares) -> Kind | None:

@@ -54,7 +54,6 @@ class ModelSource(BaseModel):
         law_unverified: whether votes are accepted although nobody can tell that nothing but the temperature changes the
             law they are sampled from, as with most hosted models.
         reasons: whether what it thinks before a sampled vote is kept beside the vote. It is no part of the answer.
-        repeats: about how many of the pairs that people are shown once more it may be asked, apart from its votes.
         vision: how pictures are shown to it; as they are if None.
         prompt: the researcher's own words; without it, those of this program.
         all_at_once: whether all N votes on a pair are asked for at once. Otherwise no more are under way than can be
@@ -70,7 +69,6 @@ class ModelSource(BaseModel):
     first: bool = False
     law_unverified: bool = False
     reasons: bool = False
-    repeats: int = Field(default=0, ge=0, le=10_000)
     vision: Vision | None = None
     prompt: PromptTemplate | None = None
     all_at_once: bool = False
@@ -78,7 +76,7 @@ class ModelSource(BaseModel):
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        optional = ("law_unverified", "reasons", "repeats", "vision", "prompt", "all_at_once")
+        optional = ("law_unverified", "reasons", "vision", "prompt", "all_at_once")
         return {name: value for name, value in fields.items() if value or name not in optional}
 
     @field_validator("temperature")

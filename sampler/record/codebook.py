@@ -63,7 +63,6 @@ _FILES: dict[str, Entry] = {
     "columns.csv": ("CSV", "the further columns of the uploaded list: a row for each object and column"),
     "scores.csv": ("CSV", "a row for each object and scorer"),
     "reasons.csv": ("CSV", "what models thought before they voted"),
-    "repeats.csv": ("CSV", "what models answered about pairs that people were shown once more"),
     "suspended.csv": ("CSV", "a row each time that a step was suspended"),
     "calls.csv": ("CSV", "what asking models took: a row for each judge, and one for texts that a model wrote"),
     "problems.csv": ("CSV", "problems that people reported with a pair, which they then skipped"),
@@ -150,7 +149,6 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "reason": (_TEXT, "what the model's server told of its thinking, the first 2,000 characters"),
         "cut": (_PAIR, "1 if there was more"),
     },
-    "repeats.csv": {"lead": ("0 to 1", "mean answer in both orders: 1 is for the proposal, 0 for the current object")},
     "suspended.csv": {
         "cause": ("skips or not-shown", "why the step was suspended"),
         "count": (_COUNT, "skips, or people who reported it"),
@@ -200,11 +198,10 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "expected_side": (_SIDE, "the right answer; empty of a repeat"),
         "passed": (_PAIR, "whether the answer was right; empty without an answer"),
         "shown_at": (_TIME, "when it was shown"),
-        "kind": ("instructed, gold, repeat or common", "what kind of trial it is"),
+        "kind": ("instructed, gold or repeat", "what kind of trial it is"),
         "gold": (_NUMBER, "the gold pair, as in protocol.json"),
         "swapped": (_PAIR, "1 if the objects have changed places"),
         "agreed": (_PAIR, "of a repeat: whether the same object was chosen as in the vote"),
-        "turn": (_NUMBER, "of a repeat while the person waited: which one it was after that vote"),
     },
     "consents.csv": {"agreed": (_PAIR, "whether the person agreed")},
     "consent_texts.csv": {

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sampler.judges.attention import Shares, Trial, check_after, repeat_while_waiting
+from sampler.judges.attention import Shares, Trial, check_after
 from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
 _OTHER = {"left": "right", "right": "left"}
-# Repeats of the person's own pairs, or of pairs that everybody is asked: how checks.csv calls them.
-_REPEATS = {"own": "repeat", "common": "common"}
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,8 @@ class Declared:
     """What protocol.json declares of trials that are no votes."""
 
     shares: Shares
-    waiting_share: float
     answers: tuple[str, ...]
     """Which side of each gold pair is right."""
-    repeat: str
-    """How checks.csv calls a repeat."""
 
 
 def compare_protocol(
@@ -76,11 +71,11 @@ def compare_protocol(
     """
     declared = declared_in(protocol)
     voted = {_pair_key(row): row["chosen_side"] for row in votes if row["annotator"]}
-    seen: set[tuple[int, int, int]] = set()
+    seen: set[tuple[int, int]] = set()
     for row in checks:
-        key = int(row["annotator"]), int(row["after_votes"]), int(row.get("turn") or 0)
+        key = int(row["annotator"]), int(row["after_votes"])
         if key in seen:
-            yield TrialDifference(*key[:2], "the trial", "a second one", "one", row=row)
+            yield TrialDifference(*key, "the trial", "a second one", "one", row=row)
         seen.add(key)
         if not waits_for_seed:
             yield from _compare_trial(recipe.seed, declared, key, row)
@@ -89,9 +84,9 @@ def compare_protocol(
     yield from _compare_budget(recipe, protocol, checks, votes)
 
 
-def _compare_trial(seed: int, declared: Declared, key: tuple[int, int, int], row: Row) -> Iterator[TrialDifference]:
-    annotator, after, turn = key
-    trial = _drawn(seed, declared, annotator, after, turn)
+def _compare_trial(seed: int, declared: Declared, key: tuple[int, int], row: Row) -> Iterator[TrialDifference]:
+    annotator, after = key
+    trial = check_after(seed, annotator, after, declared.shares, len(declared.answers))
     if trial is None:
         yield TrialDifference(annotator, after, "the trial", _kind(row), "none: the declared shares give none", row=row)
         return
@@ -99,12 +94,6 @@ def _compare_trial(seed: int, declared: Declared, key: tuple[int, int, int], row
         recorded = row.get(column, expected if column != "kind" else "instructed")
         if recorded != expected:
             yield TrialDifference(annotator, after, column, f"“{recorded}”", f"“{expected}”", row=row)
-
-
-def _drawn(seed: int, declared: Declared, annotator: int, after: int, turn: int) -> Trial | None:
-    if turn:
-        return repeat_while_waiting(seed, annotator, after, turn) if declared.waiting_share else None
-    return check_after(seed, annotator, after, declared.shares, len(declared.answers))
 
 
 def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
@@ -115,22 +104,21 @@ def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
         right = declared.answers[trial.gold]
         expected = _OTHER[right] if is_swapped else right
     gold = "" if trial.gold is None else str(trial.gold)
-    kind = declared.repeat if trial.kind == "repeat" else trial.kind
-    return {"kind": kind, "gold": gold, "swapped": str(int(is_swapped)), "expected_side": expected}
+    return {"kind": trial.kind, "gold": gold, "swapped": str(int(is_swapped)), "expected_side": expected}
 
 
-def _compare_answer(key: tuple[int, int, int], row: Row, voted: Mapping[tuple[str, ...], str]) -> Iterator[Difference]:
+def _compare_answer(key: tuple[int, int], row: Row, voted: Mapping[tuple[str, ...], str]) -> Iterator[Difference]:
     chosen, expected = row["chosen_side"], row["expected_side"]
     passed = str(int(chosen == expected)) if chosen and expected else ""
     if row["passed"] != passed:
-        yield TrialDifference(*key[:2], "passed", f"“{row['passed']}”", f"“{passed}”", row=row)
+        yield TrialDifference(*key, "passed", f"“{row['passed']}”", f"“{passed}”", row=row)
     # A record that is written while people vote may have the repeat of a vote that came after its moment.
     before = voted.get(_pair_key(row)) if _kind(row) == "repeat" else None
     if before is None:
         return
     agreed = str(int((chosen == before) != (row["swapped"] == "1"))) if chosen else ""
     if row["agreed"] != agreed:
-        yield TrialDifference(*key[:2], "agreed", f"“{row['agreed']}”", f"“{agreed}”", row=row)
+        yield TrialDifference(*key, "agreed", f"“{row['agreed']}”", f"“{agreed}”", row=row)
 
 
 def _compare_consent(protocol: Mapping[str, Any]) -> Iterator[ProtocolDifference]:
@@ -170,10 +158,7 @@ def declared_in(document: Mapping[str, Any]) -> Declared:
     shares = Shares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
     if not 0 <= shares.total <= 1 or (shares.gold and not golds):
         raise ValueError("the shares in protocol.json must be at most 1 together, and gold_share needs gold pairs")
-    if (repeats := protocol.get("repeats", "own")) not in _REPEATS:
-        raise ValueError(f"repeats in protocol.json must be {' or '.join(_REPEATS)}, not {repeats!r}")
-    answers = tuple(each["answer"] for each in golds)
-    return Declared(shares, _number(protocol, "waiting_share"), answers, _REPEATS[repeats])
+    return Declared(shares, tuple(each["answer"] for each in golds))
 
 
 def _is_gold(pair: object) -> bool:

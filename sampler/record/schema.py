@@ -201,17 +201,6 @@ REASONS = Table(
     ),
 )
 """What models thought before they voted, only where that is kept. No verdict depends on it."""
-REPEATS = Table(
-    "repeats",
-    (
-        Column("chain", whole),
-        Column("step", whole),
-        Column("judge", whole),
-        Column("lead", number),
-        Column("answered_at", moment),
-    ),
-)
-"""What models answered about pairs that people were shown once more, where they are asked. No verdict depends on it."""
 SCORES = Table("scores", (Column("state", whole), Column("scorer", word), Column("score", number)))
 """Numbers that scorers gave objects, where a campaign has scorers. Verdicts depend on those that the rule names."""
 ANNOTATORS = Table(
@@ -285,7 +274,6 @@ CHECKS_WITH_KINDS = replace(
         Column("step", whole),
         Column("judge", whole),
         Column("agreed", if_known),
-        Column("turn", whole),
     ),
 )
 """Where there are gold pairs or repeats."""

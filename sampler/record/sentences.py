@@ -17,7 +17,6 @@ _UNCHECKED = (
     schema.PROBLEMS.file,
     schema.CALLS.file,
     schema.REASONS.file,
-    schema.REPEATS.file,
     "campaign.yaml",
     "preferences.jsonl",
     schema.CODEBOOK.file,

@@ -52,9 +52,6 @@ class VoteEvidence:
             yield Difference(*step_key(row), f"{name}'s question", f"“{row['question']}”", f"“{question}”", *_at(row))
         if row["for_proposal"] != for_proposal:
             yield Difference(*step_key(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal, *_at(row))
-        source = judges[judge].source.kind
-        if row.get("source", source) != source:
-            yield Difference(*step_key(row), f"{name}'s source", row["source"], source, *_at(row))
         yield from self._compare_states(row, name)
         if not row["annotator"]:
             yield from _compare_slot(self._recipe, row, judge, name, drawn_again=not self._waits_for_seed)

@@ -225,8 +225,6 @@ def test_the_debriefing_changes_and_is_an_event(owner, study, tmp_path):
         ({"gold-0-left": "A candle."}, "Gold pairs"),
         ({"gold_percent": "20"}, "Gold checks, per 100 votes"),
         ({"repeat_percent": "20"}, "Repeats, per 100 votes"),
-        ({"repeats": "common"}, "Which pairs are repeated?"),
-        ({"waiting_percent": "20"}, "Repeats while waiting, per 100 answers"),
         ({"wait_minutes": "5"}, "Longest wait, in minutes"),
         ({"checks_may_fail": "9"}, "So many may fail"),
     ],

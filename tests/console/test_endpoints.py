@@ -199,33 +199,6 @@ def test_accepting_a_law_that_nobody_can_verify_goes_into_the_recipe_and_back(si
     assert shown["law_unverified"].value() is True
 
 
-def test_keeping_reasons_and_asking_about_repeats_go_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
-    signed_in.post(reverse("console:create"), form(**question(votes="sampled", reasons="on", repeats="12")))
-    campaign = Campaign.objects.get()
-    source = campaign.recipe["judges"][0]["source"]
-    assert (source["reasons"], source["repeats"]) == (True, 12)
-    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
-    assert (shown["reasons"].value(), shown["repeats"].value()) == (True, 12)
-    assert "reasons kept" in signed_in.get(campaign.get_absolute_url()).content.decode()
-
-
-def test_a_model_that_the_site_runs_itself_is_shown_no_pictures(signed_in, settings, idle_tasks, tmp_path):
-    settings.LOCAL_MODELS = {"writer": tmp_path}
-    answers = question(source="on this site: writer", picture_edge="512")
-    page = signed_in.post(reverse("console:create"), form(**answers, **MOLECULES)).content.decode()
-    assert "Models that run on this site see no pictures" in page
-    assert not Campaign.objects.exists()
-
-
-def test_an_endpoint_keeps_its_name_even_where_a_model_of_the_site_would_have_it(
-    signed_in, endpoint, settings, idle_tasks, tmp_path
-):
-    settings.LOCAL_MODELS = {"writer": tmp_path}
-    type(endpoint).objects.update(name="on this site: writer")
-    signed_in.post(reverse("console:create"), form(**question(source="on this site: writer")))
-    assert Campaign.objects.get().recipe["judges"][0]["source"]["kind"] == "model"
-
-
 def test_how_pictures_are_shown_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
     vision = {"picture_edge": "512", "picture_format": "jpeg", "picture_quality": "80", "picture_detail": "low"}
     signed_in.post(reverse("console:create"), form(**question(molecules="picture", **vision), **MOLECULES))
@@ -257,7 +230,7 @@ def test_two_orders_make_two_judges_of_half_the_votes_and_one_question_again(sig
     ("changes", "message"),
     [
         ({"order": "both", "budget": "3"}, "must be even"),
-        ({"order": "balanced", "source": ""}, "for models and programs"),
+        ({"order": "balanced", "source": ""}, "for models"),
         ({"temperature": "0"}, "greater than or equal to 0.01"),
         ({"source": "Another"}, "not one of the available choices"),
     ],
@@ -266,3 +239,12 @@ def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks, ch
     answer = signed_in.post(reverse("console:create"), form(**question(**changes)))
     assert message in answer.content.decode()
     assert not Campaign.objects.exists()
+
+
+def test_keeping_reasons_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
+    signed_in.post(reverse("console:create"), form(**question(votes="sampled", reasons="on")))
+    campaign = Campaign.objects.get()
+    assert campaign.recipe["judges"][0]["source"]["reasons"] is True
+    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
+    assert shown["reasons"].value() is True
+    assert "reasons kept" in signed_in.get(campaign.get_absolute_url()).content.decode()

@@ -27,7 +27,7 @@ TEXTS = {
     "gold_percent": "0",
 }
 TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_percent": "0"}
-TEXTS |= {"waiting_percent": "20", "wait_minutes": "10"}
+TEXTS |= {"wait_minutes": "10"}
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
     assert (second.eligible_from, second.eligible_to) == (18, 65)
     assert (third.is_last, third.is_required) == (True, False)
     assert (protocol.check_share, protocol.checks_may_fail, protocol.checks_end) == (0.1, 2, True)
-    assert (protocol.waiting_share, protocol.wait_minutes) == (0.2, 10)
+    assert protocol.wait_minutes == 10
     assert (protocol.comprehension[0].right, protocol.tries, protocol.instructions) == ("both", 3, "Read *both*.")
     page = owner.get(path_of(draft)).content.decode()
     for text in ("student: 20", "18-65", "What do you read?", "Read *both*.", "Another question"):

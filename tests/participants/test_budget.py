@@ -39,8 +39,7 @@ MODEL = {
         ({"steps": 5, "judges": ONE_JUDGE, "most_chains": 8}, {}, 8 * 5),
         ({"judges": ONE_JUDGE}, {"check_share": 0.1}, 150 + 15),
         ({"judges": ONE_JUDGE}, {"check_share": 0.11}, 150 + 17),
-        # A fifth of all are repeats while people wait: of 165 others, one for four.
-        ({"judges": ONE_JUDGE}, {"repeat_share": 0.1, "waiting_share": 0.2}, 150 + 15 + 42),
+        ({"judges": ONE_JUDGE}, {"repeat_share": 0.1}, 150 + 15),
     ],
 )
 def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shares(changes, protocol, most):

@@ -32,12 +32,11 @@ PROTOCOL = {
     "gold": [{"left": "a", "right": "b", "answer": "left"}, {"left": "c", "right": "d", "answer": "right"}],
     "gold_share": 0.2,
     "repeat_share": 0.2,
-    "waiting_share": 0.2,
     "checks_end": False,
 }
 # Of two people, one waits for the pair that the other has.
 RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=60)
-ALL = {("instructed", False), ("gold", False), ("repeat", False), ("repeat", True)}
+ALL = {"instructed", "gold", "repeat"}
 OTHER = {"left": "right", "right": "left"}
 AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
 
@@ -49,7 +48,7 @@ def come(campaign, name: str) -> int:
 
 
 def study_of(owner):
-    """Return a study in which two people have answered trials of every kind, some of them while they waited."""
+    """Return a study in which two people have answered trials of every kind."""
     # Which trials there are is drawn by the people's numbers, and these differ from run to run.
     for _ in range(20):
         campaign = recruited_campaign(
@@ -71,7 +70,7 @@ def every_kind_answered(campaign) -> bool:
             screen_after(response_in(fields), reading.person(person))
             wait_until_idle()
         answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="")
-        if {(kind, turn > 0) for kind, turn in answered.values_list("kind", "turn")} == ALL:
+        if set(answered.values_list("kind", flat=True)) == ALL:
             return True
     return False
 
@@ -113,7 +112,7 @@ def test_it_says_what_shaped_the_votes_and_names_nobody(researcher, tmp_path):
     assert described["budget"] == {
         "answers": 200,
         "set_aside": 60,
-        "trials_declared": 30 + 23,
+        "trials_declared": 30,
         "spent": {"votes": spent.votes, "late": 0, "trials": spent.trials},
     }
     assert spent.trials > 0
@@ -128,17 +127,16 @@ def test_campaigns_without_people_to_describe_have_none(researcher, tmp_path):
 
 def the_kind_of(kind: str) -> Callable:
     def change(record) -> dict[str, str]:
-        row = next(row for row in record.checks if row["kind"] == kind and row["turn"] == "0")
+        row = next(row for row in record.checks if row["kind"] == kind)
         row["kind"] = next(other for other in ("gold", "repeat") if other != kind)
         return row
 
     return change
 
 
-def the_side_of(kind: str, turn: int = 0) -> Callable:
+def the_side_of(kind: str) -> Callable:
     def change(record) -> dict[str, str]:
-        of_kind = (row for row in record.checks if row["kind"] == kind and row["chosen_side"])
-        row = next(row for row in of_kind if (row["turn"] != "0") == bool(turn))
+        row = next(row for row in record.checks if row["kind"] == kind and row["chosen_side"])
         row["swapped"] = str(1 - int(row["swapped"]))
         if row["expected_side"]:
             row["expected_side"] = OTHER[row["expected_side"]]
@@ -181,7 +179,7 @@ def after_how_many_votes(record) -> dict[str, str]:
     person, seed = int(row["annotator"]), record.recipe["seed"]
     shares = sampler.judges.Shares(0.1, 0.2, 0.2)
     free = (votes for votes in range(1, 100) if sampler.judges.check_after(seed, person, votes, shares, 2) is None)
-    row["after_votes"], row["turn"] = str(next(free)), "0"
+    row["after_votes"] = str(next(free))
     return row
 
 
@@ -191,7 +189,6 @@ def after_how_many_votes(record) -> dict[str, str]:
         *(the_kind_of(kind) for kind in ("instructed", "gold", "repeat")),
         the_side_of("gold"),
         the_side_of("repeat"),
-        the_side_of("repeat", turn=1),
         the_side_to_choose,
         the_gold_pair,
         what_was_passed,
@@ -222,7 +219,7 @@ def test_replay_finds_a_protocol_that_does_not_fit_the_record(record, change, to
     assert any(told in each for each in differences(record))
 
 
-@pytest.mark.parametrize("name", ["check_share", "gold", "waiting_share"])
+@pytest.mark.parametrize("name", ["check_share", "gold", "repeat_share"])
 def test_a_protocol_that_cannot_be_read_is_told_by_its_field(record, name):
     record.protocol["protocol"][name] = "often"
     with pytest.raises(sampler.RecordError, match=f"{name}.* protocol.json"):

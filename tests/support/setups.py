@@ -118,7 +118,7 @@ def prolific(owner) -> Campaign:
         *WHOLE["questions"],
         {"name": "work", "text": "Work?", "options": ["b", "a"], "places": {"a": 3, "b": 5}},
     ]
-    more = {"check_share": 0.05, "repeat_share": 0.1, "repeats": "common", "waiting_share": 0.2, "wait_minutes": 10}
+    more = {"check_share": 0.05, "repeat_share": 0.1, "wait_minutes": 10}
     recruiting.set_protocol(made, Protocol.model_validate(WHOLE | more | {"questions": questions}))
     return made
 

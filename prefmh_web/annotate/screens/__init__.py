@@ -88,8 +88,8 @@ def screen_after(response: Response, annotator: Annotator) -> ShownScreen:
         # Another page of the same person was as quick. Alone, both find what there is; a response may be repeated.
         response.respond(annotator)
         return screen_for(annotator.pk)
-    # One more look, which waits for what somebody else held at that moment; or finds what to do while one waits.
-    return screen_for(annotator.pk) if has_passed_over or shown.visit.may_be_kept_busy else shown
+    # One more look, which waits for what somebody else held at that moment.
+    return screen_for(annotator.pk) if has_passed_over else shown
 
 
 def response_in(fields: Mapping[str, object]) -> Response:

@@ -4,7 +4,6 @@
     texts_that_fit   how many texts may be written now
     why_reached      why nothing more may be asked, whatever is under way; empty if something may
     reserve_for_tryout    what a try of a draft's judge may come to, under the site's cap alone
-    reserve_beside   what a question beside the votes may come to, under all caps; none where they leave no room
     stopped          campaigns that are to be paused, which `lifecycle/caps.py` sees to
 
 What a turn may come to at most is set aside before it is asked: each vote with all its repeats, each request as dear as
@@ -27,7 +26,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, ModelUsage, RepeatQuestion, Tryout, Turn
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, ModelUsage, Tryout, Turn
 from prefmh_web.endpoints.models import Endpoint
 
 # The first half of the advisory lock's key; `catalogs/lock.py` has another.
@@ -168,16 +167,6 @@ def reserve_for_tryout(campaign: Campaign, place: int, endpoint: Endpoint, reque
     return need, ""
 
 
-def reserve_beside(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> Need | None:
-    """Return what so many requests that bring no vote may come to, in the transaction that sets it aside; None if a cap
-    leaves no room beside what is under way. No campaign is marked for it.
-    """
-    if not is_capped(campaign):
-        return Need(requests, 0.0)
-    need = _need(requests, _dearest_request(campaign, place, endpoint))
-    return need if all(cap.has_room(need) for cap in _locked_caps(campaign)) else None
-
-
 def writer_of(campaign: Campaign) -> Endpoint | None:
     """Return the endpoint that writes a campaign's texts, if one does."""
     space = campaign.parsed_recipe.space
@@ -237,19 +226,14 @@ def _used(campaign: Campaign | None) -> Need:
 
 
 def _under_way(campaign: Campaign | None) -> Need:
-    """Return what has been set aside for turns, for questions beside them and for texts, in one campaign or in all."""
+    """Return what has been set aside for turns and for texts, in one campaign or in all."""
     turns = Turn.objects.filter(asked__gt=0, until__gt=timezone.now())
     tries = Tryout.objects.filter(status=Tryout.Status.ASKING)
     if campaign is not None:
         turns, tries = turns.filter(comparison__chain__campaign=campaign), tries.none()
     sums = turns.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
     trying = tries.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
-    beside = RepeatQuestion.objects.filter(until__gt=timezone.now())
-    if campaign is not None:
-        beside = beside.filter(judge__campaign=campaign)
-    asides = beside.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
-    every = (sums, trying, asides)
-    total = Need(sum(each["requests"] for each in every), sum(each["cost"] for each in every))
+    total = Need(sums["requests"] + trying["requests"], sums["cost"] + trying["cost"])
     for writing, texts in _texts_under_way(campaign).items():
         endpoint = writer_of(writing)
         if endpoint is not None:

@@ -480,25 +480,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='RepeatQuestion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.comparison')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='repeat_questions', to='campaigns.judge')),
-                ('lead', models.FloatField(null=True)),
-                ('reason', models.CharField(blank=True, default='', max_length=300)),
-                ('tries', models.PositiveSmallIntegerField(default=0)),
-                ('answered_at', models.DateTimeField(null=True)),
-                ('until', models.DateTimeField(null=True)),
-                ('reserved_requests', models.PositiveIntegerField(default=0)),
-                ('reserved_cost', models.FloatField(default=0)),
-            ],
-            options={
-                'ordering': ('pk',),
-                'constraints': [models.UniqueConstraint(fields=('comparison', 'judge'), name='repeat_question_once'), models.CheckConstraint(condition=models.Q(('lead__isnull', True), models.Q(('lead__gte', 0), ('lead__lte', 1)), _connector='OR'), name='repeat_lead_in_range')],
-            },
-        ),
-        migrations.CreateModel(
             name='VoteReason',
             fields=[
                 ('vote', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='reason', serialize=False, to='campaigns.vote')),

@@ -16,7 +16,6 @@ from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
 from prefmh_web.campaigns.models.reasons import VoteReason
-from prefmh_web.campaigns.models.repeats import RepeatQuestion
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
 from prefmh_web.campaigns.models.seats import Seat
 from prefmh_web.campaigns.models.spending import ModelUsage
@@ -43,7 +42,6 @@ __all__ = [
     "PrefetchedProposal",
     "Problem",
     "Rating",
-    "RepeatQuestion",
     "ReplyIdentity",
     "Score",
     "Seat",

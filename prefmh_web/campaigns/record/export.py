@@ -25,7 +25,7 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import calls, pictures, preferences, reasons, repeats, rows, scores, suspended
+from prefmh_web.campaigns.record import calls, pictures, preferences, reasons, rows, scores, suspended
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -48,7 +48,6 @@ _SUSPENDED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SUSPENDED.f
 _COLUMNS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.COLUMNS.file: rows.columns}
 _CALLS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CALLS.file: calls.rows}
 _REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file: reasons.rows}
-_REPEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REPEATS.file: repeats.rows}
 _SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: scores.rows}
 _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
 _SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
@@ -108,7 +107,6 @@ def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row
     found |= _EXTENSIONS if campaign.steps_added else {}
     found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
-    found |= _REPEATS if repeats.are_in(campaign) else {}
     found |= _SUSPENDED if suspended.are_in(campaign) else {}
     return found | (_CALLS if calls.are_in(campaign) else {})
 

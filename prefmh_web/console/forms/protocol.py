@@ -36,7 +36,7 @@ NEEDS_IDS = (
     f"A protocol is for people who each have a part of their own. On the page “Participants”, choose “{OPEN.title}”, a "
     "platform, or links of your own."
 )
-_OF_CHECKS = ("check_percent", "gold_percent", "repeat_percent", "repeats", "checks_may_fail", "checks_end")
+_OF_CHECKS = ("check_percent", "gold_percent", "repeat_percent", "checks_may_fail", "checks_end")
 # Where none is set up: one pair shows little.
 _PAIRS_TO_BEGIN = 2
 _KINDS = {"choice": "Choice", "number": "Number", "scale": "Scale", "text": "Text"}
@@ -288,7 +288,7 @@ class ProtocolForms:
     @property
     def waiting(self) -> Fold:
         """What happens to those for whom there is no pair."""
-        return fold_of("When no pair is free", [self.texts["waiting_percent"], self.texts["wait_minutes"]])
+        return fold_of("When no pair is free", [self.texts["wait_minutes"]])
 
     @classmethod
     def _whole(

@@ -9,7 +9,6 @@ from django import forms
 
 _LONGEST_TEXT = 300_000
 USUAL_PERCENT = 5
-_REPEATS = {"own": "the person's own earlier pairs", "common": "pairs that everybody is asked"}
 
 
 class TextsForm(forms.Form):
@@ -49,23 +48,8 @@ class TextsForm(forms.Form):
         max_value=50,
         initial=0,
         label="Repeats, per 100 votes",
-        help_text="A decided pair once more. Its answer is never a vote and never ends a part.",
-    )
-    repeats = forms.ChoiceField(
-        choices=_REPEATS,
-        initial="own",
-        required=False,
-        label="Which pairs are repeated?",
-        help_text="A person's own earlier pairs show how steady their answers are. Pairs that everybody is asked, in "
-        "one order, show how far people agree; each person is asked those that they have not voted on.",
-    )
-    waiting_percent = forms.IntegerField(
-        min_value=0,
-        max_value=50,
-        initial=0,
-        label="Repeats while waiting, per 100 answers",
-        help_text="Somebody for whom no pair is free is shown repeats meanwhile, at most so many of 100 that they "
-        "answer. 0 for none.",
+        help_text="A decided pair that the person has judged, once more: it shows how steady their answers are. Its "
+        "answer is never a vote and never ends a part.",
     )
     wait_minutes = forms.IntegerField(
         min_value=1,
@@ -93,9 +77,6 @@ class TextsForm(forms.Form):
 
     ticked: Collection[str] = frozenset()
     """Fields whose value comes from the tick above them, once the form is checked."""
-
-    def clean_repeats(self) -> str:
-        return self.cleaned_data["repeats"] or "own"
 
     def clean(self) -> dict[str, Any]:
         super().clean()

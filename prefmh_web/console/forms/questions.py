@@ -24,7 +24,7 @@ ORDER_HELP = (
     "question weighs twice as much as one that is asked in another order. That holds, and the lean cancels, only if "
     "the same people, or the same model, answer both halves."
 )
-_OF_A_MODEL = ("votes", "temperature", "first", "all_at_once", "law_unverified", "reasons", "repeats")
+_OF_A_MODEL = ("votes", "temperature", "first", "all_at_once", "law_unverified", "reasons")
 _HALVES = ("proposal-first", "proposal-second")
 WAYS = {
     "sampled": "One reply per vote",
@@ -85,15 +85,6 @@ class QuestionForm(PromptFields, VisionFields):
         "each vote, on the campaign’s page and in reasons.csv. There are none with log-probabilities.",
     )
 
-    repeats = forms.IntegerField(
-        min_value=0,
-        max_value=10_000,
-        required=False,
-        label="Ask about people’s repeats, pairs at most",
-        help_text="Pairs that people are shown once more and the model has no vote on, each in both orders. The "
-        "answers are no votes. Empty: it is not asked.",
-    )
-
     def __init__(self, *args, endpoints: tuple[str, ...] = (), **kwargs):
         super().__init__(*args, **kwargs)
         self.has_endpoints = bool(endpoints)
@@ -140,7 +131,6 @@ class QuestionForm(PromptFields, VisionFields):
             "votes": data["votes"] or "sampled",
             "first": data["first"],
             **({name: True for name in ("law_unverified", "reasons", "all_at_once") if data[name]}),
-            **({"repeats": data["repeats"]} if data["repeats"] else {}),
             **self.own_words(),
             **self.vision(),
         }
@@ -176,7 +166,6 @@ def _question_of(judge: sampler.JudgeRecipe) -> dict:
         "all_at_once": source.all_at_once,
         **prompt_fields_of(source),
     }
-    answers |= {"repeats": source.repeats} if source.repeats else {}
     return row | answers | vision_fields_of(source.vision) | {"source": source.endpoint}
 
 

@@ -12,7 +12,6 @@ PERCENTS = {
     "check_percent": "check_share",
     "gold_percent": "gold_share",
     "repeat_percent": "repeat_share",
-    "waiting_percent": "waiting_share",
 }
 """Fields that show a share in hundredths."""
 

@@ -19,7 +19,7 @@ from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import common_pairs, erasure, exclusion, gold_agreement, payments, recruiting, speed
+from prefmh_web.participants import erasure, exclusion, gold_agreement, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.people import Person, people_of, person_of
 
@@ -38,8 +38,6 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "panel": campaign.seats.exists(),
         "all": len(everybody),
         "page": pages.get_page(request.GET.get("page")),
-        "common": (common := common_pairs.agreements_in(campaign)),
-        "alike": common_pairs.share_alike(common),
         "gold": (gold := gold_agreement.answers_in(campaign)),
         "gold_alike": gold_agreement.share_alike(gold),
         "most_a_minute": speed.most_a_minute(campaign),

@@ -86,19 +86,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='CommonPair',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-                ('number', models.PositiveIntegerField()),
-                ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.comparison')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.judge')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'number'), name='common_pair_once_per_number')],
-            },
-        ),
-        migrations.CreateModel(
             name='ErasedTrials',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -174,10 +161,8 @@ class Migration(migrations.Migration):
                 ('key', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='participants.participation')),
                 ('after_votes', models.PositiveIntegerField()),
-                ('turn', models.PositiveIntegerField(default=0)),
-                ('kind', models.CharField(choices=[('instructed', 'Instructed'), ('gold', 'Gold'), ('repeat', 'Repeat'), ('common', 'Common')], default='instructed', max_length=10)),
+                ('kind', models.CharField(choices=[('instructed', 'Instructed'), ('gold', 'Gold'), ('repeat', 'Repeat')], default='instructed', max_length=10)),
                 ('lease', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.lease')),
-                ('common', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='participants.commonpair')),
                 ('gold', models.PositiveSmallIntegerField(null=True)),
                 ('is_swapped', models.BooleanField(default=False)),
                 ('expected_side', models.CharField(blank=True, choices=[('left', 'Left'), ('right', 'Right')], default='', max_length=5)),
@@ -187,7 +172,7 @@ class Migration(migrations.Migration):
                 ('answered_at', models.DateTimeField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('participation', 'after_votes', 'turn'), name='check_once_after_each_vote')],
+                'constraints': [models.UniqueConstraint(fields=('participation', 'after_votes'), name='check_once_after_each_vote')],
             },
         ),
     ]

@@ -8,7 +8,6 @@ record stays whole.
     Consent          what one of them answered
     Answer           what one of them answered to a question about the person
     PracticeAnswer   what one of them chose at a pair to practise on
-    CommonPair       a decided pair that everybody is asked once more
     Check            a trial between their pairs that is no vote
     ErasedTrials     how many trials there were of people whom an earlier version has deleted
     Erasure          the wish that nothing says any more who somebody is, and when it was fulfilled
@@ -26,7 +25,7 @@ from prefmh_web.participants.models.recruitment import (
     Recruitment,
     Stage,
 )
-from prefmh_web.participants.models.trials import Check, CommonPair, ErasedTrials, PracticeAnswer
+from prefmh_web.participants.models.trials import Check, ErasedTrials, PracticeAnswer
 
 __all__ = [
     "LONGEST_ID",
@@ -34,7 +33,6 @@ __all__ = [
     "USUAL_PAY",
     "Answer",
     "Check",
-    "CommonPair",
     "Consent",
     "ConsentText",
     "ErasedTrials",

@@ -6,7 +6,7 @@ import uuid
 
 from django.db import models
 
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Lease, Side
 from prefmh_web.participants.models.people import Participation
 
 
@@ -28,23 +28,6 @@ class PracticeAnswer(models.Model):
         return f"answer {self.pk} at practice"
 
 
-class CommonPair(models.Model):
-    """A decided pair that everybody is asked once more. Written only by `common_pairs.py`."""
-
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
-    # Its place in the order, from 0.
-    number = models.PositiveIntegerField()
-    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="+")
-    # Whose question stands above it.
-    judge = models.ForeignKey(Judge, models.CASCADE, related_name="+")
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("campaign", "number"), name="common_pair_once_per_number"),)
-
-    def __str__(self) -> str:
-        return f"common pair {self.number} of {self.campaign_id}"
-
-
 class Check(models.Model):
     """A trial between two pairs. Its answer is no vote. Written only by `checks.py`."""
 
@@ -54,20 +37,15 @@ class Check(models.Model):
         INSTRUCTED = "instructed"
         GOLD = "gold"
         REPEAT = "repeat"
-        COMMON = "common"
 
     # Stands in the place of a lease's key on the page.
     key = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     participation = models.ForeignKey(Participation, models.CASCADE, related_name="checks")
     # After how many votes it came.
     after_votes = models.PositiveIntegerField()
-    # 0 for what is drawn by the number of votes; of repeats while somebody waits, the first is 1.
-    turn = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.INSTRUCTED)
-    # Whose objects are shown: a pair that they have voted on. Null for a gold or a common pair.
+    # Whose objects are shown: a pair that they have voted on. Null for a gold pair.
     lease = models.ForeignKey(Lease, models.CASCADE, null=True, related_name="+")
-    # The pair of one that everybody is asked; null for other kinds.
-    common = models.ForeignKey(CommonPair, models.CASCADE, null=True, related_name="+")
     # The number of the gold pair in the protocol, from 0; null for other kinds.
     gold = models.PositiveSmallIntegerField(null=True)
     # The objects have changed places.
@@ -82,7 +60,7 @@ class Check(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("participation", "after_votes", "turn"), name="check_once_after_each_vote"),
+            models.UniqueConstraint(fields=("participation", "after_votes"), name="check_once_after_each_vote"),
         )
 
     def __str__(self) -> str:
