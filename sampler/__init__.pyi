@@ -33,15 +33,6 @@ from .exact import (
     votes_per_step,
 )
 from .experiments import outputs
-from .experiments.compared_pictures import MetPicture, met_pictures
-from .experiments.comparing import (
-    COMPARE,
-    ComparedObject,
-    ComparedRecord,
-    ComparedRecords,
-    comparison_document,
-    read_compared,
-)
 from .experiments.document import (
     ExperimentInput,
     changed_settings,
@@ -145,11 +136,10 @@ from .rules.recipe import NVoteRecipe
 from .rules.scored import QuestRecipe, ScoredRecipe, ScoreRecipe, numbers_of
 from .rules.scores import tell_by_scores
 from .rules.unjudged import BaseRecipe
-from .spaces import Catalog, CatalogRecipe, PairsRecipe, ServedImagesRecipe, ServedTextsRecipe, SpaceRecipe, objects_of
+from .spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecipe, SpaceRecipe, objects_of
 from .spaces.images.space import GeneratedImages, ImagesRecipe
 from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
-from .spaces.pairs import MAX_PAIRS
 from .spaces.space import Space
 from .spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
 from .spaces.texts.story_openings import STORY_SCENARIOS
@@ -167,7 +157,6 @@ from .vectorised import (
 
 __all__ = [
     "BROKEN_ARCHIVE",
-    "COMPARE",
     "DEFAULT_GRID",
     "DEFAULT_SETTLING",
     "EXPERIMENTS",
@@ -176,7 +165,6 @@ __all__ = [
     "MAIN_PROPERTIES",
     "MAX_CATALOG_CHARACTERS",
     "MAX_CATALOG_ITEMS",
-    "MAX_PAIRS",
     "MIDDLE",
     "MOST_CHAINS",
     "MOST_STEPS",
@@ -197,9 +185,6 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "CatalogRecipe",
-    "ComparedObject",
-    "ComparedRecord",
-    "ComparedRecords",
     "Comparison",
     "CrankNicolson",
     "Difference",
@@ -227,7 +212,6 @@ __all__ = [
     "MarkdownDescription",
     "Mars",
     "MatrixTable",
-    "MetPicture",
     "MissingExtra",
     "Mixture",
     "MixtureTable",
@@ -242,7 +226,6 @@ __all__ = [
     "OptionError",
     "Oracle",
     "PairsMet",
-    "PairsRecipe",
     "PeopleSource",
     "Plan",
     "PointwiseDifference",
@@ -309,7 +292,6 @@ __all__ = [
     "checked_source",
     "codebook",
     "compare_texts",
-    "comparison_document",
     "default_vocabulary",
     "describe_audio",
     "describe_image",
@@ -332,7 +314,6 @@ __all__ = [
     "marginal_acceptance",
     "mean_ratings",
     "mean_votes",
-    "met_pictures",
     "molecule_png",
     "numbers_of",
     "object_html",
@@ -354,7 +335,6 @@ __all__ = [
     "preview",
     "problems_in",
     "properties_of_kind",
-    "read_compared",
     "read_record",
     "read_samples",
     "read_sentences",

@@ -16,9 +16,6 @@ from prefmh_web.accounts.models import ApiToken
 PREFIX = "prefmh_"
 MOST = 50
 # Longer than anybody could guess.
-# Longer than anybody could guess.
-# Longer than anybody could guess.
-# Longer than anybody could guess.
 _BYTES = 32
 _NOTED_EVERY = timedelta(minutes=1)
 

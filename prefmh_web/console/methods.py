@@ -70,7 +70,6 @@ def _space(campaign: Campaign, recipe: sampler.Recipe) -> str:
 
 
 _SPACES: dict[str, Callable[[Any], str]] = {
-    "pairs": lambda space: "Each chain has two given objects, and the base distribution p0 is uniform over the two.",
     "texts": lambda space: (
         f"The texts are written by the small model “{space.model}” at temperature {space.temperature:g}; the base "
         "distribution p0 is the distribution of its texts."

@@ -29,7 +29,6 @@ _SEED = 20
 _FEWEST = 2
 _NOT_DRAWN = {
     "molecules": "The base distribution of these molecules is known up to a factor only, so nothing is drawn from it.",
-    "pairs": "Each chain has two given objects, which are equally probable under the base distribution.",
     "model-texts": "A model server writes the texts of the base distribution, and none are asked for only to compare.",
     "model-images": "A model makes the images of the base distribution, and none are made only to compare.",
 }

@@ -13,7 +13,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.experiments.campaigns import usage_of
 from prefmh_web.experiments.detecting import ROLE
-from prefmh_web.experiments.evaluation import Asking, Evaluation
+from prefmh_web.experiments.evaluation import Evaluation
 from prefmh_web.experiments.folder import Row
 from prefmh_web.experiments.forecast import is_written
 from prefmh_web.experiments.models import EvaluationAnswer
@@ -46,7 +46,8 @@ def evaluation_rows(evaluation: Evaluation) -> Iterator[Row]:
     options = evaluation.options
     planned = sampler.planned_sums(options)["evaluation_requests"]
     if evaluation.detector is None:
-        yield from answer_rows(evaluation, options.methods, planned)
+        evaluator = evaluation.evaluator.name
+        yield from _rows_of(evaluation.answers, "evaluator", evaluator, options.methods, planned)
         return
     detected = sampler.planned_sums(replace(options, matches=0))["evaluation_requests"]
     about_states, votes = (evaluation.answers.filter(kind=kind) for kind in ("score", "vote"))
@@ -54,11 +55,6 @@ def evaluation_rows(evaluation: Evaluation) -> Iterator[Row]:
     if options.matches:
         rest = {method: planned[method] - detected[method] for method in options.methods}
         yield from _rows_of(votes, "evaluator", evaluation.evaluator.name, options.methods, rest)
-
-
-def answer_rows(evaluation: Asking, methods: Iterable[str], planned: Mapping[str, int]) -> Iterator[Row]:
-    """Yield a row for each method of what its answers took."""
-    yield from _rows_of(evaluation.answers, "evaluator", evaluation.evaluator.name, methods, planned)
 
 
 def _rows_of(

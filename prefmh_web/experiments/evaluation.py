@@ -7,12 +7,12 @@ filled when the reply comes: a run that was killed asks for what is missing, and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
@@ -113,29 +113,7 @@ class Wanted:
 
 
 def run(evaluation: Evaluation, show: Callable[[int, int], None]) -> None:
-    """Ask for every answer that is missing; see `ask_missing`."""
-    ask_missing(evaluation, [*ratings(evaluation), *votes(evaluation)], show)
-
-
-class Asking(Protocol):
-    """Whose answers they are and who gives them: an `Evaluation`, or a comparison of records."""
-
-    @property
-    def owner(self) -> User: ...
-    @property
-    def settings(self) -> str: ...
-    @property
-    def evaluator(self) -> Endpoint: ...
-    @property
-    def most_requests(self) -> int | None: ...
-    @property
-    def answers(self) -> Any: ...
-    @property
-    def requests(self) -> int: ...
-
-
-def ask_missing(evaluation: Asking, everything: Sequence[Wanted], show: Callable[[int, int], None]) -> None:
-    """Ask for those of these answers that are not stored.
+    """Ask for every answer that is missing.
 
     Args:
         show: called with how many answers there are, and how many there will be.
@@ -144,6 +122,7 @@ def ask_missing(evaluation: Asking, everything: Sequence[Wanted], show: Callable
         Blocked: the evaluator gave an answer of no use, or none.
         LimitReached: it has made as many requests as it may.
     """
+    everything = [*ratings(evaluation), *votes(evaluation)]
     answered = set(evaluation.answers.filter(value__isnull=False).values_list("kind", "key"))
     missing = iter([each for each in everything if (each.kind.value, each.name) not in answered])
     done = len(answered)
@@ -229,7 +208,7 @@ def _rating(endpoint: Endpoint, rated: judge_calls.Rated) -> Callable[[], tuple[
     return ask
 
 
-def _answer(evaluation: Asking, wanted: Wanted) -> tuple[Wanted, EndpointError | None]:
+def _answer(evaluation: Evaluation, wanted: Wanted) -> tuple[Wanted, EndpointError | None]:
     """Ask for one answer until it comes or somebody has to see to it; return the error if there is one."""
     try:
         with working():
@@ -245,7 +224,7 @@ def _answer(evaluation: Asking, wanted: Wanted) -> tuple[Wanted, EndpointError |
         close_old_connections()
 
 
-def _row(evaluation: Asking, wanted: Wanted) -> Any:
+def _row(evaluation: Evaluation, wanted: Wanted) -> Any:
     """Return the row of an answer, as a query."""
     row, _ = EvaluationAnswer.objects.get_or_create(
         owner=evaluation.owner,
@@ -296,7 +275,7 @@ def _look(ended: set[Future[Any]]) -> int:
     return len(ended)
 
 
-def _room(evaluation: Asking, under_way: int, wanted: int) -> int:
+def _room(evaluation: Evaluation, under_way: int, wanted: int) -> int:
     """Return how many of the wanted answers may be begun: each may take several requests."""
     if evaluation.most_requests is None:
         return wanted
@@ -316,14 +295,9 @@ def score_rows(evaluation: Evaluation) -> Iterator[Row]:
 
 
 def vote_rows(evaluation: Evaluation) -> Iterator[Row]:
-    """Yield the rows of votes.csv, in the tournament's order."""
-    return answered_votes(evaluation, votes(evaluation))
-
-
-def answered_votes(evaluation: Asking, asked: Iterable[Wanted]) -> Iterator[Row]:
-    """Yield the rows of votes.csv of those of these votes that have come."""
+    """Yield the rows of votes.csv of the votes that have come, in the tournament's order."""
     found = {row.key: row for row in evaluation.answers.filter(kind="vote", value__isnull=False)}
-    for wanted in asked:
+    for wanted in votes(evaluation):
         if (row := found.get(wanted.name)) is not None:
             pair, about, one_first, number = wanted.key
             yield sampler.outputs.VOTES.row(
@@ -339,12 +313,7 @@ def answered_votes(evaluation: Asking, asked: Iterable[Wanted]) -> Iterator[Row]
 
 def pair_rows(options: sampler.ExperimentOptions) -> Iterator[Row]:
     """Yield the rows of pairs.csv."""
-    return match_rows(sampler.tournament_matches(options))
-
-
-def match_rows(matches: Iterable[sampler.TournamentMatch]) -> Iterator[Row]:
-    """Yield the rows of pairs.csv for these matches."""
-    for match in matches:
+    for match in sampler.tournament_matches(options):
         yield sampler.outputs.PAIRS.row(
             pair=match.key,
             direction=match.direction,

@@ -62,18 +62,6 @@ def of_scoring(run: Run, done: int, planned: int) -> Standing:
     return Standing("score", "scorers", 1, 1, done, planned, "states", requests, cost, done, planned)
 
 
-def of_comparison(answers: QuerySet[EvaluationAnswer], done: int, planned: int) -> Standing:
-    """Return how far a comparison of records is, of whose votes so many have come.
-
-    Args:
-        answers: its rows.
-    """
-    found = _sums(answers)
-    requests = int(found["requests"])
-    cost = found["cost"] if requests and not found["unpriced"] else None
-    return Standing("compare", "votes", 1, 1, done, planned, "votes", requests, cost, done, planned)
-
-
 def taken(run: Run) -> tuple[int, float | None]:
     """Return the requests of a run so far and their cost; None where a price is not known."""
     campaigns = ModelUsage.objects.filter(

@@ -18,7 +18,6 @@ _KEEP = "private, max-age=86400, immutable"
 _PICTURES = "pictures"
 # Beside the folders of a catalog's readings, which are numbers.
 _RENDERED = "painted"
-_GIVEN = "given"
 # Where the ending of a file's name is not the second half of its media type.
 _ENDINGS = {"audio/mpeg": "mp3"}
 
@@ -67,16 +66,6 @@ def picture_name(campaign_id: int, revision: int, place: int, ending: str) -> st
 def rendered_name(campaign_id: int, code: str) -> str:
     """Return the whole name of the picture that a model makes of a state: the same code, the same file."""
     return f"{_PICTURES}/{campaign_id}/{_RENDERED}/{sha256(code.encode()).hexdigest()[:32]}.png"
-
-
-def given_name(campaign_id: int, content: str) -> str:
-    """Return the whole name of a picture that pairs were given with; `content` is named after what the file holds."""
-    return f"{_PICTURES}/{campaign_id}/{_GIVEN}/{content}"
-
-
-def is_stored(name: str) -> bool:
-    """True where there is a file of this whole name."""
-    return default_storage.exists(name)
 
 
 def store(name: str, data: bytes) -> None:

@@ -8,7 +8,7 @@ against the k-th of the other, each property in both orders (section 3.3 of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -92,12 +92,8 @@ def tournament_schedule(options: ExperimentOptions) -> list[TournamentSlot]:
     """
     properties = [asked.name for asked in options.of_experiment.compared]
     pairs = [(match, name) for match in tournament_matches(options) for name in properties]
-    return drawn_order(pairs, options.seeds[0])
-
-
-def drawn_order(pairs: Sequence[tuple[TournamentMatch, str]], seed: int) -> list[TournamentSlot]:
-    """Return both orders of each match and property, one after the other, the matches as the seed draws them."""
-    drawn = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_TOURNAMENT,))))
+    seeded = np.random.SeedSequence(options.seeds[0], spawn_key=(_TOURNAMENT,))
+    drawn = np.random.Generator(np.random.PCG64(seeded))
     # `random` is what NumPy keeps stable; ties are broken by place.
     order = np.argsort(drawn.random(len(pairs)), kind="stable").tolist()
     chosen = [pairs[place] for place in order]

@@ -9,28 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from sampler.chain import Proposal
+from sampler.spaces.catalog import Catalog
 
 # Differences of log p0(x)/deg(x) below this are rounding, and reject less than once in a thousand million steps.
 _LEVEL = 1e-9
-
-
-class Graph(Protocol):
-    """States 0 ... n - 1 with their law and their neighbours: a `Catalog`, or `Pairs`."""
-
-    @property
-    def neighbours(self) -> tuple[tuple[int, ...], ...]:
-        """Of each state the others that it can move to."""
-
-    @property
-    def log_p0(self) -> npt.NDArray[np.float64]:
-        """Of each state, shape (n,)."""
 
 
 class NeighboursRecipe(BaseModel):
@@ -38,12 +26,12 @@ class NeighboursRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    moves_in: ClassVar[tuple[str, ...]] = ("catalog", "pairs")
+    moves_in: ClassVar[tuple[str, ...]] = ("catalog",)
     """The kinds of space."""
     kind: Literal["neighbours"] = "neighbours"
 
-    def build(self, catalog: Graph) -> Neighbours:
-        """Return the kernel on this catalog, or on pairs."""
+    def build(self, catalog: Catalog) -> Neighbours:
+        """Return the kernel on this catalog."""
         return Neighbours(catalog)
 
 
@@ -57,7 +45,7 @@ class Neighbours:
     is_cheap = True
     """A draw looks at one row of the graph; see `Plan.is_cheap_at`."""
 
-    def __init__(self, catalog: Graph) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         if not catalog.neighbours or not all(catalog.neighbours):
             raise ValueError("neighbours must give every item of the catalog at least one neighbour")
         self._neighbours = catalog.neighbours

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.archives import Allowance, TooLargeError, pieces_of
-from sampler.record.commitment import read_recipe
 from sampler.record.replay import RecordError
 
 Row = dict[str, str]
@@ -74,14 +72,6 @@ class Record:
     """What each of these scorers said of itself when the campaign started."""
     extensions: list[Row] | None = None
     """What a researcher added to the steps after the start; None where nothing was added."""
-
-    def checked_recipe(self) -> Recipe:
-        """Return the recipe as values.
-
-        Raises:
-            RecipeError: it cannot be read.
-        """
-        return read_recipe(self.recipe)[0]
 
 
 def read_record(path: Path) -> Record:

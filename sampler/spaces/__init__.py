@@ -22,25 +22,19 @@ from sampler.spaces.catalog import Catalog, CatalogRecipe
 from sampler.spaces.images.served import ServedImagesRecipe
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.spaces.molecules.space import MoleculesRecipe
-from sampler.spaces.pairs import PairsRecipe
 from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.spaces.texts.space import TextsRecipe
 
-Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe | ServedImagesRecipe | PairsRecipe
+Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe | ServedImagesRecipe
 SpaceRecipe = Annotated[CatalogRecipe | Generated | ServedTextsRecipe, Field(discriminator="kind")]
 
-_OBJECTS = {
-    recipe.model_fields["kind"].default: recipe.objects
-    for recipe in get_args(Generated | ServedTextsRecipe)
-    if "objects" not in recipe.model_fields
-}
-"""Of spaces with one kind of object; others say in the recipe which."""
+_OBJECTS = {recipe.model_fields["kind"].default: recipe.objects for recipe in get_args(Generated | ServedTextsRecipe)}
+"""Of spaces that make one kind of object; a list says in the recipe which it has."""
 
 __all__ = [
     "Catalog",
     "CatalogRecipe",
     "Generated",
-    "PairsRecipe",
     "ServedImagesRecipe",
     "ServedTextsRecipe",
     "SpaceRecipe",

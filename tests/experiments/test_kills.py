@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-import sampler
-from tests.support.compared_records import write_texts
 from tests.support.experiment_sites import ROLES, Site
 from tests.support.killed_runs import Gate, KilledRun, Moment
 from tests.support.scorer_programs import declared
@@ -85,27 +83,3 @@ def test_a_run_that_is_killed_is_whole(name, tmp_path):
         run.end()
     run.assert_whole()
     run.assert_counted()
-
-
-def test_a_comparison_of_records_that_is_killed_has_no_vote_twice(tmp_path):
-    prompts = [f"Write about {number}." for number in range(10)]
-    records = [
-        str(write_texts(tmp_path / f"{tree}.zip", lambda chain, step, tree=tree: f"{tree} {chain} {step}", prompts))
-        for tree in ("ash", "birch")
-    ]
-    # Asked in the words of an experiment's question, by which the gate knows a vote.
-    question = "Which opening has more frequent direct dialogue?"
-    gate, rng = Gate("stories"), np.random.default_rng(20261124)
-    with scripted_server(gate.before(_writes_and_judges)) as server:
-        options = ("compare", *records, "--question", question, "--matches", "2")
-        run = KilledRun(Site.made(tmp_path, server.url, "vllm", options, roles={"judge": "judge"}), gate)
-        for _ in range(2):
-            run.kill_at(Moment("vote", 2, 15), rng)
-        run.end()
-    votes, calls = run.site.rows("evaluation/votes.csv"), run.site.rows("calls.csv")
-    # Two matches a prompt, both orders.
-    assert len({tuple(row[name] for name in sampler.outputs.VOTE_KEY) for row in votes}) == len(votes) == 10 * 2 * 2
-    made, repeated = (sum(int(row[name]) for row in calls) for name in ("requests", "repeated"))
-    assert 0 <= gate.seen["vote"] - made <= repeated <= run.lost["evaluation"]
-    assert repeated > 0
-    assert {row["column"] for row in run.site.rows("table.csv")} >= {"strength"}

@@ -82,7 +82,7 @@ def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(environment, serve
             continue
         # Of a proposal that is the molecule itself nothing is asked. Before the first step, each judge is tried once.
         void = sum(row["current"] == row["proposal"] for row in record.steps)
-        tried = len(record.checked_recipe().judges)
+        tried = len(sampler.parse_recipe(record.recipe).judges)
         made = calls[method]["requests"] - calls[method]["unparsable"] - tried
         if method.startswith("pointwise"):
             assert made == len(record.ratings) == calls[method]["planned"] - 8 * void

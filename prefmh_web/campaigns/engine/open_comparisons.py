@@ -72,15 +72,12 @@ class OpenComparison:
     _answered: set[tuple[int | None, int]] = field(default_factory=set)
     _resting: set[tuple[int | None, int]] = field(default_factory=set)
     _expired: set[tuple[int | None, int]] = field(default_factory=set)
-    _answered_earlier: set[int | None] = field(default_factory=set)
 
     def note(self, what: str, judge_id: int, annotator_id: int | None, votes: int = 1) -> None:
         """Take in one row of `_WHAT_HAPPENED`, or what has just been done."""
         if what in ("for", "against"):
             self._counted.append((judge_id, what == "for"))
             self._answered.add((annotator_id, judge_id))
-        elif what == "earlier":
-            self._answered_earlier.add(annotator_id)
         elif what == "turn":
             self._turns[judge_id] = votes
         elif what != "open":
@@ -140,11 +137,7 @@ class OpenComparison:
         return self.tally.votes_cast[judge.place] < judge.budget and not self.has_answered(ballot.annotator_id, judge)
 
     def is_barred(self, annotator_id: int, judge: StartedJudge) -> bool:
-        """True when the annotator's vote on this comparison counts, or they have just skipped it; where nobody is
-        asked twice about a pair, also when they have answered an earlier step of the chain.
-        """
-        if annotator_id in self._answered_earlier:
-            return True
+        """True when the annotator's vote on this comparison counts, or they have just skipped it."""
         return self.has_answered(annotator_id, judge) or (annotator_id, judge.pk) in self._resting
 
     def in_turn(self, seat: int | None) -> list[StartedJudge]:
@@ -287,7 +280,7 @@ def _read(campaign: StartedCampaign, which: statements.Standing, *values: int) -
     now = timezone.now()
     moments = [now - SKIP_REST]
     moments += [now] if campaign.uses_models else []
-    statement = which.statement(with_turns=campaign.uses_models, asks_once=campaign.asks_once)
+    statement = which.statement(with_turns=campaign.uses_models)
     for pk, step, place, log_r0, uniform, *what in statement.rows(*values, *moments):
         if pk not in found:
             found[pk] = OpenComparison(campaign, pk, step, place, log_r0, uniform)

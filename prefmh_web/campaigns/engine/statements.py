@@ -136,7 +136,6 @@ PERSON = Statement(
 @dataclass(frozen=True)
 class Standing:
     """How some open comparisons stand: in campaigns where people alone judge, and where models judge too.
-    Any of them may also tell who has answered an earlier step of the chain.
 
     Args:
         which: the comparisons, as SQL.
@@ -144,9 +143,9 @@ class Standing:
 
     which: str
 
-    def statement(self, *, with_turns: bool, asks_once: bool) -> Statement:
+    def statement(self, *, with_turns: bool) -> Statement:
         """Return the statement that a campaign needs."""
-        return _standing(self.which, with_turns, asks_once)
+        return _standing(self.which, with_turns)
 
 
 _ONE = """
@@ -183,14 +182,6 @@ _TURNS = """
         'turn', t.judge_id, NULL, CASE WHEN t.until > %s THEN t.asked ELSE 0 END
     FROM open o JOIN campaigns_turn t ON t.comparison_id = o.id
 """
-# Steps by comparison_once_per_step, votes by the index of the comparison.
-_EARLIER = """
-    UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform, 'earlier', v.judge_id, v.annotator_id, 0
-    FROM open o JOIN campaigns_comparison n ON n.id = o.id
-    JOIN campaigns_comparison e ON e.chain_id = n.chain_id AND e.step < n.step
-    JOIN campaigns_vote v ON v.comparison_id = e.id WHERE v.number IS NOT NULL AND v.annotator_id IS NOT NULL
-"""
 _IN_ORDER = " ORDER BY 2, 3"
 
 
@@ -207,10 +198,9 @@ def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Cond
 
 
 @lru_cache
-def _standing(which: str, with_turns: bool, asks_once: bool) -> Statement:
-    parts = f"WITH open AS ({which}) {_WHAT_HAPPENED}"
-    parts += (_TURNS if with_turns else "") + (_EARLIER if asks_once else "")
-    return Statement(parts + _IN_ORDER)
+def _standing(which: str, with_turns: bool) -> Statement:
+    turns = _TURNS if with_turns else ""
+    return Statement(f"WITH open AS ({which}) {_WHAT_HAPPENED}{turns}{_IN_ORDER}")
 
 
 # Found by its primary key.

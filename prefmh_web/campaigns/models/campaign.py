@@ -27,8 +27,6 @@ def backend_of_space(space: sampler.SpaceRecipe) -> str:
     """Return where the proposals of a space come from: a name of `proposals/backends`."""
     if isinstance(space, sampler.ServedImagesRecipe):
         return "rendered-images"
-    if isinstance(space, sampler.PairsRecipe) and space.objects == "images":
-        return "given-pictures"
     if isinstance(space, sampler.ServedTextsRecipe):
         return "own-texts" if space.model in model_names() else "served-texts"
     return "kernel"

@@ -36,10 +36,8 @@ def folder_of(snapshot: Snapshot) -> str:
     return f"{_FOLDERS[snapshot.recipe.space.objects]}/"
 
 
-def name_of(space: sampler.SpaceRecipe, state: int, content: str, media_type: str) -> str:
+def name_of(space: sampler.SpaceRecipe, state: int, media_type: str) -> str:
     """Return the name in the archive of the file of the object with this number."""
-    if isinstance(space, sampler.PairsRecipe):
-        return f"{_FOLDERS[space.objects]}/{content}"
     return f"{_FOLDERS[space.objects]}/{state}.{media.ending_of(media_type)}"
 
 
@@ -51,20 +49,15 @@ def files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
     if not are_in(snapshot):
         return
     found = snapshot.campaign.states.filter(_is_shown(snapshot)).exclude(picture="").order_by("place")
-    columns, written = ("place", "content", "media_type", "picture"), ""
-    if isinstance(snapshot.recipe.space, sampler.PairsRecipe):
-        found = found.order_by("content", "place")
-    for *of_state, stored_as in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
-        name = name_of(snapshot.recipe.space, *of_state)
-        if name == written or not snapshot.has_state(of_state[0]):
+    for state, media_type, stored_as in found.values_list("place", "media_type", "picture").iterator(_ROWS_AT_ONCE):
+        if not snapshot.has_state(state):
             continue
-        written = name
         try:
             file = default_storage.open(stored_as)
         except FileNotFoundError:
             logger.exception("the file %s is lost, and not in the export", stored_as)
             continue
-        yield name, _pieces(file)
+        yield name_of(snapshot.recipe.space, state, media_type), _pieces(file)
 
 
 def _is_shown(snapshot: Snapshot) -> Q:

@@ -89,11 +89,6 @@ class StartedCampaign:
         return any(judge.seat is not None for judge in self.judges)
 
     @cached_property
-    def asks_once(self) -> bool:
-        """True where a person answers one step of a chain at most: its steps ask about the same two objects."""
-        return self.is_readable and isinstance(self.recipe.space, sampler.PairsRecipe)
-
-    @cached_property
     def _by_key(self) -> dict[int, StartedJudge]:
         return {judge.pk: judge for judge in self.judges}
 

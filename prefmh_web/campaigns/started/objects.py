@@ -128,9 +128,6 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
     if isinstance(recipe.space, sampler.ServedImagesRecipe):
         # Rendered before the step is opened: see `proposals/backends/rendered_images.py`.
         picture = media.rendered_name(campaign.pk, code)
-    elif isinstance(recipe.space, sampler.PairsRecipe) and recipe.space.objects == "images":
-        # Stored before the start: see `proposals/backends/given_pictures.py`.
-        picture = media.given_name(campaign.pk, content)
     return State(
         campaign=campaign,
         place=sampler.state_number(chain, step, recipe.chains_at_most),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sampler.commands.report.comparison import write_comparison
 from sampler.commands.report.figures import write_figures
 from sampler.commands.report.metrics import EXTRAS, MEASURES
 from sampler.commands.report.run_files import RunFiles
 from sampler.commands.report.strengths import strength_cells
 from sampler.commands.report.table import made_table, write_extra, write_tables
-from sampler.experiments.comparing import COMPARE
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -22,8 +20,6 @@ def write_report(folder: Path) -> list[Path]:
         MissingExtra: a library of the extra [analysis] is not installed.
     """
     run = RunFiles(folder)
-    if run.document.get("experiment") == COMPARE:
-        return write_comparison(run)
     table = made_table(run, {**MEASURES[run.options.experiment](run), **strength_cells(run)})
     written = [*write_tables(table, folder), *write_figures(run, table)]
     if run.options.experiment in EXTRAS:

@@ -60,23 +60,6 @@ class Images:
         return nearest_by_distance(vectors, count, "euclidean")
 
 
-def picture_as_png(data: bytes, named: str) -> bytes:
-    """Return the pixels of a picture as PNG: larger sides than 1024 pixels are scaled down, metadata is dropped.
-
-    Args:
-        named: the format that its name says: "PNG" or "WEBP".
-
-    Raises:
-        ValueError: it is no picture, one of another format, or one of too many pixels.
-    """
-    pixels, found = _decoded(data)
-    if found != named:
-        raise ValueError(f"the image is {found}, and its name says {named}")
-    encoded = io.BytesIO()
-    pixels.save(encoded, "PNG")
-    return encoded.getvalue()
-
-
 def _encode(data: bytes) -> tuple[bytes, str]:
     """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already."""
     pixels, found = _decoded(data)

@@ -137,7 +137,7 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campa
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE campaigns_comparison")
     with CaptureQueriesContext(connection) as queries:
-        of_people = statements.NEXT_OPEN.statement(with_turns=False, asks_once=False)
+        of_people = statements.NEXT_OPEN.statement(with_turns=False)
         of_people.rows(campaign.pk, -1, -1, 8, one.opened_at)
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])

@@ -3,7 +3,6 @@
     kernel            the sampler alone, within milliseconds
     served_texts      texts that a language model writes, many in one call
     rendered_images   pictures that an image model makes of what the sampler draws, one at a time
-    given_pictures    the kernel alone, on pairs of pictures that are stored before the start
 
 To add one: write a file with a `Backend`, register it here, say in `Campaign.backend` which spaces it serves and in
 `dispatch` which queue its worker reads.
@@ -11,7 +10,6 @@ To add one: write a file with a `Backend`, register it here, say in `Campaign.ba
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.proposals.backends.backend import Backend
-from prefmh_web.campaigns.proposals.backends.given_pictures import GivenPictures
 from prefmh_web.campaigns.proposals.backends.rendered_images import RenderedImages
 from prefmh_web.campaigns.proposals.backends.served_texts import ServedTexts
 
@@ -20,7 +18,6 @@ BACKENDS: dict[str, Backend] = {
     "served-texts": ServedTexts(),
     "own-texts": ServedTexts(),
     "rendered-images": RenderedImages(),
-    "given-pictures": GivenPictures(),
 }
 
 

@@ -6,13 +6,11 @@ from prefmh_web.console.forms.spaces.images import ImagesForm
 from prefmh_web.console.forms.spaces.model_images import ModelImagesForm
 from prefmh_web.console.forms.spaces.model_texts import ModelTextsForm
 from prefmh_web.console.forms.spaces.molecules import MoleculesForm
-from prefmh_web.console.forms.spaces.pairs import PairsForm
 from prefmh_web.console.forms.spaces.space_form import SpaceForm
 from prefmh_web.console.forms.spaces.texts import TextsForm
 
 SPACE_FORMS: dict[str, type[SpaceForm]] = {
-    form.kind: form
-    for form in (TextsForm, ModelTextsForm, MoleculesForm, ImagesForm, ModelImagesForm, CatalogForm, PairsForm)
+    form.kind: form for form in (TextsForm, ModelTextsForm, MoleculesForm, ImagesForm, ModelImagesForm, CatalogForm)
 }
 
 

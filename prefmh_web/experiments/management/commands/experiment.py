@@ -1,4 +1,4 @@
-"""manage.py experiment: one of the paper's experiments, from its campaigns to its tables; or records compared."""
+"""manage.py experiment: one of the paper's experiments, from its campaigns to its tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError
 
 import sampler
 from prefmh_web.embedded.serving import prepare_database
@@ -25,11 +25,9 @@ from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import (
     campaigns,
-    comparing,
     detecting,
     folder,
     forecast,
-    people,
     progress,
     run,
     scoring,
@@ -52,11 +50,7 @@ class Command(BaseCommand):
     help = "Run one of the paper's experiments as campaigns, and evaluate it. Run again, it goes on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("experiment", choices=(*sampler.EXPERIMENTS, comparing.COMPARE), help="which one")
-        parser.add_argument("records", nargs="*", type=Path, metavar="RECORD", help="compare: two exports or more")
-        parser.add_argument("--question", metavar="TEXT", help="compare: what is asked about each pair")
-        parser.add_argument("--people", action="store_true", help="compare: people vote, by a link that is printed")
-        parser.add_argument("--answers", type=int, metavar="N", help="compare --people: of each pair (default: 2)")
+        parser.add_argument("experiment", choices=tuple(sampler.EXPERIMENTS), help="which one")
         parser.add_argument("--out", type=Path, help="the folder of the run")
         parser.add_argument("--scale", choices=("laptop", "paper"), default="paper", help="the preset (default: paper)")
         parser.add_argument("--methods", help="rows of the table, separated by commas")
@@ -71,7 +65,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--exact", action="store_true", help="add rows with the exact base ratio (molecules)")
         parser.add_argument("--votes", default="sampled", help="sampled (the default) or log-probabilities")
-        parser.add_argument("--evaluator-votes", default="sampled", help="the same, of the tournament and of compare")
+        parser.add_argument("--evaluator-votes", default="sampled", help="the same, of the tournament")
         parser.add_argument(
             "--endpoint", action="append", default=[], metavar="ROLE=NAME", help="who writes, judges and evaluates"
         )
@@ -84,20 +78,8 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="print recipes and sums, and ask nothing")
         parser.add_argument("--json", action="store_true", help="with --dry-run: the sums as one JSON object")
 
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, **kwargs)
-        # Records may stand before and after options.
-        parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign] # Django makes and calls it
-        return parser
-
     def handle(self, *args: Any, **given: Any) -> None:
         with _reported():
-            own = ArgumentParser()
-            self.add_arguments(own)
-            comparing.check_options(given, vars(own.parse_args([given["experiment"]])))
-            if given["experiment"] == comparing.COMPARE:
-                self._compare(given)
-                return
             inputs, hashes = _inputs(given)
             options = _options(given, inputs)
             if given["dry_run"]:
@@ -144,33 +126,6 @@ class Command(BaseCommand):
             for stage, work in (("run", run.sample), ("evaluate", run.evaluate), ("report", run.report)):
                 if given["stage"] in (None, stage):
                     work(found, display)
-
-    def _compare(self, given: Mapping[str, Any]) -> None:
-        comparing.check_people(given)
-        records = comparing.read(given)
-        answers = given["answers"] if given["answers"] is not None else people.DEFAULT_ANSWERS
-        if given["people"] and given["dry_run"]:
-            self.stdout.write(json.dumps({"answers": len(records.met()) * answers}))
-            return
-        if given["dry_run"]:
-            sums = {"evaluation_requests": records.planned()}
-            self.stdout.write(json.dumps(sums) if given["json"] else f"compare: {records.planned()['all']:,} votes")
-            return
-        _check_out(given)
-        owner = _owner(given["owner"])
-        if given["people"]:
-            voted = people.PeopleComparing(records, given["question"], answers, owner, given["out"], _commit())
-            with _at_work(), self._display() as display:
-                voted.run(display)
-            return
-        judge = _endpoint(owner, comparing.judge_named(given["endpoint"]))
-        source = sampler.checked_source("--evaluator-votes", given["evaluator_votes"])
-        voting.check(judge, source)
-        comparison = comparing.Comparing(
-            records, given["question"], owner, judge, given["out"], _commit(), given["max_requests"], source
-        )
-        with self._display() as display:
-            comparison.run(display)
 
     @contextmanager
     def _display(self, foretell: progress.Foretell = lambda rate: ()) -> Iterator[progress.Display]:
