@@ -64,7 +64,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     assert_record_is_whole(study)
     export = export_to(study, tmp_path)
     assert_replay_passes(export)
-    [started, event] = table(export, "events.csv")
+    [started, event, _told] = table(export, "events.csv")
     assert (started["annotator"], started["kind"]) == ("", "started")
     number = str(left.annotator_id)
     told = (event["annotator"], event["kind"], event["reason"], event["paid"])
