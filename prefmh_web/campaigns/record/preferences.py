@@ -54,7 +54,10 @@ def lines(snapshot: Snapshot) -> Iterator[str]:
         keys, (for_proposal, question, *objects) = row[: len(_KEYS)], row[len(_KEYS) :]
         if not snapshot.has_vote(*keys[:3]):
             continue
-        pair = [pictures.name_of(space, *each) if has_files else each[1] for each in (objects[:3], objects[3:6])]
+        pair = [
+            pictures.name_of(space, state, media_type) if has_files else content
+            for state, content, media_type in (objects[:3], objects[3:6])
+        ]
         chosen, rejected = reversed(pair) if for_proposal == "1" else pair
         line: dict[str, Any] = {"prompt": question, "chosen": chosen, "rejected": rejected}
         if shown:
