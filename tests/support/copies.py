@@ -53,12 +53,15 @@ def _number_on() -> None:
 
 @dataclass(frozen=True)
 class _Copy:
-    """The database and the media after a campaign was made, and the numbers of its row and of its owner's."""
+    """The database and the media after a campaign was made, the numbers of its row and of its owner's, and beyond which
+    number all its rows are.
+    """
 
     database: sqlite3.Connection
     media: Path
     campaign: int
     owner: int
+    numbered_from: int
 
 
 _copies: dict[str, _Copy] = {}
@@ -83,7 +86,7 @@ def copied(owner, made_of: object, make: Callable[[], Campaign]) -> Campaign:
     connection.connection.backup(database)
     if settings.MEDIA_ROOT.exists():
         shutil.copytree(settings.MEDIA_ROOT, media)
-    _copies[key] = _Copy(database, media, campaign.pk, owner.pk)
+    _copies[key] = _Copy(database, media, campaign.pk, owner.pk, _numbered_from)
     return campaign
 
 
@@ -97,6 +100,8 @@ def _holds_only_an_owner() -> bool:
 
 
 def _restored(found: _Copy, owner) -> Campaign:
+    global _numbered_from
+    _numbered_from = found.numbered_from
     found.database.backup(connection.connection)
     if found.media.exists():
         shutil.copytree(found.media, settings.MEDIA_ROOT, dirs_exist_ok=True)
