@@ -11,11 +11,10 @@ from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import completion, consent, erasure, joining, way
+from prefmh_web.participants import completion, consent, joining, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
@@ -227,8 +226,7 @@ def who_joined(session: SessionBase, campaign_id: int) -> Annotator | None:
         return None
     known = Annotator.objects.select_related("campaign").filter(pk=annotator_id, campaign=campaign_id)
     # A session may have been stored again after they were forgotten. A seat stays whoever's it is.
-    is_forgotten = Q(Exists(erasure.done().filter(annotator=OuterRef("pk"))), seat__isnull=True)
-    return known.exclude(is_forgotten).first()
+    return known.exclude(erased_at__isnull=False, seat__isnull=True).first()
 
 
 def forget(campaign: Campaign, annotators: Collection[int]) -> int:

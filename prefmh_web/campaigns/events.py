@@ -5,17 +5,30 @@ A new kind is a word of `Event.Kind` and, where it says more than that, its clas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+from uuid import UUID
 
 from django.contrib.auth.models import User
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Membership
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Comparison,
+    EndReason,
+    Event,
+    Membership,
+    ReportReason,
+    Side,
+)
 
 Kind = Event.Kind
+LONGEST_REPORT = 500
+"""What somebody may write about a pair, in characters."""
+_AT_ONCE = 500
 
 
 class Nothing(BaseModel):
@@ -80,6 +93,30 @@ class ParticipantsSet(Nothing):
     changed: str
 
 
+class ParticipationEnded(Nothing):
+    """Why a researcher ended the part of a person, and whether they are paid: None where this settled no pay."""
+
+    reason: EndReason
+    paid: bool | None
+    text: str
+
+
+class Reported(Nothing):
+    """What a person reported about a pair that they skipped. A pair that is no question of the campaign, such as a gold
+    check, has no chain.
+
+    Args:
+        key: that of the pair: of its lease, if it has one.
+    """
+
+    key: UUID
+    reason: ReportReason
+    text: str = Field(max_length=LONGEST_REPORT)
+    chain: int | None
+    step: int | None
+    proposal_side: Side | None
+
+
 class Erased(Nothing):
     """How many people were forgotten, and of which kinds something was removed."""
 
@@ -116,6 +153,8 @@ _SAYS: dict[Kind, type[Nothing]] = {
     Kind.MEMBER_SET: OfRole,
     Kind.MEMBER_REMOVED: OfRole,
     Kind.PARTICIPANTS_SET: ParticipantsSet,
+    Kind.PARTICIPATION_ENDED: ParticipationEnded,
+    Kind.REPORTED: Reported,
     Kind.ERASED: Erased,
     Kind.PAID: Paid,
     Kind.RENAMED: Changed,
@@ -143,14 +182,42 @@ def note(
     Raises:
         pydantic.ValidationError: the kind declares something else.
     """
+    found = _written(campaign_id, kind, by, said, [voter])
+    return found[0] if found else None
+
+
+def note_of_each(
+    campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Annotator]
+) -> None:
+    """Write the same event of each of several people."""
+    _written(campaign_id, kind, by, said, voters)
+
+
+def _written(
+    campaign_id: int,
+    kind: Kind,
+    by: User | None,
+    said: Mapping[str, object] | None,
+    voters: Collection[Annotator | None],
+) -> list[Event]:
     campaign = Campaign.objects.filter(pk=campaign_id, started_at__isnull=False).first()
     if campaign is None:
-        return None
+        return []
     role = {} if by is None else {"by": _role(by, campaign)}
     data = _SAYS.get(kind, Nothing).model_validate({**(said or {}), **role}).model_dump(mode="json")
     if by is None:
         del data["by"]
-    return Event.objects.create(campaign=campaign, kind=kind, by=by, voter=voter, data=data)
+    return Event.objects.bulk_create(
+        [Event(campaign=campaign, kind=kind, by=by, voter=voter, data=data) for voter in voters]
+    )
+
+
+def empty_texts(voters: Collection[int]) -> int:
+    """Empty what was written about people in words; return of how many events."""
+    found = [each for each in Event.objects.filter(voter__in=voters) if each.data.get("text")]
+    for event in found:
+        event.data["text"] = ""
+    return Event.objects.bulk_update(found, ["data"], batch_size=_AT_ONCE)
 
 
 def _role(user: User, campaign: Campaign) -> str:

@@ -28,7 +28,7 @@ import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants.models import Check, ErasedTrials, Recruitment
+from prefmh_web.participants.models import Check, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from sampler.judges import trials_after
@@ -196,7 +196,7 @@ def spent(campaign: Campaign) -> Spent:
     """Return the answers that people have given until now."""
     votes = Annotator.objects.filter(campaign=campaign).aggregate(given=Sum("votes_cast"))["given"] or 0
     answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="").count()
-    return Spent(votes, _late(campaign), answered + _erased(campaign))
+    return Spent(votes, _late(campaign), answered)
 
 
 def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None:
@@ -215,11 +215,7 @@ def _late(campaign: Campaign) -> int:
 def _trials_out(campaign: Campaign) -> int:
     """Return how many trials were answered or can still be: all but those that were skipped."""
     given = Check.objects.filter(participation__campaign=campaign)
-    return given.exclude(chosen_side="", answered_at__isnull=False).count() + _erased(campaign)
-
-
-def _erased(campaign: Campaign) -> int:
-    return ErasedTrials.objects.filter(campaign=campaign).aggregate(all=Sum("trials"))["all"] or 0
+    return given.exclude(chosen_side="", answered_at__isnull=False).count()
 
 
 def estimate_of(campaign: Campaign, recruitment: Recruitment) -> sampler.Estimate | None:

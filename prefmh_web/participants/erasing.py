@@ -16,8 +16,10 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
-from prefmh_web.campaigns.models import Annotator, Campaign, Problem, Seat
-from prefmh_web.participants.models import Answer, Check, Exclusion, Participant, Participation, PracticeAnswer
+from prefmh_web.campaigns import events
+from prefmh_web.campaigns.models import Annotator, Campaign, Seat
+from prefmh_web.campaigns.monitoring import problems
+from prefmh_web.participants.models import Answer, Check, Participant, Participation, PracticeAnswer
 
 
 def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
@@ -26,9 +28,9 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     counts = {
         "answers": _deleted(Answer.objects.filter(participation__in=parts))
         + _deleted(PracticeAnswer.objects.filter(participation__in=parts)),
-        "reports": _deleted(Problem.objects.filter(annotator__in=annotators)),
+        "reports": problems.remove(annotators),
         # That their part was ended, and when, stays an event of the record.
-        "reasons": Exclusion.objects.filter(annotator__in=annotators).exclude(text="").update(text=""),
+        "reasons": events.empty_texts(annotators),
         "names": _unname(campaign, annotators),
         "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
         "ids": _forget_ids(parts),

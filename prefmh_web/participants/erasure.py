@@ -15,19 +15,17 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access, deletion
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import completion, erasing, payments
 from prefmh_web.participants.models import (
-    Erasure,
-    Exclusion,
     Outcome,
     Participant,
     Participation,
@@ -74,7 +72,7 @@ def forget(campaign: Campaign, *, is_forced: bool = False) -> tuple[int, int]:
         status = Campaign.objects.values_list("status", flat=True).get(pk=campaign.pk)
         if status != Campaign.Status.FINISHED:
             raise NotPossible("The ids can be deleted once the campaign is finished.")
-        known = Annotator.objects.filter(campaign=campaign).exclude(Exists(done().filter(annotator=OuterRef("pk"))))
+        known = Annotator.objects.filter(campaign=campaign, erased_at=None)
         numbers = list(known.order_by("pk").values_list("pk", flat=True))
         _ask(numbers)
         gone = _carry_out(numbers, is_forced=is_forced)
@@ -83,9 +81,8 @@ def forget(campaign: Campaign, *, is_forced: bool = False) -> tuple[int, int]:
 
 def carry_out() -> None:
     """Remove who those are who have been paid since they asked for it."""
-    waiting = Erasure.objects.filter(done_at=None)
-    for campaign in Campaign.objects.filter(pk__in=waiting.values("annotator__campaign")):
-        numbers = set(waiting.filter(annotator__campaign=campaign).values_list("annotator", flat=True))
+    for campaign in Campaign.objects.filter(pk__in=_waiting().values("campaign")):
+        numbers = set(_waiting().filter(campaign=campaign).values_list("pk", flat=True))
         # Seen without a lock first: most of them wait for days.
         if paid := sorted(numbers - payments.owed(campaign, numbers)):
             _remove_paid(paid)
@@ -97,19 +94,13 @@ def _remove_paid(numbers: Sequence[int]) -> None:
         _carry_out(numbers, is_forced=False)
 
 
-def done() -> QuerySet[Erasure]:
-    """Return the erasures that have been carried out."""
-    return Erasure.objects.filter(done_at__isnull=False)
-
-
-def of(annotator: Annotator) -> Erasure | None:
-    """Return what became of the wish to forget somebody, if there was one."""
-    return Erasure.objects.filter(annotator=annotator).first()
+def _waiting() -> QuerySet[Annotator]:
+    return Annotator.objects.filter(erasure_requested_at__isnull=False, erased_at=None)
 
 
 def waiting_in(campaign: Campaign) -> int:
     """Return how many people of a campaign wait to be paid and then forgotten."""
-    return Erasure.objects.filter(annotator__campaign=campaign, done_at=None).count()
+    return _waiting().filter(campaign=campaign).count()
 
 
 def forget_all(campaign: Campaign) -> None:
@@ -122,8 +113,6 @@ def forget_all(campaign: Campaign) -> None:
             Participation.objects.filter(pk__in=[pk for pk, _ in found]).delete()
             # Who takes part in another campaign of the same owner is still somebody there.
             Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
-    deletion.delete_in_parts(Exclusion.objects.filter(annotator__campaign=campaign))
-    deletion.delete_in_parts(Erasure.objects.filter(annotator__campaign=campaign))
 
 
 def _numbers(annotator: Annotator, scope: Scope) -> list[int]:
@@ -137,8 +126,8 @@ def _numbers(annotator: Annotator, scope: Scope) -> list[int]:
 def _ask(numbers: Collection[int]) -> None:
     """Note the wish, and end the parts that go on. Of those on a panel, the name goes and the seat stays theirs."""
     _lock(numbers)
+    Annotator.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
     for number in numbers:
-        Erasure.objects.get_or_create(annotator_id=number)
         person = reading.person(number)
         part = Participation.objects.filter(annotator=number).first()
         if part is not None and part.outcome == "":
@@ -176,7 +165,7 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
             # A part without pay gives its place back.
             Participation.objects.filter(annotator__in=owed & set(going)).update(pay=Pay.NOTHING)
             kinds = erasing.remove(campaign, going)
-            Erasure.objects.filter(annotator__in=going).update(done_at=timezone.now())
+            Annotator.objects.filter(pk__in=going).update(erased_at=timezone.now())
             events.note(
                 campaign.pk, events.Kind.ERASED, said={"people": len(going), "removed": " ".join(kinds) or "nothing"}
             )

@@ -7,17 +7,21 @@ it that comes later is refused, and votes that were counted stay. A part that ha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation
 from prefmh_web.participants import completion
-from prefmh_web.participants.models import Exclusion, Outcome, Participation, Pay
+from prefmh_web.participants.models import Outcome, Participation, Pay
+
+_KIND = Event.Kind.PARTICIPATION_ENDED
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,12 @@ class Grounds:
         text: in the researcher's words, for payments.csv and colleagues.
     """
 
-    reason: Exclusion.Reason
+    reason: EndReason
     text: str
 
 
 @retried_after_conflicts
-def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) -> Exclusion:
+def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) -> bool | None:
     """End somebody's part. They see no pair any more.
 
     Args:
@@ -42,7 +46,7 @@ def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) 
             the part had ended before, or where no platform has sent the person.
 
     Returns:
-        What is stored; its `is_paid` is None where the pay was not settled by it.
+        Whether they are paid; None where the pay was not settled by it.
 
     Raises:
         NotPossible: the part was ended by hand before, or the person has left.
@@ -53,11 +57,10 @@ def exclude(annotator: Annotator, by: User, grounds: Grounds, *, is_paid: bool) 
         Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
         person = reading.person(annotator.pk)
         _demand_going_on(person)
-        settled = part is not None and _settle(part, person, is_paid)
-        ended = _exclusion(person, by, grounds, is_paid if settled else None)
-        ended.save()
+        paid = is_paid if part is not None and _settle(part, person, is_paid) else None
+        events.note(person.campaign_id, _KIND, by, _said(grounds, paid), person)
         access.remove(person)
-    return ended
+    return paid
 
 
 @retried_after_conflicts
@@ -67,20 +70,32 @@ def exclude_all(invitation: Invitation, by: User) -> None:
         # Locked, as joining locks it: nobody joins who is not looked at.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
         people = invitation.annotators.select_for_update(no_key=True).filter(removed_at=None).order_by("pk")
-        grounds = Grounds(Exclusion.Reason.LINK, "Everyone who joined with the same link was removed.")
-        Exclusion.objects.bulk_create([_exclusion(person, by, grounds, None) for person in people])
+        grounds = Grounds(EndReason.LINK, "Everyone who joined with the same link was removed.")
+        events.note_of_each(invitation.campaign_id, _KIND, by, _said(grounds, None), people)
         access.revoke(invitation, withdraw=True)
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """That a researcher has ended somebody's part."""
+
+    at: datetime
+    by: User | None
+    grounds: Grounds
 
 
 def of(annotator: Annotator) -> Exclusion | None:
     """Return the exclusion of somebody, if there is one."""
-    return Exclusion.objects.select_related("by").filter(annotator=annotator).first()
+    event = Event.objects.select_related("by").filter(voter=annotator, kind=_KIND).first()
+    if event is None:
+        return None
+    return Exclusion(event.at, event.by, Grounds(EndReason(event.data["reason"]), event.data["text"]))
 
 
 def reasons_in(campaign: Campaign) -> dict[int, str]:
     """Return why parts were ended by hand, in the researcher's words, by annotator."""
-    found = Exclusion.objects.filter(annotator__campaign=campaign)
-    return dict(found.values_list("annotator", "text"))
+    found = Event.objects.filter(campaign=campaign, kind=_KIND)
+    return {voter: data["text"] for voter, data in found.values_list("voter", "data")}
 
 
 def _demand_going_on(person: Annotator) -> None:
@@ -104,5 +119,5 @@ def _settle(part: Participation, person: Annotator, is_paid: bool) -> bool:
     return outcome is Outcome.ENDED
 
 
-def _exclusion(person: Annotator, by: User, grounds: Grounds, is_paid: bool | None) -> Exclusion:
-    return Exclusion(annotator=person, by=by, reason=grounds.reason, text=grounds.text, is_paid=is_paid)
+def _said(grounds: Grounds, paid: bool | None) -> dict[str, object]:
+    return {"reason": grounds.reason, "paid": paid, "text": grounds.text}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
-from heapq import merge
-from operator import itemgetter
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
@@ -14,7 +11,7 @@ from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from prefmh_web.campaigns.record import events
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.participants import speed
-from prefmh_web.participants.models import Check, Consent, ConsentText, Exclusion, Participation
+from prefmh_web.participants.models import Check, Consent, ConsentText, Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from sampler import schema
 
@@ -23,7 +20,7 @@ _AT_A_TIME = 500
 
 def tables(campaign: Campaign) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the files of a campaign's people, where there are any: names, headers and rows."""
-    yield schema.EVENTS.file, _events(campaign)
+    yield schema.EVENTS.file, events.rows(campaign)
     if Participation.objects.filter(campaign=campaign).exists():
         yield from _of_people_sent(campaign)
 
@@ -137,26 +134,3 @@ def _texts(campaign: Campaign) -> Iterator[Row]:
     yield schema.CONSENT_TEXTS.header
     for text in ConsentText.objects.filter(campaign=campaign).order_by("pk"):
         yield schema.CONSENT_TEXTS.row(version=text.version, first_used_at=text.first_used_at, text=text.text)
-
-
-def _events(campaign: Campaign) -> Iterator[Row]:
-    yield schema.EVENTS.header
-    both = merge(events.rows(campaign), _events_of_people(campaign), key=itemgetter(0))
-    yield from (row for _, row in both)
-
-
-def _events_of_people(campaign: Campaign) -> Iterator[tuple[datetime, Row]]:
-    # Neither who did it nor their words: these may name people.
-    found = Exclusion.objects.filter(annotator__campaign=campaign).order_by("at", "pk")
-    for event in found.defer("text").iterator(chunk_size=_AT_A_TIME):
-        yield (
-            event.at,
-            schema.EVENTS.row(
-                annotator=event.annotator_id,
-                kind="exclusion",
-                at=event.at,
-                reason=event.reason,
-                paid=event.is_paid,
-                detail="",
-            ),
-        )

@@ -66,7 +66,7 @@ _FILES: dict[str, Entry] = {
     "suspended.csv": ("CSV", "a row each time that a step was suspended"),
     "calls.csv": ("CSV", "what asking models took: a row for each judge, and one for texts that a model wrote"),
     "problems.csv": ("CSV", "problems that people reported with a pair, which they then skipped"),
-    "events.csv": ("CSV", "what researchers did in the campaign, and about people who vote"),
+    "events.csv": ("CSV", "what happened in the campaign beside its steps and votes"),
     "annotators.csv": ("CSV", "a row for each person who takes part"),
     "leases.csv": ("CSV", "a row for each pair that a person was shown"),
     "checks.csv": ("CSV", "a row for each trial between the pairs that is no vote"),

@@ -300,7 +300,7 @@ EVENTS = Table(
         Column("detail", word),
     ),
 )
-"""What researchers did in the campaign, and about people who vote: parts that they ended."""
+"""What happened in the campaign beside its steps and votes: what researchers did, and parts that they ended."""
 CODEBOOK = Table(
     "codebook",
     (Column("file", word), Column("column", word), Column("values", word), Column("meaning", escaped)),

@@ -1,8 +1,9 @@
 """People report a problem with a pair: they skip it, and the researcher reads why."""
 
 import pytest
+from django.db import IntegrityError, transaction
 
-from prefmh_web.campaigns.models import Lease, Problem, Vote
+from prefmh_web.campaigns.models import Event, Lease, Vote
 from tests.security.world import browser_of
 from tests.support.record import everything_in, export_to, table
 from tests.support.recruited import pair_of
@@ -24,10 +25,13 @@ def report_on(campaign, key) -> str:
 def test_who_reports_a_pair_skips_it_and_the_researcher_reads_why(voter, campaign, researcher, tmp_path):
     key = pair_of(voter, campaign)
     assert "What is wrong with this pair?" in voter.get(report_on(campaign, key)).content.decode()
-    # Sent twice, it is one report.
+    # Sent twice, it is one report; the first one holds.
     for _ in range(2):
         assert voter.post(report_on(campaign, key), SAID).url == f"{invitation_path(campaign)}vote/"
+    voter.post(report_on(campaign, key), {"reason": "other", "words": "again"})
     wait_until_idle()
+    [event] = Event.objects.filter(kind="reported")
+    assert (event.data["key"], event.data["reason"], event.data["text"]) == (str(key), *SAID.values())
     assert Lease.objects.get(key=key).ending == Lease.Ending.SKIPPED
     assert not Vote.objects.exists()
     assert pair_of(voter, campaign) != key
@@ -51,7 +55,7 @@ def test_a_report_that_cannot_be_read_skips_nothing(voter, campaign, said):
     assert answer.status_code == 200
     assert "errorlist" in answer.content.decode()
     assert pair_of(voter, campaign) == key
-    assert not Problem.objects.exists()
+    assert not Event.objects.filter(kind="reported").exists()
 
 
 def test_a_pair_that_was_voted_on_cannot_be_reported_any_more(voter, campaign):
@@ -60,7 +64,17 @@ def test_a_pair_that_was_voted_on_cannot_be_reported_any_more(voter, campaign):
     voter.post(report_on(campaign, key), SAID)
     wait_until_idle()
     assert Vote.objects.count() == 1
-    assert not Problem.objects.exists()
+    assert not Event.objects.filter(kind="reported").exists()
+
+
+def test_no_door_writes_a_pair_that_was_reported_a_second_time(voter, campaign):
+    key = pair_of(voter, campaign)
+    voter.post(report_on(campaign, key), SAID)
+    wait_until_idle()
+    event = Event.objects.get(kind="reported")
+    event.pk = None
+    with pytest.raises(IntegrityError), transaction.atomic():
+        event.save()
 
 
 def test_nobody_reports_the_pair_of_somebody_else(voter, campaign):

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Membership, Vote
+from prefmh_web.campaigns.models import Annotator, Event, Membership, Vote
 from prefmh_web.participants import exclusion, speed
-from prefmh_web.participants.models import Check, Exclusion, Participant, Participation
+from prefmh_web.participants.models import Check, Participant, Participation
 from prefmh_web.participants.people import people_of
 from tests.participants.test_checks import OFTEN, answer_check, vote_until_check
 from tests.participants.test_exclusion import GROUNDS
@@ -101,7 +101,7 @@ def test_managers_see_numbers_only_and_nobody_else_sees_anything(study, manager,
     # Somebody of another campaign is nobody here.
     other = recruited_campaign(manager)
     assert browser_of(manager).get(at("person", other)).status_code == 404
-    assert not Exclusion.objects.exists()
+    assert not Event.objects.filter(kind="participation-ended").exists()
 
 
 def test_people_are_sorted_and_filtered_by_the_address(owner, study):
@@ -161,7 +161,7 @@ def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
     assert "This field is required" in page
     assert owner.post(at("end-part", study), {"reason": "careless", "text": "x"}).status_code == 200
     assert owner.post(at("end-part", study), {"reason": "link", "text": "x", "is_paid": "no"}).status_code == 200
-    assert not Exclusion.objects.exists()
+    assert not Event.objects.filter(kind="participation-ended").exists()
     grounds = {"reason": "careless", "text": "too fast", "is_paid": "yes"}
     told = owner.post(at("end-part", study), grounds, follow=True).content.decode()
     assert "is ended. Their votes are kept." in told

@@ -66,6 +66,6 @@ def test_the_pair_on_their_screen_goes_to_somebody_else(open_page, researcher, t
     export = export_to(study, tmp_path)
     assert_replay_passes(export)
     told = [(row["annotator"], row["kind"]) for row in table(export, "events.csv")]
-    assert told == [("", "started"), (str(person.pk), "exclusion"), ("", "seed-told")]
+    assert told == [("", "started"), (str(person.pk), "participation-ended"), ("", "seed-told")]
     ended = [row["ending"] for row in table(export, "leases.csv") if row["annotator"] == str(person.pk)]
     assert ended == ["voted", "voted", "skipped"]

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from prefmh_web.campaigns.models import Problem, Vote
+from prefmh_web.campaigns.models import Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.flows.test_browser import open_page as open_page
 from tests.participants.test_practice import PAIRS
@@ -167,7 +167,7 @@ def report_a_problem(keyboard: Keyboard) -> None:
     keyboard.tab_to("In your own words")
     page.keyboard.type("I looked away.")
     keyboard.press("Report and skip", then="Which is darker?")
-    assert Problem.objects.get().words == "I looked away."
+    assert Event.objects.get(kind="reported").data["text"] == "I looked away."
 
 
 def vote_to_the_end(keyboard: Keyboard) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from prefmh_web.campaigns.models import Comparison, Problem, Vote
+from prefmh_web.campaigns.models import Comparison, Event, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.support.chromium import lease_on, press_and_wait
@@ -55,7 +55,7 @@ def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, 
         page.keyboard.press("ArrowLeft")
         page.get_by_role("button", name="Report and skip this pair").click()
         expect(notice).to_be_hidden()
-        assert Problem.objects.get(key=key).reason == "not-shown"
+        assert Event.objects.get(kind="reported", data__key=str(key)).data["reason"] == "not-shown"
     suspended = Comparison.objects.get(suspended_at__isnull=False)
     assert (suspended.suspended_for, suspended.verdict) == ("not-shown", None)
     assert not Vote.objects.exists()

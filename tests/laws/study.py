@@ -16,11 +16,11 @@ from django.utils import timezone
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases, reading, suspension
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
 from prefmh_web.campaigns.monitoring.suspended import suspended_in
 from prefmh_web.participants import completion, exclusion, way
 from prefmh_web.participants.arrivals import Arrival
-from prefmh_web.participants.models import Event, Stage
+from prefmh_web.participants.models import Stage
 from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once
 from tests.laws.law import WEIGHTS, Paths
@@ -30,7 +30,7 @@ from tests.support.stack import make_recipe, wait_until_idle
 
 TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
 VOTES_EACH, MINUTES = 60, 30
-_GROUNDS = exclusion.Grounds(Event.Reason.OTHER, "drawn by lot")
+_GROUNDS = exclusion.Grounds(EndReason.OTHER, "drawn by lot")
 QUESTION = {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]}
 COMPREHENSION = {"text": "What do you read?", "options": ["one", "both"], "right": "both"}
 STAGES = {

@@ -14,10 +14,10 @@ from django.urls import reverse
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Problem, Seat, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Seat, Vote
 from prefmh_web.participants import budget, erasure, payments, places
 from prefmh_web.participants.erasure import Scope
-from prefmh_web.participants.models import Check, Consent, Erasure, Participant, Participation
+from prefmh_web.participants.models import Check, Consent, Participant, Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
 from tests.support.everywhere import bytes_of_all
@@ -113,7 +113,7 @@ def test_an_answer_on_its_way_is_refused_and_a_page_that_was_open_is_over(resear
     words = {"reason": "other", "words": anna["report"]}
     assert browser.post(f"{invitation_path(study)}report/{key}/", words).url == invitation_path(study)
     assert Vote.objects.count() == votes
-    assert not Problem.objects.exists()
+    assert not Event.objects.filter(kind="reported").exists()
     # The pair goes to somebody else.
     assert Lease.objects.get(pk=key).ending == Lease.Ending.SKIPPED
     assert_record_is_whole(study)
@@ -174,7 +174,8 @@ def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
     settle_parts()
     assert payments_of(owner, study) == []
     assert found_in(bytes_of_all(study), anna) == set()
-    assert erasure.of(person).done_at is not None
+    person.refresh_from_db()
+    assert person.erased_at is not None
     settle_parts()
     assert study.events.filter(kind="erased").count() == 1
 
@@ -189,7 +190,7 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert "The pay cannot be settled afterwards" in page
     # Without the tick that says that it was read, nothing happens.
     assert "This field is required" in owner.post(path, {"scope": "participant"}).content.decode()
-    assert not Erasure.objects.exists()
+    assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
     told = owner.post(path, {"scope": "participant", "is_forced": "on", "is_sure": "on"}, follow=True)
     assert "Nothing says any more who person" in told.content.decode()
     assert payments_of(owner, study) == []
@@ -219,7 +220,7 @@ def test_only_the_owner_forgets_people(researcher, django_user_model):
         assert (
             browser.post(reverse(f"console:{name}", args=[study.pk, person.pk]), {"is_sure": "on"}).status_code == 404
         )
-    assert not Erasure.objects.exists()
+    assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
 
 
 @pytest.mark.parametrize(
@@ -279,7 +280,7 @@ def test_what_fails_halfway_is_undone_whole_and_done_again(researcher, monkeypat
     with pytest.raises(RuntimeError):
         erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
     assert found_in(bytes_of_all(study), anna) >= {"id", "answer", "report"}
-    assert not Erasure.objects.exists()
+    assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
     monkeypatch.undo()
     assert erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
     assert found_in(bytes_of_all(study), anna) == set()

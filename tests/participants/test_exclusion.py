@@ -5,15 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections, transaction
+from django.db.models import QuerySet
 from django.test import Client
 
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, Vote
 from prefmh_web.participants import erasure, exclusion, places
 from prefmh_web.participants.exclusion import Grounds
-from prefmh_web.participants.models import Exclusion, Participation
+from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
 from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
@@ -21,7 +22,7 @@ from tests.support.recruited import CODES, arrive, pair_of, payments_of, prolifi
 from tests.support.stack import invitation_path, make_recipe, wait_until_idle
 
 WORDS = "=told me SECRET things"
-GROUNDS = Grounds(Exclusion.Reason.CARELESS, WORDS)
+GROUNDS = Grounds(EndReason.CARELESS, WORDS)
 WITH_CODE = CODES | {"ended": "ENDED1"}
 
 
@@ -30,10 +31,15 @@ def study_of(researcher, **options) -> Campaign:
     return recruited_campaign(researcher, codes=WITH_CODE, recipe=one_judge, **options)
 
 
-def end(study, *, is_paid: bool = False) -> Exclusion:
-    event = exclusion.exclude(Annotator.objects.order_by("pk")[0], study.owner, GROUNDS, is_paid=is_paid)
+def end(study, *, is_paid: bool = False) -> bool | None:
+    """End the first one's part; return whether that is paid."""
+    paid = exclusion.exclude(Annotator.objects.order_by("pk")[0], study.owner, GROUNDS, is_paid=is_paid)
     wait_until_idle()
-    return event
+    return paid
+
+
+def ended() -> QuerySet[Event]:
+    return Event.objects.filter(kind="participation-ended")
 
 
 def page_of(browser, campaign) -> str:
@@ -68,7 +74,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     assert (started["annotator"], started["kind"]) == ("", "started")
     number = str(left.annotator_id)
     told = (event["annotator"], event["kind"], event["reason"], event["paid"])
-    assert told == (number, "exclusion", "careless", "0")
+    assert told == (number, "participation-ended", "careless", "0")
     # Neither who did it nor in which words, nor whose part it was.
     content = everything_in(export)
     assert "SECRET" not in content
@@ -101,7 +107,7 @@ def test_a_part_that_had_ended_keeps_its_outcome_code_and_pay(researcher):
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     # Settled by nobody yet: the page was closed before it came.
-    assert end(study).is_paid is None
+    assert end(study) is None
     part = Participation.objects.get()
     assert (part.outcome, part.code, part.pay) == ("completed", "C0MPLETE", "")
     assert "Your part is complete" in page_of(anna, study)
@@ -127,9 +133,19 @@ def test_of_two_at_once_one_ends_it(researcher, django_user_model):
 
     with ThreadPoolExecutor(2) as threads:
         told = list(threads.map(press, managers))
-    event = Exclusion.objects.get()
+    event = ended().get()
     assert sorted(told) == ["", f"The part of person {annotator.pk} has been ended already by {event.by}."]
     assert Participation.objects.get().pay == ("full" if event.by.username == "mona" else "nothing")
+
+
+def test_no_door_writes_a_second_end_of_a_part(researcher):
+    study = study_of(researcher)
+    vote(arrive(study, prolific("anna")), study)
+    end(study)
+    event = ended().get()
+    event.pk = None
+    with pytest.raises(IntegrityError), transaction.atomic():
+        event.save()
 
 
 def test_whoever_has_left_cannot_be_ended(researcher):
@@ -138,7 +154,7 @@ def test_whoever_has_left_cannot_be_ended(researcher):
     anna.post(f"{invitation_path(study)}withdraw/")
     with pytest.raises(NotPossible, match="has ended already"):
         end(study)
-    assert not Exclusion.objects.exists()
+    assert not ended().exists()
     assert Participation.objects.get().outcome == "withdrawn"
 
 
@@ -148,12 +164,15 @@ def test_without_a_platform_it_is_an_event_of_the_record_too(researcher, campaig
     vote(browser, campaign)
     assert [row["kind"] for row in table(export_to(campaign, tmp_path), "events.csv")] == ["started"]
     key = pair_of(browser, campaign)
-    assert end(campaign, is_paid=True).is_paid is None
+    assert end(campaign, is_paid=True) is None
     assert browser.post(f"{invitation_path(campaign)}vote/", {"choice": "left", "lease": str(key)}).status_code == 302
     assert "removed you from this campaign" in page_of(browser, campaign)
     assert Vote.objects.count() == 1
     export = export_to(campaign, tmp_path)
-    assert [(row["kind"], row["paid"]) for row in table(export, "events.csv")] == [("started", ""), ("exclusion", "")]
+    assert [(row["kind"], row["paid"]) for row in table(export, "events.csv")] == [
+        ("started", ""),
+        ("participation-ended", ""),
+    ]
     assert "annotators.csv" not in names_in(export)
     assert_replay_passes(export)
 
@@ -170,7 +189,7 @@ def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher,
     end(campaign)
     link = campaign.invitations.get()
     browser_of(researcher).post(f"{campaign.get_absolute_url()}invitations/{link.pk}/revoke/", {"withdraw": "on"})
-    assert sorted(Exclusion.objects.values_list("reason", flat=True)) == ["careless", "link", "link"]
+    assert sorted(ended().values_list("data__reason", flat=True)) == ["careless", "link", "link"]
     assert not campaign.annotators.filter(removed_at=None).exists()
     link.refresh_from_db()
     assert link.revoked_at
@@ -182,9 +201,9 @@ def test_what_was_written_goes_with_the_id_and_the_event_stays(researcher, tmp_p
     end(study)
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     erasure.forget(study)
-    assert Exclusion.objects.get().text == ""
+    assert ended().get().data["text"] == ""
     assert [row["kind"] for row in table(export_to(study, tmp_path), "events.csv")] == [
         "started",
-        "exclusion",
+        "participation-ended",
         "erased",
     ]

@@ -2,9 +2,9 @@
 
 from django.test import Client
 
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason
 from prefmh_web.participants import consent, exclusion
-from prefmh_web.participants.models import Answer, Exclusion, Participation
+from prefmh_web.participants.models import Answer, Participation
 from tests.participants.test_checks import answer_check, vote_until_check
 from tests.participants.test_stages import go_on
 from tests.support.recruited import CODES, pair_of, prolific, recruited_campaign, vote
@@ -69,7 +69,7 @@ def person_in(study, said) -> Annotator:
 def write_about(study, said) -> Annotator:
     """End somebody's part with a reason, and give them a comment of their own."""
     person = person_in(study, said)
-    exclusion.exclude(person, study.owner, exclusion.Grounds(Exclusion.Reason.CARELESS, said["reason"]), is_paid=False)
+    exclusion.exclude(person, study.owner, exclusion.Grounds(EndReason.CARELESS, said["reason"]), is_paid=False)
     wait_until_idle()
     # As somebody does who comes to the last questions.
     Answer.objects.create(participation_id=part_of(person).pk, name="comment", answer=said["comment"])

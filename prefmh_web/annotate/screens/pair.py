@@ -14,7 +14,7 @@ from prefmh_web.annotate.reporting import report
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Lease, Problem, Side
+from prefmh_web.campaigns.models import Annotator, Lease, ReportReason, Side
 from prefmh_web.campaigns.started import context_of, started_campaign
 from prefmh_web.participants import budget, checks
 from prefmh_web.participants.options import options_of
@@ -104,7 +104,7 @@ class PairResponse:
             keeps_late = budget.keeps_late(annotator.campaign)
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late)
         if not self.is_shown:
-            report(self.lease, annotator, Problem.Reason.NOT_SHOWN)
+            report(self.lease, annotator, ReportReason.NOT_SHOWN)
 
 
 def _address(lease: Lease, side: Side) -> StrPromise:

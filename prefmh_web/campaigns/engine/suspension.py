@@ -22,7 +22,7 @@ from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, Problem
+from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, ReportReason
 from prefmh_web.transport import nudges
 
 
@@ -46,10 +46,14 @@ def after_report(comparison_id: int) -> None:
     with locked(comparison_id) as comparison:
         if not _may_be_suspended(comparison):
             return
-        reports = Problem.objects.filter(lease__comparison=comparison, reason=Problem.Reason.NOT_SHOWN)
+        chain = comparison.chain
+        reports = Event.objects.filter(campaign=chain.campaign_id, kind=Event.Kind.REPORTED)
+        reports = reports.filter(
+            data__chain=chain.place, data__step=comparison.step, data__reason=ReportReason.NOT_SHOWN
+        )
         if since := _tried_again_at(comparison):
-            reports = reports.filter(reported_at__gt=since)
-        count = reports.values("annotator").distinct().count()
+            reports = reports.filter(at__gt=since)
+        count = reports.order_by().values("voter").distinct().count()
         if count >= comparison.chain.campaign.suspend_after_reports:
             _suspend(comparison, Comparison.Suspended.NOT_SHOWN, count)
 

@@ -29,6 +29,7 @@ from prefmh_web.campaigns.models import (
     Chain,
     ChainOpening,
     Comparison,
+    Event,
     Invitation,
     Lease,
     Rating,
@@ -105,6 +106,7 @@ def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
     return [
         # What tries have taken stays; the objects that they showed do not.
         TryoutPair.objects.filter(tryout__campaign=campaign_id),
+        Event.objects.filter(campaign=campaign_id),
         Lease.objects.filter(comparison__chain__campaign=campaign_id),
         Vote.objects.filter(judge__campaign=campaign_id),
         Rating.objects.filter(judge__campaign=campaign_id),

@@ -1,5 +1,6 @@
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.fields.json
 import django.utils.timezone
 import prefmh_web.campaigns.models.people
 import uuid
@@ -259,9 +260,12 @@ class Migration(migrations.Migration):
                 ('resting', models.BooleanField(default=False)),
                 ('votes_cast', models.IntegerField(null=True)),
                 ('seat', models.PositiveSmallIntegerField(null=True)),
+                ('erasure_requested_at', models.DateTimeField(null=True)),
+                ('erased_at', models.DateTimeField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once')],
+                'indexes': [models.Index(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False)), fields=['campaign'], name='annotator_to_be_erased')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once'), models.CheckConstraint(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False), _connector='OR'), name='erased_on_request')],
             },
         ),
         migrations.CreateModel(
@@ -347,7 +351,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('extended', 'Extended'), ('caps', 'Caps'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('panel-ended', 'Panel Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('extended', 'Extended'), ('caps', 'Caps'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('panel-ended', 'Panel Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
@@ -356,6 +360,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('pk',),
                 'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once')],
             },
         ),
         migrations.CreateModel(
@@ -490,17 +495,5 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('pk',),
             },
-        ),
-        migrations.CreateModel(
-            name='Problem',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.UUIDField(unique=True)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.annotator')),
-                ('lease', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='problem', to='campaigns.lease')),
-                ('reason', models.CharField(choices=[('not-shown', 'not shown, or broken'), ('upsetting', 'upsetting'), ('undecided', 'cannot decide'), ('other', 'something else')], max_length=10)),
-                ('words', models.CharField(blank=True, default='', max_length=500)),
-                ('reported_at', models.DateTimeField(auto_now_add=True)),
-            ],
         ),
     ]

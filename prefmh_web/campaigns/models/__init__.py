@@ -7,9 +7,9 @@ What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
-from prefmh_web.campaigns.models.events import Event
+from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
 from prefmh_web.campaigns.models.keys import CreationKey
-from prefmh_web.campaigns.models.leases import Lease, Problem
+from prefmh_web.campaigns.models.leases import Lease
 from prefmh_web.campaigns.models.measured import Measured
 from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
@@ -32,6 +32,7 @@ __all__ = [
     "ChainOpening",
     "Comparison",
     "CreationKey",
+    "EndReason",
     "Event",
     "Invitation",
     "Judge",
@@ -40,9 +41,9 @@ __all__ = [
     "Membership",
     "ModelUsage",
     "PrefetchedProposal",
-    "Problem",
     "Rating",
     "ReplyIdentity",
+    "ReportReason",
     "Score",
     "Seat",
     "Side",

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.db.models.fields.json import KT
 
 from prefmh_web.campaigns.models.campaign import Campaign
 from prefmh_web.campaigns.models.people import Annotator
 
 
+class EndReason(models.TextChoices):
+    """Why a researcher ended a part, in a word for the record: what they write may name people."""
+
+    CARELESS = "careless", "careless answers"
+    TWICE = "twice", "took part twice"
+    TECHNICAL = "technical", "a technical problem"
+    REQUEST = "request", "the person asked for it"
+    LINK = "link", "everyone who joined with a link was removed"
+    OTHER = "other", "another reason"
+
+
+class ReportReason(models.TextChoices):
+    """What somebody says is wrong with a pair."""
+
+    NOT_SHOWN = "not-shown", "not shown, or broken"
+    UPSETTING = "upsetting", "upsetting"
+    UNDECIDED = "undecided", "cannot decide"
+    OTHER = "other", "something else"
+
+
 class Event(models.Model):
-    """One thing that a researcher or the program did, by its kind, in the order of the primary key.
+    """One thing that a researcher, a voter or the program did, by its kind, in the order of the primary key.
 
     `data` is what `campaigns/events.py` declares for the kind. It becomes part of the record and names nobody, but for
     its key `text`: that is free text about a person, which the record leaves out and an erasure empties.
@@ -30,6 +52,8 @@ class Event(models.Model):
         MEMBER_SET = "member-set"
         MEMBER_REMOVED = "member-removed"
         PARTICIPANTS_SET = "participants-set"
+        PARTICIPATION_ENDED = "participation-ended"
+        REPORTED = "reported"
         ERASED = "erased"
         PAID = "paid"
         BONUS_SET = "bonus-set"
@@ -51,6 +75,12 @@ class Event(models.Model):
     class Meta:
         ordering = ("pk",)
         indexes = (models.Index(fields=("campaign", "kind"), name="event_of_kind"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("voter",), condition=Q(kind="participation-ended"), name="part_ended_by_hand_once"
+            ),
+            models.UniqueConstraint(KT("data__key"), condition=Q(kind="reported"), name="pair_reported_once"),
+        )
 
     def __str__(self) -> str:
         return f"{self.kind} in {self.campaign_id}"

@@ -1,4 +1,4 @@
-"""Leases: votes promised to people, written only by `engine/leases.py`; and problems that people report with a pair."""
+"""Leases: votes promised to people, written only by `engine/leases.py`."""
 
 import uuid
 
@@ -71,30 +71,3 @@ class Lease(models.Model):
     @property
     def right(self) -> State:
         return self.comparison.standing(Side.RIGHT, self.proposal_side)
-
-
-class Problem(models.Model):
-    """What somebody reported about a pair that they skipped. Written only by `monitoring/problems.py`.
-
-    A pair that is no question of the campaign, such as a gold check, has no lease.
-    """
-
-    MOST_WORDS = 500
-
-    class Reason(models.TextChoices):
-        NOT_SHOWN = "not-shown", "not shown, or broken"
-        UPSETTING = "upsetting", "upsetting"
-        UNDECIDED = "undecided", "cannot decide"
-        OTHER = "other", "something else"
-
-    # That of the pair: of its lease, if it has one.
-    key = models.UUIDField(unique=True)
-    annotator = models.ForeignKey(Annotator, models.CASCADE, related_name="+")
-    lease = models.OneToOneField(Lease, models.CASCADE, null=True, related_name="problem")
-    reason = models.CharField(max_length=10, choices=Reason)
-    # As they wrote it: it may name them, and is no part of the record.
-    words = models.CharField(max_length=MOST_WORDS, blank=True, default="")
-    reported_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"problem with {self.key}"

@@ -72,6 +72,10 @@ class Annotator(models.Model):
     votes_cast = models.IntegerField(null=True)
     # Of a panel: which seat is theirs. It never changes.
     seat = models.PositiveSmallIntegerField(null=True)
+    # Since when nothing is to say any more who they are, and since when nothing does: in between, they are to be paid.
+    # Written only by `participants/erasure.py`.
+    erasure_requested_at = models.DateTimeField(null=True)
+    erased_at = models.DateTimeField(null=True)
     # Not stored: whether a pair is theirs, as the engine saw it when it read this row.
     holds_a_lease = True
 
@@ -79,6 +83,17 @@ class Annotator(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("campaign", "seat"), condition=models.Q(seat__isnull=False), name="seat_taken_once"
+            ),
+            models.CheckConstraint(
+                name="erased_on_request",
+                condition=models.Q(erased_at__isnull=True) | models.Q(erasure_requested_at__isnull=False),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("campaign",),
+                condition=models.Q(erasure_requested_at__isnull=False, erased_at__isnull=True),
+                name="annotator_to_be_erased",
             ),
         )
 

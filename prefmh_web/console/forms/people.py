@@ -8,8 +8,9 @@ from typing import Any
 
 from django import forms
 
+from prefmh_web.campaigns.models import EndReason
 from prefmh_web.participants.exclusion import Grounds
-from prefmh_web.participants.models import Exclusion, Outcome, Stage
+from prefmh_web.participants.models import Outcome, Stage
 from prefmh_web.participants.people import Person
 
 GOING_ON = "going-on"
@@ -108,7 +109,7 @@ class ExclusionForm(forms.Form):
     """Why somebody's part is ended, and whether they are paid."""
 
     reason = forms.ChoiceField(
-        choices=[each for each in Exclusion.Reason.choices if each[0] != Exclusion.Reason.LINK], label="Reason"
+        choices=[each for each in EndReason.choices if each[0] != EndReason.LINK], label="Reason"
     )
     text = forms.CharField(
         max_length=LONGEST_TEXT,
@@ -136,7 +137,7 @@ class ExclusionForm(forms.Form):
     @property
     def grounds(self) -> Grounds:
         """Why."""
-        return Grounds(Exclusion.Reason(self.cleaned_data["reason"]), self.cleaned_data["text"])
+        return Grounds(EndReason(self.cleaned_data["reason"]), self.cleaned_data["text"])
 
     @property
     def pays(self) -> bool:

@@ -19,7 +19,7 @@ from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import erasure, exclusion, gold_agreement, payments, recruiting, speed
+from prefmh_web.participants import exclusion, gold_agreement, payments, recruiting, speed
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.people import Person, people_of, person_of
 
@@ -114,7 +114,6 @@ def shown(
         "person": found,
         "pay": recruitment.paid_to(part, found.votes) if part and part.outcome else None,
         "exclusion": exclusion.of(annotator),
-        "erasure": erasure.of(annotator),
         "is_owed": bool(payments.owed(campaign, [annotator.pk])),
         "has_code": bool(recruitment.codes.get(Outcome.ENDED)),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,

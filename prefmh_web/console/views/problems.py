@@ -18,4 +18,5 @@ def problems(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """List the problems that people have reported, the latest first."""
     campaign = campaign_for(request, campaign_id)
     page = Paginator(reported.problems_in(campaign), _A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "console/problems.html", {"campaign": campaign, "page": page})
+    found = reported.with_pairs(list(page))
+    return render(request, "console/problems.html", {"campaign": campaign, "page": page, "problems": found})

@@ -16,15 +16,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Erasure',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('annotator', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.annotator')),
-                ('requested_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('done_at', models.DateTimeField(null=True)),
-            ],
-        ),
-        migrations.CreateModel(
             name='Recruitment',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -72,26 +63,6 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'version'), name='consent_text_once_per_campaign')],
             },
-        ),
-        migrations.CreateModel(
-            name='Exclusion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('annotator', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.annotator')),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('reason', models.CharField(choices=[('careless', 'careless answers'), ('twice', 'took part twice'), ('technical', 'a technical problem'), ('request', 'the person asked for it'), ('link', 'everyone who joined with a link was removed'), ('other', 'another reason')], max_length=9)),
-                ('is_paid', models.BooleanField(null=True)),
-                ('text', models.TextField(blank=True, default='')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='ErasedTrials',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-                ('trials', models.PositiveIntegerField()),
-            ],
         ),
         migrations.CreateModel(
             name='Participation',

@@ -9,13 +9,9 @@ record stays whole.
     Answer           what one of them answered to a question about the person
     PracticeAnswer   what one of them chose at a pair to practise on
     Check            a trial between their pairs that is no vote
-    ErasedTrials     how many trials there were of people whom an earlier version has deleted
-    Erasure          the wish that nothing says any more who somebody is, and when it was fulfilled
-    Exclusion            somebody whose part a researcher has ended, sent by a platform or not
 """
 
-from prefmh_web.participants.models.erasures import Erasure
-from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Exclusion, Participant, Participation
+from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Participant, Participation
 from prefmh_web.participants.models.recruitment import (
     LONGEST_ID,
     MINUTES_TO_RETURN,
@@ -25,7 +21,7 @@ from prefmh_web.participants.models.recruitment import (
     Recruitment,
     Stage,
 )
-from prefmh_web.participants.models.trials import Check, ErasedTrials, PracticeAnswer
+from prefmh_web.participants.models.trials import Check, PracticeAnswer
 
 __all__ = [
     "LONGEST_ID",
@@ -35,9 +31,6 @@ __all__ = [
     "Check",
     "Consent",
     "ConsentText",
-    "ErasedTrials",
-    "Erasure",
-    "Exclusion",
     "Outcome",
     "Participant",
     "Participation",

@@ -127,31 +127,3 @@ class Answer(models.Model):
 
     def __str__(self) -> str:
         return f"answer {self.pk}"
-
-
-class Exclusion(models.Model):
-    """That a researcher has ended the part of a person who votes. Written only by `exclusion.py`.
-
-    It belongs to the annotator, so it stays when the person has who they are deleted; its text does not.
-    """
-
-    class Reason(models.TextChoices):
-        """Why a part was ended, in a word for the record: what the researcher writes may name people."""
-
-        CARELESS = "careless", "careless answers"
-        TWICE = "twice", "took part twice"
-        TECHNICAL = "technical", "a technical problem"
-        REQUEST = "request", "the person asked for it"
-        LINK = "link", "everyone who joined with a link was removed"
-        OTHER = "other", "another reason"
-
-    annotator = models.OneToOneField(Annotator, models.CASCADE, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    reason = models.CharField(max_length=9, choices=Reason)
-    # Whether the person is paid; null where this settled no pay.
-    is_paid = models.BooleanField(null=True)
-    text = models.TextField(blank=True, default="")
-
-    def __str__(self) -> str:
-        return f"exclusion {self.pk}"

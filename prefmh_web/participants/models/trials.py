@@ -6,7 +6,7 @@ import uuid
 
 from django.db import models
 
-from prefmh_web.campaigns.models import Campaign, Lease, Side
+from prefmh_web.campaigns.models import Lease, Side
 from prefmh_web.participants.models.people import Participation
 
 
@@ -76,15 +76,3 @@ class Check(models.Model):
         if self.kind != self.Kind.REPEAT or not self.chosen_side:
             return None
         return (self.chosen_side == voted_side) != self.is_swapped
-
-
-class ErasedTrials(models.Model):
-    """Trials whose rows went with the person, in an earlier version: what is spent of a budget stays spent. Trials stay
-    now, so nothing writes it any more.
-    """
-
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
-    trials = models.PositiveIntegerField()
-
-    def __str__(self) -> str:
-        return f"{self.trials} trials in {self.campaign_id}"

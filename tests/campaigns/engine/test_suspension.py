@@ -10,7 +10,7 @@ import sampler
 from prefmh_web.annotate import reporting
 from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, Problem, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
@@ -40,7 +40,7 @@ def skip(campaign, times: int = 1) -> Comparison:
     return Comparison.objects.get(pk=lease.comparison_id)
 
 
-def report(campaign, reason=Problem.Reason.NOT_SHOWN) -> Lease:
+def report(campaign, reason=ReportReason.NOT_SHOWN) -> Lease:
     lease = leases.take(newcomer(campaign))
     leases.skip(lease.key, lease.annotator)
     reporting.report(lease.key, lease.annotator, reason, "")
@@ -102,7 +102,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert leases.take(newcomer(campaign)) is None
     suspension.try_again(step.pk)
     last = leases.take(newcomer(campaign))
-    reporting.report(held[1].key, held[1].annotator, Problem.Reason.NOT_SHOWN, "")
+    reporting.report(held[1].key, held[1].annotator, ReportReason.NOT_SHOWN, "")
     assert Comparison.objects.get(pk=step.pk).suspended_at
     answer(last, is_for=True)
     idle_tasks()
@@ -127,7 +127,7 @@ def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
 @pytest.mark.parametrize("declared", [1, 2, 3])
 def test_reports_of_as_many_people_as_declared_suspend_it(researcher, idle_tasks, declared):
     campaign = campaign_of(researcher, suspend_after_reports=declared)
-    report(campaign, Problem.Reason.UPSETTING)
+    report(campaign, ReportReason.UPSETTING)
     for told in range(1, declared + 1):
         lease = report(campaign)
         assert (Comparison.objects.get(pk=lease.comparison_id).suspended_at is not None) is (told == declared)
@@ -143,8 +143,8 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
         comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="left",
         issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
     )  # fmt: skip
-    reporting.report(again.key, lease.annotator, Problem.Reason.NOT_SHOWN, "")
-    assert Problem.objects.count() == 2
+    reporting.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
+    assert Event.objects.filter(kind="reported").count() == 2
     assert not suspensions()
 
 
@@ -287,5 +287,5 @@ def test_an_export_without_suspended_steps_has_no_such_file(researcher, idle_tas
 
 def test_a_key_that_is_no_lease_suspends_nothing(researcher, idle_tasks):
     campaign = campaign_of(researcher, suspend_after_reports=1)
-    reporting.report(uuid.uuid4(), newcomer(campaign), Problem.Reason.NOT_SHOWN, "")
+    reporting.report(uuid.uuid4(), newcomer(campaign), ReportReason.NOT_SHOWN, "")
     assert not suspensions()
