@@ -75,7 +75,7 @@ def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, obj
         "campaign": campaign,
         "instructions": campaign.instructions,
         "questions": [judge.question for judge in started.judges if judge.seat in (None, invitation.seat)],
-        "kind": started.object_kind if started.is_readable else None,
+        "kind": started.object_kind,
         "votes_each": terms_of(campaign).votes_each,
         "minutes_each": terms_of(campaign).most_active_minutes,
     }

@@ -30,8 +30,6 @@ class Visit:
     votes: int
     steps_decided: int
     steps: int
-    is_readable: bool = True
-    """False where this version of the program cannot read the campaign's setup."""
     check: Check | None = None
     """The trial that comes before the next pair, if one is due: a check, or a repeat."""
     votes_each: int | None = None
@@ -44,8 +42,7 @@ class Visit:
     @property
     def outcome(self) -> Outcome | None:
         """How the person's part has ended; None while it goes on."""
-        is_over = self.is_readable and not (self.lease or self.check)
-        return None if not is_over else outcome_due(self.annotator, self.campaign)
+        return None if self.lease or self.check else outcome_due(self.annotator, self.campaign)
 
     @property
     def percent(self) -> int:
@@ -61,8 +58,6 @@ def visit_of(annotator_id: int) -> Visit:
 def visit_by(annotator: Annotator) -> Visit:
     """Return the same for an annotator whom the engine has just read with their campaign."""
     campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast or 0
-    if not started.is_readable:
-        return Visit(campaign, annotator, None, votes, _progress_of(campaign, 0)[0], steps=0, is_readable=False)
     terms, check, lease = terms_of(campaign), None, None
     minutes = activity.minutes_done(annotator)
     if _is_done(annotator, terms, minutes):

@@ -11,7 +11,6 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import Field
 
-import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.transport import rate_limits
@@ -61,10 +60,6 @@ def tell_on(api: NinjaAPI) -> None:
     @api.exception_handler(NotPossible)
     def not_possible(request: HttpRequest, reason: NotPossible) -> HttpResponse:
         return answer(request, [ProblemOut(message=str(reason))], 409)
-
-    @api.exception_handler(sampler.RecipeError)
-    def unreadable(request: HttpRequest, _error: sampler.RecipeError) -> HttpResponse:
-        return answer(request, [ProblemOut(message=_UNREADABLE)], 409)
 
     @api.exception_handler(SetupError)
     def no_setup(request: HttpRequest, error: SetupError) -> HttpResponse:

@@ -75,11 +75,7 @@ def step_tried_again(comparison: Comparison) -> None:
 
 def propose(chain: Chain) -> None:
     """Hint that a chain waits for its next proposal."""
-    started = started_campaign(chain.campaign)
-    if not started.is_readable:
-        # The sweep tells whoever reads the logs.
-        return
-    if started.backend in _QUEUES:
+    if started_campaign(chain.campaign).backend in _QUEUES:
         write(chain.campaign)
     else:
         _hint("prefmh_web.campaigns.tasks.propose", chain.pk)

@@ -63,7 +63,7 @@ class Board:
     @property
     def first_pair(self) -> ShownPair | None:
         """Of a draft: the first pair as voters will see it; None before its list is read, and where none is asked."""
-        is_shown = self.campaign.is_draft and self.is_ready and not self.campaign.unreadable
+        is_shown = self.campaign.is_draft and self.is_ready
         return first_pair_of(self.campaign) if is_shown else None
 
     @property
@@ -124,7 +124,7 @@ class Board:
     @property
     def prompts(self) -> list[tuple[int, str, str]]:
         """Of a draft: each judge that can be tried, with its question and the version of its prompt."""
-        return versions_of(self.campaign) if self.campaign.is_draft and not self.campaign.unreadable else []
+        return versions_of(self.campaign) if self.campaign.is_draft else []
 
     @property
     def has_calls(self) -> bool:

@@ -104,7 +104,7 @@ class ConvergenceConsumer(_Watching):
 
     def part_of(self, campaign) -> str | None:
         """Return the plots and tables; None of a draft, which has none."""
-        if campaign.is_draft or campaign.unreadable:
+        if campaign.is_draft:
             return None
         return convergence_for(campaign, QueryDict(self.scope["query_string"])).html()
 

@@ -88,7 +88,7 @@ class Estimate:
 
 def estimates_of(campaign: Campaign) -> list[Estimate]:
     """Return what each model of a campaign will take; empty where none is asked."""
-    return [] if campaign.unreadable or not asks_models(campaign) else list(_estimates(campaign))
+    return [] if not asks_models(campaign) else list(_estimates(campaign))
 
 
 def asks_models(campaign: Campaign) -> bool:

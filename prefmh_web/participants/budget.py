@@ -202,7 +202,7 @@ def spent(campaign: Campaign) -> Spent:
 def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None:
     """Return what a campaign can cost; None where there is nothing to say, or its setup cannot be read."""
     is_known = recruitment.budget is not None or recruitment.cost_of_places is not None
-    if campaign.unreadable or not (campaign.is_draft or is_known):
+    if not (campaign.is_draft or is_known):
         return None
     needed = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
     return Spending(recruitment, needed, None if campaign.is_draft else spent(campaign))

@@ -32,6 +32,6 @@ def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = N
 
 def warning_of(campaign: Campaign) -> str:
     """Return the same of a draft; nothing once it has started, when its seed cannot change."""
-    if not (campaign.is_draft and campaign.is_seed_typed) or campaign.unreadable:
+    if not (campaign.is_draft and campaign.is_seed_typed):
         return ""
     return warning_of_seed(campaign.parsed_recipe.seed, campaign.owner, campaign)

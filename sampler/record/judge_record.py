@@ -18,8 +18,6 @@ from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
-FROZEN_AT_START = "when the campaign started"
-
 
 @dataclass(frozen=True)
 class JudgeDifference(Difference):
@@ -64,8 +62,7 @@ def _fields(
     if not isinstance(expected.source, ModelSource) or "request" not in judge:
         return compared
     request = _object(judge, "request")
-    if judge["frozen"] == FROZEN_AT_START:
-        compared["the endpoint"] = judge["endpoint"], expected.source.endpoint
+    compared["the endpoint"] = judge["endpoint"], expected.source.endpoint
     vision = expected.source.vision
     compared["how pictures are shown"] = judge.get("vision"), vision and vision.model_dump(mode="json")
     return compared | {
@@ -79,7 +76,7 @@ def _prompt_fields(recipe: Recipe, judge: Mapping[str, Any], expected: JudgeReci
     prompt, template = stored_prompt(_object(judge, "prompt")), template_of(expected.source)
     version, question = prompt_version(prompt), " ".join(expected.question.split())
     compared: dict[str, tuple[object, object]] = {
-        # Of records from before there were versions, none is missing.
+        # Of prefmh's own words none is written.
         "the prompt's version": (judge.get("prompt_version", version), version),
         "whose words the prompt has": (isinstance(prompt, OwnPrompt), template is not None),
     }
@@ -133,5 +130,5 @@ def _why_not(judge: Mapping[str, Any], row: Row) -> str:
         str(identity["identity"]) for identity in judge.get("identities", ()) if identity["accepted_at"] is not None
     }
     if not named:
-        return "one of judges.json" if judge.get("frozen") == FROZEN_AT_START else ""
+        return "one of judges.json"
     return "" if named in accepted else "one that counted"

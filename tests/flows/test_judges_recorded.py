@@ -200,7 +200,7 @@ def test_the_record_says_what_the_judge_is(researcher, endpoint, script, idle_ta
     path = export_to(campaign, tmp_path)
     (judge,) = judges_of(path)
     assert (judge["endpoint"], judge["base_url"], judge["model"]) == ("A model", script.url, "tiny")
-    assert (judge["dialect"], judge["question"], judge["frozen"]) == ("vllm", QUESTION, "when the campaign started")
+    assert (judge["dialect"], judge["question"]) == ("vllm", QUESTION)
     # What stands there is what was sent.
     sent = votes_asked(script)[0]
     assert {name: value for name, value in sent.items() if name not in ("messages", "seed")} == judge["request"]
@@ -234,31 +234,6 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
         with pytest.raises(CommandError, match="difference"):
             call_command("replay", str(copy), stdout=(out := io.StringIO()))
         assert what in out.getvalue()
-
-
-def test_a_campaign_of_an_older_version_goes_on_and_says_since_when_it_is_frozen(
-    researcher, endpoint, script, idle_tasks, tmp_path
-):
-    campaign = started(researcher, idle_tasks)
-    # As an older version left it: no frozen judge, no identities.
-    Campaign.objects.update(status=Campaign.Status.PAUSED, finished_at=None)
-    Vote.objects.update(identity=None)
-    judge = Judge.objects.get()
-    judge.identities.all().delete()
-    Judge.objects.update(frozen=None)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    campaign.chains.update(length=14)
-    recipe = Campaign.objects.get().recipe | {"steps": 14}
-    Campaign.objects.update(recipe=recipe)
-    campaign.refresh_from_db()
-    lifecycle.resume(campaign)
-    sweep(campaign, idle_tasks)
-    assert campaign.status == Campaign.Status.FINISHED
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
-    (found,) = judges_of(path)
-    assert "after an upgrade" in found["frozen"]
-    assert found["base_url"] == script.url
 
 
 def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, script, idle_tasks):

@@ -19,6 +19,7 @@ from prefmh_web.campaigns.monitoring import trajectories
 
 # Numbers of rows are never given twice in a run: what a process remembers by them is another test's.
 _NUMBERS: Iterator[int] = itertools.count(1000, 1000)
+_REMEMBERING = tuple(f"prefmh_web.{name}." for name in ("annotate", "campaigns", "console", "participants", "setup"))
 _empty = sqlite3.connect(":memory:", check_same_thread=False)
 _numbered_from = 0
 
@@ -113,9 +114,9 @@ def _restored(found: _Copy, owner) -> Campaign:
 
 
 def _forget() -> None:
-    """Empty what this process remembers of campaigns."""
+    """Empty what this process remembers of campaigns. Connections to servers, which others keep, stay open."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("prefmh_web."):
+        if name.startswith(_REMEMBERING):
             for each in vars(module).values():
                 if hasattr(each, "cache_clear") and each.__module__ == name:
                     each.cache_clear()

@@ -27,9 +27,7 @@ class Idle:
         return True
 
     def standing(self, visit: Visit) -> str:
-        """Return resting, waiting, unavailable, or the campaign's status when that is why there is no pair."""
-        if not visit.is_readable:
-            return "unavailable"
+        """Return resting, waiting, or the campaign's status when that is why there is no pair."""
         if not visit.campaign.is_running:
             return visit.campaign.status
         return "resting" if visit.annotator.resting else "waiting"

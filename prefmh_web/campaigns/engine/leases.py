@@ -25,7 +25,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import open_comparisons, openings, statements, suspension, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, suspension, transitions
 from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
@@ -198,11 +198,9 @@ def _expire(lease: Lease, now: datetime) -> None:
 
 
 def look_again_where_nobody_is_asked() -> None:
-    """Find comparisons that an older release has opened, and note the room of those that are passed over although
-    nobody has a lease on them: there are none, unless a process of an older release has ended a lease without a word.
+    """Note the room of comparisons that are passed over although nobody has a lease on them: there are none, unless a
+    process has died in between.
     """
-    if statements.LIST_OPEN.change():
-        logger.info("comparisons of an older version are handed out from now on")
     live_ones = Lease.objects.filter(comparison=OuterRef("pk"), ended_at__isnull=True)
     forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, suspended_at=None)
     for pk in list(forgotten.values_list("pk", flat=True)):

@@ -114,7 +114,7 @@ def seekers(campaign: Campaign, annotator_ids: Sequence[int]) -> set[int]:
 
 def _room(campaign: Campaign) -> int:
     started = started_campaign(campaign)
-    if not (started.is_readable and started.recipe.is_elastic):
+    if not started.recipe.is_elastic:
         return 0
     still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
     return started.recipe.chains_at_most - campaign.chains.count() - still_wanted

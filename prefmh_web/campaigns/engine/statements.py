@@ -8,7 +8,6 @@
     PERSON                             an annotator with their campaign, for what their page shows
     VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
     END_LEASE, COUNT_VOTE, MARK_ASKABLE, DECIDE    what a vote changes, each by the key of its row
-    LIST_OPEN                          makes comparisons that an older version has opened known to NEXT_OPEN
     ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
 
 Both databases run them. SQLite locks no rows: there every transaction begins as a writer, so `locks` is left away. A
@@ -235,9 +234,4 @@ ADVANCE = Statement(
     "UPDATE campaigns_chain SET head_id = %s, step = %s, moves = moves + %s, accepted = accepted + %s, "
     "votes = votes + %s, votes_for = votes_for + %s WHERE id = %s AND step = %s",
     returning="(SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)",
-)
-# Found by comparison_one_open_per_chain.
-LIST_OPEN = Statement(
-    "UPDATE campaigns_comparison AS c SET chain_campaign_id = h.campaign_id, chain_place = h.place "
-    "FROM campaigns_chain h WHERE h.id = c.chain_id AND c.verdict IS NULL AND c.chain_campaign_id IS NULL"
 )

@@ -56,8 +56,6 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
     """Return how many steps each chain walks now."""
     if campaign.is_draft:
         raise NotPossible("The campaign has not started. Change the steps in its setup.")
-    if campaign.unreadable:
-        raise NotPossible(f"The setup cannot be run: {campaign.unreadable}.")
     if campaign.status == Campaign.Status.DELETING:
         raise Deleted
     if campaign.status == Campaign.Status.FINISHED and any(c.step < c.length and not c.ended_at for c in chains):

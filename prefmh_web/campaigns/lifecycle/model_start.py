@@ -133,7 +133,7 @@ def freeze(campaign: Campaign, models: Models) -> None:
         endpoint = models.endpoints[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
-        frozen = freezing.frozen_as(campaign, judge.place, endpoint, freezing.AT_THE_START)
+        frozen = freezing.frozen_as(campaign, judge.place, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         frozen_judges.accept_at_start(judge, models.identities[name])
 

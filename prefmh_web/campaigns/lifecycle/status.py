@@ -48,7 +48,6 @@ def request_start(campaign: Campaign) -> None:
     Raises:
         NotPossible: as `start` does.
     """
-    _check_readable(campaign)
     if campaign.is_draft and model_start.is_needed(campaign):
         model_start.begin(campaign)
         dispatch.start(campaign)
@@ -75,7 +74,6 @@ def start(campaign: Campaign) -> None:
     if not campaign.is_draft:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
-    _check_readable(campaign)
     stored = _as_looked_at(campaign)
     campaign.recipe = sealing.recipe_at_start(campaign)
     for demand in hooks.load(hooks.START_DEMANDS):
@@ -196,7 +194,6 @@ def resume(campaign: Campaign) -> None:
     Raises:
         NotPossible: the campaign is not paused, or its models have come to a cap.
     """
-    _check_readable(campaign)
     if campaign.status == Campaign.Status.PAUSED:
         caps.demand_room(campaign)
     with transaction.atomic():
@@ -221,11 +218,6 @@ def begin_deletion(campaign: Campaign) -> bool:
     """Mark a paused or finished campaign as being deleted; False for any other. Nothing leads back."""
     stopped = Campaign.objects.filter(pk=campaign.pk, status__in=(Campaign.Status.PAUSED, Campaign.Status.FINISHED))
     return bool(stopped.update(status=Campaign.Status.DELETING))
-
-
-def _check_readable(campaign: Campaign) -> None:
-    if unreadable := campaign.unreadable:
-        raise NotPossible(f"The setup cannot be run: {unreadable}.")
 
 
 def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:

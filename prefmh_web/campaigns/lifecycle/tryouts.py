@@ -150,8 +150,6 @@ def note_trouble(tryout_id: int) -> None:
 
 
 def _way(campaign: Campaign, place: int) -> tuple[tried.Way, Endpoint]:
-    if unreadable := campaign.unreadable:
-        raise NotPossible(f"The setup cannot be run: {unreadable}.")
     try:
         recipe = campaign.parsed_recipe
     except sampler.RecipeError as error:

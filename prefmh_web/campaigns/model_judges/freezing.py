@@ -2,7 +2,6 @@
 
     frozen_as        all of that as plain data, stored with the judge and exported as judges.json
     drift            why a judge cannot be asked as it was frozen any more
-    ensure_frozen    for a campaign that a version without this started: its copy says so
 
 `frozen_judges.py` reads what is stored here.
 """
@@ -18,7 +17,6 @@ from prefmh_web.campaigns.model_judges.frozen_judges import (
     PROFILE,
     WHERE,
     asked_endpoint,
-    endpoint_now,
     frozen_of,
     model_source,
 )
@@ -32,18 +30,15 @@ from prefmh_web.endpoints.judge_calls import MOST_ASKS, confines
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
 
-AT_THE_START = "when the campaign started"
 UNVERIFIED = "law of the sampler not verified"
-LATER = "at the first turn after an upgrade; how it was asked before is not known"
 
 
-def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint, how: str) -> dict[str, Any]:
+def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, Any]:
     """Return what a campaign's judge is, as plain data.
 
     Args:
         place: which judge of the recipe.
         endpoint: as it is now.
-        how: `AT_THE_START` or `LATER`.
     """
     recipe = campaign.parsed_recipe
     source = model_source(recipe, place)
@@ -52,7 +47,6 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint, how: str) -> d
     if endpoint.samples_plainly is not None:
         profile["sampling"] = endpoint.sampling_words
     return {
-        "frozen": how,
         "frozen_at": timezone.now().isoformat(timespec="seconds"),
         "endpoint": endpoint.name,
         **{name: str(getattr(endpoint, name)) for name in WHERE},
@@ -93,15 +87,6 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
             "started with. Go on with the version that started it"
         )
     return ""
-
-
-def ensure_frozen(campaign: Campaign, judge: Judge) -> None:
-    """Freeze a judge that a version without frozen judges started, as its endpoint is now."""
-    if judge.frozen is None:
-        frozen = frozen_as(campaign, judge.place, endpoint_now(judge), LATER)
-        # A guarded update: of two turns at once, the first one's copy stays.
-        Judge.objects.filter(pk=judge.pk, frozen__isnull=True).update(frozen=frozen)
-        judge.refresh_from_db(fields=("frozen",))
 
 
 def prompt_as_of_now(campaign: Campaign, recipe: sampler.Recipe, place: int) -> model_judges.AnyPrompt:

@@ -60,7 +60,6 @@ def take_turn(comparison_id: int, judge_id: int) -> int:
     if taken is None:
         return 0
     campaign, judge = taken.asking.comparison.chain.campaign, taken.asking.judge
-    freezing.ensure_frozen(campaign, judge)
     if reason := freezing.drift(campaign, judge, taken.endpoint):
         taken.claim.end()
         _stop(campaign, judge, reason)

@@ -157,21 +157,8 @@ class Campaign(models.Model):
 
     @property
     def target_law(self) -> str:
-        """The law that the chains sample, in plain text; of a draft that cannot be started, why there is none."""
-        try:
-            recipe = self.parsed_recipe
-        except sampler.RecipeError as error:
-            return f"none: the setup cannot be started ({error})"
-        return recipe.target or recipe.law
-
-    @property
-    def unreadable(self) -> str:
-        """Why this version of the program cannot read the recipe; empty if it can."""
-        try:
-            _ = self.parsed_recipe
-        except sampler.RecipeError as error:
-            return str(error)
-        return ""
+        """The law that the chains sample, in plain text."""
+        return self.parsed_recipe.target or self.parsed_recipe.law
 
     @property
     def backend(self) -> str:

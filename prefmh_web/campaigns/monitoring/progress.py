@@ -173,7 +173,6 @@ def progress_of(campaign: Campaign) -> Progress:
     minutes = max((now - since).total_seconds() / 60, 0.25)
     chains = chains_of(campaign)
     answers, lately = _answers(campaign, chains, since)
-    # Of people of older versions, votes are not counted until they vote again.
     people = campaign.annotators.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
     )

@@ -157,13 +157,6 @@ def chains_to_hint() -> Iterator[Chain]:
     campaigns: set[int] = set()
     at_work = set(Chain.objects.filter(claims.are_claimed()).values_list("campaign", flat=True))
     for chain in waiting_chains().select_related("campaign").defer("campaign__tuning"):
-        if unreadable := chain.campaign.unreadable:
-            # Other campaigns go on.
-            if chain.campaign_id in campaigns:
-                continue
-            campaigns.add(chain.campaign_id)
-            logger.error("campaign %s makes no proposals: its setup cannot be read: %s", chain.campaign_id, unreadable)
-            continue
         backend = backend_of(chain.campaign)
         if backend.is_slow:
             is_seen_to = backend.is_one_by_one and chain.campaign_id in at_work

@@ -43,7 +43,7 @@ def unmeasured(campaign: Campaign) -> QuerySet[State]:
 def measure(campaign_id: int) -> None:
     """Measure some objects of a campaign unless this process does so already; hint that there are more."""
     campaign = Campaign.objects.filter(pk=campaign_id).first()
-    if campaign is None or campaign.is_draft or campaign.unreadable:
+    if campaign is None or campaign.is_draft:
         return
     with _alone(campaign_id) as is_alone:
         is_more = is_alone and _measure_some(campaign)

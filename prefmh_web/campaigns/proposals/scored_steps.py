@@ -34,8 +34,7 @@ def go_on(campaign: Campaign) -> None:
 
 def ready(campaign: Campaign) -> Iterator[int]:
     """Yield the keys of a campaign's open steps whose objects have all their numbers."""
-    started = started_campaign(campaign)
-    scorers = started.recipe.scorers if started.is_readable else ()
+    scorers = started_campaign(campaign).recipe.scorers
     if not scorers:
         return
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)
@@ -48,5 +47,4 @@ def ready(campaign: Campaign) -> Iterator[int]:
 
 def are_ready(campaign: Campaign) -> bool:
     """Return whether a campaign has steps to decide. Of those to be judged, the sweep finds the turns."""
-    started = started_campaign(campaign)
-    return started.is_readable and bool(started.recipe.rule.scorers) and next(ready(campaign), None) is not None
+    return bool(started_campaign(campaign).recipe.rule.scorers) and next(ready(campaign), None) is not None

@@ -52,7 +52,7 @@ def waiting() -> list[Campaign]:
     found: dict[int, Campaign] = {}
     for scorer in CampaignScorer.objects.filter(is_complete=False).select_related("campaign"):
         campaign = scorer.campaign
-        if campaign.pk in found or campaign.unreadable:
+        if campaign.pk in found:
             continue
         if _has_work(campaign, scorer) or scored_steps.are_ready(campaign):
             found[campaign.pk] = campaign

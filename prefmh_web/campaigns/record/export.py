@@ -91,8 +91,7 @@ def _judge(judge: Judge) -> dict[str, object]:
         }
         for identity in judge.identities.all()
     ]
-    frozen = judge.frozen or {"frozen": "never: it was asked by versions only that did not do so"}
-    return about | {"stopped_because": judge.stopped_because, **frozen, "identities": identities}
+    return about | {"stopped_because": judge.stopped_because, **(judge.frozen or {}), "identities": identities}
 
 
 def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:

@@ -32,31 +32,11 @@ class StartedJudge:
 
 @dataclass(frozen=True)
 class StartedCampaign:
-    """What each vote needs to know of its campaign. Judges stand in the order of their places.
-
-    Args:
-        read: the recipe, or why this version of the program cannot read it. Votes count without it.
-    """
+    """What each vote needs to know of its campaign. Judges stand in the order of their places."""
 
     pk: int
-    read: sampler.Recipe | sampler.RecipeError
+    recipe: sampler.Recipe
     judges: tuple[StartedJudge, ...]
-
-    @property
-    def is_readable(self) -> bool:
-        """False where this version of the program cannot read the recipe: no pair can be shown or made."""
-        return not isinstance(self.read, sampler.RecipeError)
-
-    @property
-    def recipe(self) -> sampler.Recipe:
-        """The recipe.
-
-        Raises:
-            sampler.RecipeError: it cannot be read.
-        """
-        if isinstance(self.read, sampler.RecipeError):
-            raise self.read
-        return self.read
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
@@ -109,10 +89,7 @@ def started_campaign(campaign: Campaign) -> StartedCampaign:
 # Started again under the same number, as tests do, it is another one; and extended, it has another length.
 @lru_cache(maxsize=64)
 def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
-    try:
-        read: sampler.Recipe | sampler.RecipeError = Campaign.objects.get(pk=campaign_id).parsed_recipe
-    except sampler.RecipeError as error:
-        read = error
+    recipe = Campaign.objects.get(pk=campaign_id).parsed_recipe
     rows = Judge.objects.filter(campaign=campaign_id).order_by("place")
     judges = tuple(
         StartedJudge(
@@ -124,13 +101,12 @@ def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCa
             is_model=row.is_model,
             is_asked_first=row.is_asked_first,
             seat=row.seat,
-            all_at_once=_is_asked_at_once(read, row.place),
+            all_at_once=_is_asked_at_once(recipe.judges[row.place].source),
         )
         for row in rows
     )
-    return StartedCampaign(campaign_id, read, judges)
+    return StartedCampaign(campaign_id, recipe, judges)
 
 
-def _is_asked_at_once(read: sampler.Recipe | sampler.RecipeError, place: int) -> bool:
-    source = None if isinstance(read, sampler.RecipeError) else read.judges[place].source
+def _is_asked_at_once(source: object) -> bool:
     return isinstance(source, sampler.ModelSource) and source.all_at_once

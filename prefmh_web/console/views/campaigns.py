@@ -76,8 +76,6 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
     found = campaign_for(request, campaign_id)
     context = frame(request, found)
-    if found.unreadable:
-        return render(request, "console/unreadable.html", context)
     context |= {"board": board_for(found), "problems": problems_in(found).count(), "twin": twins.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= _invited(request, found)

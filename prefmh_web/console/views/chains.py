@@ -23,7 +23,7 @@ A_PAGE = 24
 def chains(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show where the chains are."""
     campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft or campaign.unreadable:
+    if campaign.is_draft:
         return redirect(campaign)
     page = Paginator(chains_of(campaign), A_PAGE).get_page(request.GET.get("page"))
     context = frame(request, campaign) | {

@@ -18,7 +18,7 @@ from prefmh_web.console.views.campaigns import campaign_for
 def convergence(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
     campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft or campaign.unreadable:
+    if campaign.is_draft:
         return redirect(campaign)
     found = convergence_for(campaign, request.GET)
     context = frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}

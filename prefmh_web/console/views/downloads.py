@@ -25,7 +25,7 @@ from sampler import schema
 def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show what can be downloaded of a started campaign."""
     campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft or campaign.unreadable:
+    if campaign.is_draft:
         return redirect(campaign)
     files = [schema.RECIPE, schema.JUDGES, *export.tables_of(campaign)]
     files += [schema.SCORERS] if scores.are_in(campaign) else []

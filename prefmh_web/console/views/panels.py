@@ -21,7 +21,7 @@ from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 def panel(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show the seats of a started campaign. Only the owner sees the names."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
-    if campaign.is_draft or campaign.unreadable or not campaign.parsed_recipe.seats:
+    if campaign.is_draft or not campaign.parsed_recipe.seats:
         raise Http404("This campaign has no panel, or has not started.")
     seats = seats_of(campaign)
     minutes = [seat.minutes_left for seat in seats if seat.minutes_left is not None]

@@ -25,7 +25,7 @@ A_PAGE = 12
 def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show the results of a campaign, or those so far."""
     campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft or campaign.unreadable:
+    if campaign.is_draft:
         return redirect(campaign)
     page = Paginator(samples_in(campaign), A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
@@ -49,6 +49,6 @@ def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 def properties(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show how the properties of the samples are spread: a part of the page that it loads after itself."""
     campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft or campaign.unreadable:
+    if campaign.is_draft:
         raise Http404("There are no samples yet.")
     return render(request, "console/_spreads.html", {"spreads": spreads_of(campaign)})

@@ -53,7 +53,7 @@ def sandbox(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _closed(campaign: Campaign) -> str:
     """Return why there is no sandbox; empty where there is one."""
-    if not campaign.is_draft or campaign.unreadable:
+    if not campaign.is_draft:
         return "The sandbox is for drafts: take part with a link of the campaign itself."
     if not asks_people(campaign):
         return "No people are asked in this campaign, so there is nothing to try as one."

@@ -59,8 +59,6 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         return _fixed(request, campaign)
     if access.right_in(campaign, request.user) < Right.OWN:
         raise Http404
-    if campaign.unreadable:
-        return redirect(campaign)
     forms = SetupForms(request, campaign)
     if request.method == "POST" and (fields := forms.checked()) is not None:
         try:
@@ -73,8 +71,6 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the setup of a started campaign, its links and its members."""
-    if campaign.unreadable:
-        return redirect(campaign)
     context = frame(request, campaign) | {"board": board_of_setup(campaign)}
     if context["may_run"]:
         links = campaign.invitations.filter(seat__isnull=True).annotate(joined=Count("annotators"))

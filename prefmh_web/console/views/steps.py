@@ -37,7 +37,7 @@ _KEPT: dict[str | None, str] = {Comparison.Verdict.ACCEPT: "proposal", Compariso
 def steps(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """List the steps that the address asks for, the newest first."""
     campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft or campaign.unreadable:
+    if campaign.is_draft:
         return redirect(campaign)
     form = StepsForm(request.GET, started=started_campaign(campaign))
     wanted = form.wanted
@@ -99,7 +99,7 @@ def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
 
 
 def _found(campaign: Campaign, chain: int, step: int) -> Comparison:
-    found = None if campaign.is_draft or campaign.unreadable else step_at(campaign, chain, step)
+    found = None if campaign.is_draft else step_at(campaign, chain, step)
     if found is None:
         raise Http404("There is no such step yet.")
     return found

@@ -148,12 +148,6 @@ def objects_shown_to_one_who_rates(record: Record) -> list[str]:
     return [told_of(0, "the number of objects shown", 2, 1)]
 
 
-def an_endpoint_that_is_told_only_where_it_was_frozen(record: Record) -> list[str]:
-    _, judge = model_of(record)
-    judge |= {"frozen": "later", "endpoint": "Another"}
-    return []
-
-
 def a_vote_of_another_reply(record: Record) -> list[str]:
     vote = next(row for row in record.votes if not row["annotator"])
     vote["identity"] = "99"
@@ -164,12 +158,6 @@ def a_vote_of_no_reply(record: Record) -> list[str]:
     vote = next(row for row in record.votes if not row["annotator"])
     vote["identity"] = ""
     return [f"{where(vote)}: vote {vote['number']}'s reply: the export has “”, expected one of judges.json"]
-
-
-def a_vote_of_no_reply_of_a_judge_that_was_frozen_later(record: Record) -> list[str]:
-    model_of(record)[1]["frozen"] = "later"
-    a_vote_of_no_reply(record)
-    return []
 
 
 def replies_that_were_not_accepted(record: Record) -> list[str]:
@@ -306,10 +294,8 @@ CASES: list[tuple[str, Change]] = [
     ("ratings-separate", a_rating_of_another_reply),
     ("ratings-separate", objects_shown_to_one_who_rates),
     ("people-and-model", every_field_of_a_model),
-    ("people-and-model", an_endpoint_that_is_told_only_where_it_was_frozen),
     ("people-and-model", a_vote_of_another_reply),
     ("people-and-model", a_vote_of_no_reply),
-    ("people-and-model", a_vote_of_no_reply_of_a_judge_that_was_frozen_later),
     ("people-and-model", replies_that_were_not_accepted),
     ("people-and-model", a_preference_of_a_judge_whose_votes_are_sampled),
     ("people-and-model", a_late_vote_of_another_reply),

@@ -109,7 +109,7 @@ def test_documents_of_any_shape_are_refused_with_their_file(name, content, tmp_p
     assert name in {each.file for each in found.differs}
 
 
-@pytest.mark.parametrize("field", ["source", "identities", "judge", "question", "frozen", "prompt"])
+@pytest.mark.parametrize("field", ["source", "identities", "judge", "question", "prompt"])
 def test_judges_of_other_shapes_are_differences(field, tmp_path):
     files = files_of(path_of("people-and-model"))
     judges = json.loads(files["judges.json"])
