@@ -86,36 +86,3 @@ def test_truth_values_are_no_counts_even_where_equal_numbers_were_seen():
             askable(0.0, 0.5, *counts)
     with pytest.raises(ValueError, match="promised must be whole numbers"):
         askable(0.0, 0.5, (0, 0), (0, 0), (False, True), one)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"log_r0": math.nan}, "log_r0 must be a number below infinity, not NaN"),
-        ({"log_r0": [0.0]}, r"log_r0 must be a single number, not of shape \(1,\)"),
-        ({"uniform": 1.5}, r"uniform must lie in \[0, 1\), not 1.5"),
-        ({"budgets": [0, 3]}, "budgets must be at least 1"),
-        ({"budgets": []}, "budgets must name at least one judge"),
-        ({"promised": [-1, 0]}, "promised must not be negative"),
-        ({"votes_for": [2, 1]}, "votes_for must not exceed votes_cast"),
-        ({"votes_for": [1]}, "votes_for has 1 judges, votes_cast has 2"),
-        ({"votes_cast": [1, 4]}, "votes_cast must not exceed budgets"),
-        ({"promised": [0, 2]}, "promised must not exceed the votes still to cast"),
-        ({"promised": [[0, 1]]}, r"promised must be one vector of length m, not of shape \(1, 2\)"),
-        ({"budgets": [2**63, 3]}, "budgets must be whole numbers of at most 2\\^62"),
-    ],
-)
-def test_a_message_names_both_sides(changed, message):
-    call, good = FUNCTIONS["askable"]
-    for container in (list, tuple):
-        with pytest.raises(ValueError, match=f"^{message}$"):
-            call(**written_as(container, good | changed))
-
-
-def test_a_message_names_the_argument_that_does_not_fit_and_what_it_must_fit():
-    with pytest.raises(ValueError, match=r"^votes_for has 1 judges, budgets has 2$"):
-        acceptance_probability(0.0, [1], [2, 3])
-    with pytest.raises(ValueError, match=r"^votes_for must not exceed budgets$"):
-        acceptance_probability(0.0, [1, 4], [2, 3])
-    with pytest.raises(ValueError, match=r"^budgets must be one vector of length m, not of shape \(1, 2\)$"):
-        marginal_acceptance(0.0, [0.5, 0.5], [[2, 3]])

@@ -171,29 +171,6 @@ def test_presentation_orders_and_the_control_take_a_large_n_too():
     assert mean == pytest.approx(1 - 2 / math.sqrt(2 * math.pi * 1032), abs=2 / 1032)
 
 
-def plain_product(log_r0: float, votes: np.ndarray, budgets: np.ndarray) -> float:
-    """The arithmetic of version 0.1.0, which stands wherever it neither overflows nor underflows."""
-    factor = np.prod(votes / (budgets - votes + 1), axis=-1)
-    if abs(log_r0) <= 700:
-        return float(np.minimum(1.0, np.exp(log_r0) * factor))
-    return float(np.exp(min(0.0, log_r0 + np.log(factor))))
-
-
-@pytest.mark.parametrize("judges", [1, 3, 8, 90, 150])
-def test_where_doubles_suffice_every_bit_is_as_before(judges):
-    rng = np.random.default_rng(judges)
-    for _ in range(300):
-        budgets = rng.integers(1, 1001, judges)
-        # Near one another, so that even 150 factors stay within the doubles.
-        votes = np.clip((budgets * rng.normal(0.5, 0.05, judges)).round().astype(np.int64), 1, budgets)
-        for log_r0 in (rng.normal(0, 5), rng.uniform(-690, 690), -rng.uniform(700, 800)):
-            found = acceptance_probability(log_r0, votes, budgets)
-            assert found == plain_product(log_r0, votes, budgets)
-            assert verdict(log_r0, min(found, 0.999), votes, budgets, budgets) is (
-                Verdict.ACCEPT if found > 0.999 else Verdict.REJECT
-            )
-
-
 def test_a_budget_beyond_all_counting_is_refused_by_name():
     assert acceptance_probability(0.0, [2**62], [2**62]) == 1.0
     assert acceptance_probability(0.0, [1], [2**62]) == 2.0**-62

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler import Tally, Verdict, acceptance_probability, askable, tell, verdict
-from sampler.acceptance.small_budgets import MOST_TALLIES, Bounds, bounds, table_for
+from sampler.acceptance.small_budgets import Bounds, bounds, table_for
 from sampler.chain import Comparison
 
 BUDGETS = [(1,), (2,), (3,), (5,), (8,), (89,), (1, 1), (2, 1), (1, 3), (8, 8), (2, 3, 2), (1,) * 5, (1, 2, 2, 2, 2)]
@@ -122,16 +122,6 @@ def test_every_bound_has_the_bits_of_the_acceptance_probability(budgets):
         for votes in full:
             bound = min(1.0, found.r0 * table.products[table.place(votes)])
             assert bound == acceptance_probability(log_r0, votes, budgets)
-
-
-def test_there_is_a_table_up_to_4096_tallies():
-    assert MOST_TALLIES == 4096
-    assert len(table_for((89,)).products) == 90
-    assert len(table_for((1, 2, 2, 2, 2)).products) == 162
-    assert table_for((90,)) is None
-    assert table_for((1,) * 8) is None
-    assert bounds(0.0, 0.5, (1,), (1,), (90,)) is None
-    assert verdict(0.0, 0.01, (1,), (1,), (90,)) is by_arrays(verdict, 0.0, 0.01, (1,), (1,), (90,))
 
 
 def test_numbers_of_numpy_are_as_good_as_those_of_python():

@@ -10,15 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from prefmh_web.campaigns.models import Annotator
 from sampler.commands import main
 from tests.support.files import archive, table
-from tests.support.record import export_to
 from tests.support.records import make_record
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
 
 VOTE_OF = "chain,step,number,judge,annotator,chosen_side,for_proposal\n0,{step},1,{judge},ada,left,1\n"
 CONTENTS = ("'=1+1", "plain", "'-dash", "two\nlines", "''quoted")
@@ -64,16 +60,6 @@ def refused(arguments, capsys):
     except SystemExit as exited:
         assert exited.code == 2  # noqa: PT017 - argparse leaves by an exception, main by its result
     return said(capsys)
-
-
-def test_help_names_every_command(capsys):
-    with pytest.raises(SystemExit) as exited:
-        main(["--help"])
-    assert exited.value.code == 0
-    text = said(capsys)
-    assert text.startswith("usage: python -m sampler")
-    assert "synthetic" in text
-    assert "diagnose" in text
 
 
 @pytest.mark.parametrize(
@@ -139,24 +125,6 @@ def test_diagnose_reports_a_record(export, record, capsys):
     ]  # fmt: skip
 
 
-def test_diagnose_takes_another_column(export, capsys):
-    assert main(["diagnose", str(export()), "--column", "weight", "--resamples", "10"]) == 0
-    shown = said(capsys)
-    assert "Convergence of weight: R-hat" in shown
-    assert "Convergence of words" not in shown
-
-
-@pytest.mark.parametrize("column", ["state", "chain", "step", "neighbours", "content"])
-def test_a_column_of_ids_is_refused_with_the_reason(column, export, capsys):
-    shown = refused(["diagnose", str(export()), "--column", column], capsys)
-    assert f"error: {column} cannot be followed: it holds " in shown
-
-
-def test_a_column_of_one_value_is_refused_with_the_reason(export, capsys):
-    shown = refused(["diagnose", str(export()), "--column", "sentences"], capsys)
-    assert "sentences cannot be followed: it has one value; every draw is 1" in shown
-
-
 def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_path, capsys):
     path, rows = tmp_path / "properties.csv", [["state", "content", "colourfulness"]]
     rows += [[row["state"], CONTENTS[int(row["state"])], 10.5 * int(row["state"]) ** 2] for row in record.states]
@@ -204,16 +172,6 @@ def test_texts_are_shown_as_they_were_before_the_export_protected_them(export, r
     assert "  two\n" in shown
 
 
-def test_the_reason_why_scores_cannot_be_fitted_is_given(export, record, capsys):
-    # Every vote goes to the object with the greater number.
-    pairs = {(row["chain"], row["step"]): int(row["proposal"]) > int(row["current"]) for row in record.steps}
-    votes = [row | {"for_proposal": str(int(pairs[row["chain"], row["step"]]))} for row in record.votes]
-    main(["diagnose", str(export(**{"votes.csv": table([list(votes[0]), *(row.values() for row in votes)])}))])
-    shown = said(capsys)
-    assert shown.count("Bradley-Terry scores cannot be fitted: ") == 2
-    assert "item =1+1, never won over any" in shown
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -236,21 +194,3 @@ def test_a_column_that_is_not_there_is_told_which_are(export, capsys):
     shown = refused(["diagnose", str(export()), "--column", "beauty"], capsys)
     assert "no column of numbers 'beauty'; there are words, " in shown
     assert "weight" in shown
-
-
-def test_what_is_no_archive_is_refused(tmp_path, capsys):
-    (tmp_path / "export.zip").write_text("no archive")
-    assert "cannot be read: File is not a zip file" in refused(["diagnose", str(tmp_path / "export.zip")], capsys)
-    assert "cannot be read" in refused(["diagnose", str(tmp_path / "none.zip")], capsys)
-
-
-def test_a_real_campaigns_export_is_diagnosed(researcher, tmp_path, capsys):
-    campaign = make_campaign(researcher, recipe=make_recipe(steps=15))
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    scores = {place: np.linspace(0, reach, 12).__getitem__ for place, reach in enumerate((0.5, 1.0))}
-    vote_until_finished(campaign, people, scores, np.random.default_rng(1))
-    assert main(["diagnose", str(export_to(campaign, tmp_path)), "--resamples", "50"]) == 0
-    shown = said(capsys)
-    assert "3 chains, 45 decided steps, 0 open" in shown
-    assert "from 3 chains of 15 draws" in shown
-    assert "Fleiss' kappa of " in shown

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from rdkit import Chem
-from rdkit.Chem import QED, rdFingerprintGenerator
+from rdkit.Chem import QED
 from sacrebleu import sentence_bleu, sentence_chrf, sentence_ter
 
 from sampler import ExperimentInput, ExperimentOptions
 from sampler.commands.report.metrics import MEASURES
 from sampler.commands.report.metrics.translation import corpus_scores
 from sampler.commands.report.strengths import strength_cells
-from sampler.experiments.final_molecules import measures_of
 from sampler.experiments.outputs import OutputError
 from tests.support.experiment_folders import begin_run, write_record, write_scores
 
 MOLECULES = ["CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1", "CCN(CC)CC", "c1ccncc1", "CCO", "CC(C)Cc1ccc(cc1)C(C)C(=O)O"]
-
-
-def test_diversity_agrees_with_computing_it_directly():
-    generator = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=2048)
-    bits = [set(generator.GetFingerprint(Chem.MolFromSmiles(each)).GetOnBits()) for each in MOLECULES]
-    similar = [len(one & other) / len(one | other) for one, other in itertools.combinations(bits, 2)]
-    assert measures_of(MOLECULES)["diversity"] == pytest.approx(1 - sum(similar) / len(similar), abs=1e-9)
-    other = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
-    bits = [set(other.GetFingerprint(Chem.MolFromSmiles(each)).GetOnBits()) for each in MOLECULES]
-    similar = [len(one & other) / len(one | other) for one, other in itertools.combinations(bits, 2)]
-    assert abs(measures_of(MOLECULES)["diversity"] - (1 - sum(similar) / len(similar))) > 1e-3
 
 
 def test_molecules_are_averaged_in_each_run_and_then_over_runs(tmp_path):

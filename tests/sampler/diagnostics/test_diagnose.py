@@ -113,26 +113,6 @@ def test_scores_are_not_drawn_together_by_a_lean_in_random_order():
     assert all(abs(scores[word] - SCORES[at]) < 4 * errors[at] + 0.005 for at, word in enumerate(WORDS[:5]))
 
 
-def test_people_and_models_have_leans_and_scores_of_their_own():
-    people, machine = Voters(SCORES, 0.7), Voters(SCORES[::-1], -1.0, source=model("tiny"))
-    record = exported([people, machine])
-    lines = report(record)
-    assert len(leans_in(lines)) == 2
-    for lean, voters, whose in zip(leans_in(lines), (people, machine), ("people", "model tiny"), strict=True):
-        assert abs(lean - voters.lean) < 4 * standard_errors_of(record, voters)
-        assert any(line.startswith(f"Lean to the left side ({whose}): ") for line in lines)
-    first, second = sections_of(lines)
-    assert max(first, key=first.__getitem__) == WORDS[0]
-    assert max(second, key=second.__getitem__) == WORDS[4]
-
-
-def standard_errors_of(record, voters):
-    """Return the lean's standard error from one judge's votes alone."""
-    own = str(0 if voters.source["kind"] == "people" else 1)
-    alone = replace(record, votes=[row | {"judge": "0"} for row in record.votes if row["judge"] == own])
-    return standard_errors(alone, [voters])[1]
-
-
 def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
     darker = twins(SCORES, 0.6, question="Which is darker?")
     kinder = Voters(SCORES[::-1], 0.6, 2, question="Which is kinder?")
@@ -235,23 +215,6 @@ def test_chains_of_different_prompts_are_not_compared():
     assert found.endswith("from 6 chains of 50 draws")
 
 
-def test_molecules_and_patterns_are_measured_from_the_export_alone():
-    molecules = {"kind": "molecules"}
-    chains = {"chains": 2, "steps": 12, "seed": 9}
-    judges = [{"question": "Which?", "budget": 2}]
-    recipe = parse_recipe({"space": molecules, "kernel": {"kind": "fragments"}, "judges": judges, **chains})
-    record = run_campaign(recipe.build(), molecules, [Voters(len, budget=2)], **chains)
-    found = converged(report(record))
-    assert {"qed", "synthetic_accessibility", "weight", "log_p", "heavy_atoms"} < set(found)
-    assert found["qed"].startswith("R-hat ")
-
-    patterns = {"kind": "images", "decoder": "patterns", "prior": "standard-normal"}
-    kernel = {"kind": "crank-nicolson", "beta": 0.5}
-    recipe = parse_recipe({"space": patterns, "kernel": kernel, "judges": judges, **chains})
-    record = run_campaign(recipe.build(), patterns, [Voters(lambda z: 0.0, budget=2)], **chains)
-    assert list(converged(report(record))) == ["colourfulness", "contrast", "edge_density", "symmetry"]
-
-
 def pictures():
     """Return a campaign on uploaded pictures, of which the export holds the names."""
     record = exported([Voters(SCORES)], chains=2, steps=10)
@@ -315,14 +278,6 @@ def test_rows_numbered_through_are_ids_whatever_their_name():
     found = converged(report(replace(record, properties=table)))
     assert found["row"] == "not measured; it numbers the rows, 101 to 110, so it holds ids"
     assert found["share"].startswith("R-hat ")
-
-
-def test_the_table_of_another_campaign_is_refused():
-    record = pictures()
-    with pytest.raises(ValueError, match=r"properties.csv is of another campaign"):
-        report(replace(record, properties=[row | {"content": "x"} for row in measured(record, red=range(5))]))
-    with pytest.raises(ValueError, match=r"properties.csv has no row for state"):
-        report(replace(record, properties=measured(record, red=(3, 1, 4, 1, 5))[:1]))
 
 
 def test_a_campaign_without_a_decided_step_has_a_report():

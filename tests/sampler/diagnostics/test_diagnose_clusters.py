@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from sampler import Record
-from tests.sampler.diagnostics.test_diagnose import SCORE, SCORES, report, texts_of
-from tests.support.leaning import CATALOG, WORDS, Voters, exported
+from tests.sampler.diagnostics.test_diagnose import SCORE, report, texts_of
+from tests.support.leaning import CATALOG, WORDS, Voters
 
 
 def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
@@ -76,11 +75,3 @@ def test_prompts_are_the_clusters_where_there_are_prompts():
     assert "95 % interval" in lean["chain"]
     assert "clusters: chains)" in lean["chain"]
     assert "clusters (annotators)" in lean["annotator"]
-
-
-def test_a_cluster_that_is_not_there_is_refused():
-    record = exported([Voters(SCORES)], chains=2, steps=5)
-    with pytest.raises(ValueError, match="cluster cannot be prompt"):
-        report(record, cluster="prompt")
-    with pytest.raises(ValueError, match="cluster must be one of prompt, chain, step, annotator, not 'vote'"):
-        report(record, cluster="vote")

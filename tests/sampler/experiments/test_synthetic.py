@@ -162,12 +162,6 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
     assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
 
 
-def test_progress_counts_every_step():
-    done = []
-    synthetic.run(0, steps=1_000, progress=done.append)
-    assert sum(done) == 7 * 1_000
-
-
 @pytest.mark.parametrize("steps", [0, -500, 750])
 def test_steps_that_no_record_falls_on_are_refused(steps):
     with pytest.raises(ValueError, match="multiple of 500"):

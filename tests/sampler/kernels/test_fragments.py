@@ -217,14 +217,6 @@ def test_a_recipe_builds_the_kernel_it_names_once():
         assert kernel.propose(next(rngs), "CC(=O)Nc1ccc(O)cc1") == drawn.propose(next(rngs), "CC(=O)Nc1ccc(O)cc1")
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("add", 0), ("add", 1), ("add", "often"), ("convention", "almost"), ("delete", 0.5)]
-)
-def test_a_recipe_that_cannot_be_followed_is_refused(field, value):
-    with pytest.raises(ValueError, match=field):
-        FragmentsRecipe.model_validate({field: value})
-
-
 def test_the_paper_convention_can_be_asked_for():
     kernel = FragmentsRecipe(convention="paper").build(MoleculesRecipe().build())
     proposals = [kernel.propose(stream(6, 0, step, Purpose.PROPOSAL), "CCO") for step in range(50)]

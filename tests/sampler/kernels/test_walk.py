@@ -17,10 +17,9 @@ from sampler import Independent, Mixture, Neighbours, NVote, Proposal, RecipeErr
 from sampler.kernels.crank_nicolson import CrankNicolson, beta_of_steps
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.suffix import LeastCut, Suffix
-from sampler.kernels.walk import LONGEST_WALK, WalkKernel, WalkRecipe
+from sampler.kernels.walk import LONGEST_WALK, WalkKernel
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.images.latent_space import LatentSpace
-from tests.benchmarks import votes_spaces
 from tests.sampler.kernels import test_suffix as texts
 from tests.support.catalogs import LOPSIDED, STAR
 from tests.support.kernels import LEAST_P_VALUE
@@ -318,31 +317,3 @@ def test_walks_on_lists_are_cheap_and_long_ones_are_not():
 def test_a_walk_has_at_least_one_step():
     with pytest.raises(ValueError, match="length"):
         WalkKernel(Neighbours(LOPSIDED), 0)
-
-
-def test_the_recipe_of_a_walk_knows_its_parts():
-    inner = {
-        "kind": "mixture",
-        "parts": [{"weight": 0.1, "kernel": {"kind": "independent"}}, {"weight": 0.9, "kernel": NEIGHBOURS}],
-    }
-    recipe = WalkRecipe.model_validate({"kernel": inner, "length": 8})
-    assert [weight for weight, _ in recipe.weighted] == [0.1, 0.9]
-
-
-@pytest.mark.parametrize(
-    ("width", "strength", "costs"),
-    [
-        (5, 1.0, {None: 2011, 512: 12.3}),
-        (20, 1.0, {None: 163, 64: 12.6, 100: 13.6}),
-        (20, 2.5, {16: 27.1, 512: 93.7}),
-    ],
-)
-def test_walks_cost_the_votes_that_the_transition_matrices_say(width, strength, costs):
-    """The synthetic target with steps of at most `width`: votes for a sample of the slowest of four functions."""
-    target = votes_spaces.synthetic("", votes_spaces.steps_of(width), strength, ())
-    for length, expected in costs.items():
-        law = target.q if length is None else exact.walk_law(target.log_p0, target.q, length)
-        ratio = None if length is None else np.zeros_like(law)
-        rule, scores = NVote((1,)), target.score[None]
-        cost = exact.votes_per_effective_sample(target.log_p0, law, scores, rule, target.functions, log_r0=ratio)
-        assert np.max(cost) == pytest.approx(expected, rel=0.01)

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 import sampler
-from sampler import OBJECT_KINDS, CatalogError
+from sampler import OBJECT_KINDS
 from tests.support.files import archive, picture, read, table
 from tests.support.sounds import recorded, recording, tone
 
@@ -95,12 +95,6 @@ def test_weights_and_columns_stand_in_a_table():
     }
 
 
-def test_a_row_for_a_recording_that_is_not_there_is_told():
-    files = TWO | {"weights.csv": table([["file"], ["a.wav"], ["b.wav"], ["c.wav"]])}
-    (refusal,) = read("audio", archive(files)).refusals
-    assert refusal.reason == "the archive has no recording “c.wav”"
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -155,16 +149,6 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused_or_shorter(kind):
             for item in reading.items:
                 samples, _ = decoded(item)
                 assert np.isfinite(samples).all()
-
-
-def test_a_file_that_is_no_archive_is_refused():
-    with pytest.raises(CatalogError, match="not a ZIP archive"):
-        read("audio", recording())
-
-
-def test_a_recording_cannot_be_written_down():
-    with pytest.raises(ValueError, match="cannot be written down"):
-        OBJECT_KINDS["audio"].written("a song")
 
 
 def test_recordings_that_sound_alike_are_neighbours():

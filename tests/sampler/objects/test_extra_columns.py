@@ -25,11 +25,6 @@ def test_further_columns_stay_with_their_object():
     ]
 
 
-def test_those_of_molecules_are_kept_too():
-    reading = files.read("molecules", files.table([["smiles", "target"], ["CCO", "COX-2"], ["CCC", "COX-2"]]))
-    assert [item.extra["target"] for item in reading.items] == ["COX-2", "COX-2"]
-
-
 def test_those_of_images_stand_in_their_table():
     pictures = {"a.png": files.picture("red"), "b.png": files.picture("blue")}
     weights = files.table([["file", "weight", "prompt"], ["a.png", "1", "a fire"], ["b.png", "2", "a lake"]])

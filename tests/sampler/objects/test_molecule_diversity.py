@@ -21,10 +21,6 @@ def test_diversity_is_that_of_mars_one_minus_the_mean_similarity_of_all_pairs():
     assert diversity(SMILES) == pytest.approx(1 - np.mean(pairs), abs=1e-12)
 
 
-def test_diversity_does_not_depend_on_the_order():
-    assert diversity(SMILES) == pytest.approx(diversity(SMILES[::-1]), abs=1e-12)
-
-
 def test_a_molecule_again_and_again_has_no_diversity():
     assert diversity(["CCO"] * 5) == 0
 

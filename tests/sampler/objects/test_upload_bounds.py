@@ -113,14 +113,6 @@ def test_words_that_are_all_different_take_no_memory_of_their_own():
     assert int(done.stdout) < 400
 
 
-def test_texts_with_few_words_have_the_neighbours_that_they_always_had():
-    """A golden graph: catalogs that were read by version 0.1 and are read again keep their neighbours."""
-    colours, things = ("red", "blue", "grey", "green"), ("house", "tree", "dog")
-    texts = [f"The {colour} {thing} stood there, {len(colour) * '!'}" for colour in colours for thing in things]
-    reading = files.read("texts", files.table([["text"], *([text] for text in texts)]))
-    assert OBJECT_KINDS["texts"].neighbours(reading.items, 2) == GOLDEN
-
-
 GOLDEN = ((1, 2), (0, 2), (0, 1), (4, 5), (3, 5), (3, 4), (7, 8), (6, 8), (6, 7), (10, 11), (9, 11), (9, 10))
 
 

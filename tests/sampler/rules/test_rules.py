@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from sampler import (
-    JUDGE_RULES,
-    SCORE_RULES,
     BalancedOrder,
     InvalidPlugIn,
     Mars,
@@ -38,18 +36,6 @@ ROUNDING = 1e-12
 
 def close(value):
     return pytest.approx(value, rel=1e-13)
-
-
-def test_registries_name_every_rule():
-    assert set(JUDGE_RULES) == {"n_vote", "oracle", "invalid_plug_in"}
-    assert set(SCORE_RULES) == {
-        "pointwise_separate",
-        "pointwise_joint",
-        "pointwise_difference",
-        "pointwise_power",
-        "mars",
-        "quest",
-    }
 
 
 def test_the_n_vote_rule_is_equations_8_and_12():

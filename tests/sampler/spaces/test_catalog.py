@@ -79,15 +79,6 @@ def test_parts_of_a_graph_are_counted(neighbours, parts):
     assert Catalog(np.ones(4), neighbours).components() == parts
 
 
-def test_a_recipe_that_shows_no_column_is_what_it_always_was():
-    """Golden: recipes of running campaigns and of exports keep their bytes."""
-    space = {"kind": "catalog", "objects": "texts", "neighbours": 3}
-    assert (
-        CatalogRecipe.model_validate(space).model_dump_json() == '{"kind":"catalog","objects":"texts","neighbours":3}'
-    )
-    assert CatalogRecipe.model_validate(space | {"context": []}).model_dump(mode="json") == space
-
-
 def test_a_recipe_says_which_columns_are_shown():
     space = {"kind": "catalog", "objects": "texts", "context": [{"column": " Prompt ", "label": "Asked for"}]}
     read = CatalogRecipe.model_validate(space)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 
-from sampler import describe_molecule
 from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, default_size_log_weights
 from sampler.spaces.molecules.space import MAX_ARMS, MAX_SIZES, MoleculesRecipe
 
@@ -101,11 +98,3 @@ def test_a_state_and_its_code_are_the_same_text(state):
 def test_a_text_that_stands_for_no_state_is_refused(code, message):
     with pytest.raises(ValueError, match=message):
         MoleculesRecipe().build().decode(code)
-
-
-def test_a_state_is_described_by_numbers_and_texts():
-    described = describe_molecule("CC(=O)Oc1ccccc1C(=O)O")
-    assert described.qed == pytest.approx(0.550, abs=0.002)
-    assert described.heavy_atoms == 13
-    assert described.alerts == ("phenol_ester",)
-    assert all(isinstance(value, (float, int, tuple)) for value in asdict(described).values())

@@ -172,12 +172,6 @@ def test_a_latent_of_another_space_has_no_picture():
         SPACE.pixels(Latent.of([1, 2, 3]))
 
 
-@pytest.mark.parametrize("numbers", [[], [[1.0]], 1.0], ids=["none", "table", "one number"])
-def test_a_latent_is_one_row_of_numbers(numbers):
-    with pytest.raises(ValueError, match="must be one row of numbers"):
-        Latent.of(numbers)
-
-
 def test_normals_of_every_uniform_are_finite_and_symmetric():
     ends = np.array([0, 1, 2**52 - 1, 2**52, 2**53 - 2, 2**53 - 1]) * 2.0**-53
     normals = normals_of(ends)
@@ -233,22 +227,3 @@ def test_a_preview_has_the_side_asked_for_but_is_never_enlarged(pictures, form, 
         # Rings and grain of a lossy file stay below what a person sees as another picture.
         shrunk = Image.fromarray(pictures[0]).resize(image.size, Image.Resampling.LANCZOS)
         assert far_apart(np.asarray(image.convert("RGB")), np.asarray(shrunk)) < 8
-
-
-def test_a_preview_is_smaller_than_the_original(pictures):
-    assert len(preview(pictures[0], 128)) < len(png(pictures[0])) / 4
-
-
-@pytest.mark.parametrize(
-    ("call", "complaint"),
-    [
-        (lambda pixels: preview(pixels, 0), "side must be at least 1"),
-        (lambda pixels: preview(pixels, 9, "gif"), "format must be 'webp' or 'png'"),
-        (lambda pixels: preview(pixels[..., 0], 9), "pixels must be uint8"),
-        (lambda pixels: png(pixels / 255), "pixels must be uint8"),
-    ],
-    ids=["side", "format", "grey", "floats"],
-)
-def test_files_of_anything_else_are_refused(pictures, call, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        call(pictures[0])

@@ -24,12 +24,6 @@ def made(*, source=MODEL, **space):
     )
 
 
-def test_a_recipe_that_shows_nothing_is_what_it_was():
-    recipe = made()
-    assert not {"sources", "estimate"} & set(recipe.model_dump(mode="json")["space"])
-    assert (recipe.context, recipe.scorers, recipe.space.source_of(1)) == ((), (), "")
-
-
 def test_each_chain_has_its_source_and_judges_see_both_lines():
     words = PRESETS["translation"].template.model_dump(mode="json")
     recipe = made(sources=["eins", "zwei"], estimate="comet", source=MODEL | {"prompt": words})

@@ -118,12 +118,6 @@ def test_the_command_writes_a_vocabulary(tmp_path, capsys):
     assert [arm for arm, _ in parse_arms(out.read_text(encoding="utf-8"))] == ["*C", "*C(C)=O"]
 
 
-def test_the_command_says_which_file_is_missing(tmp_path, capsys):
-    assert main(["vocabulary", str(tmp_path / "absent.smi"), "--out", str(tmp_path / "arms.tsv")]) == 2
-    assert "absent.smi" in capsys.readouterr().err
-    assert not (tmp_path / "arms.tsv").exists()
-
-
 def test_the_command_says_when_there_is_nothing_to_cut(tmp_path, capsys):
     (tmp_path / "names.txt").write_text("aspirin\nibuprofen\n", encoding="utf-8")
     assert main(["vocabulary", str(tmp_path / "names.txt"), "--out", str(tmp_path / "arms.tsv")]) == 2
