@@ -1,9 +1,6 @@
 """What every screen of the voting page offers, checked over the registry."""
 
-import uuid
-
 import pytest
-from django.template.loader import get_template
 
 from prefmh_web.annotate.screens import SCREENS, ResponseError, response_in, screen_for
 from prefmh_web.annotate.visit import visit_of
@@ -14,19 +11,6 @@ from prefmh_web.campaigns.models import Annotator
 @pytest.fixture
 def annotator(campaign):
     return Annotator.objects.create(campaign=campaign, invitation=campaign.invitations.get())
-
-
-def test_a_choice_belongs_to_one_screen():
-    choices = [choice for screen in SCREENS for choice in screen.choices]
-    assert len(choices) == len(set(choices))
-
-
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
-def test_a_screen_has_a_template_and_reads_each_of_its_choices(screen):
-    assert get_template(f"annotate/screens/{screen.name}.html")
-    for choice in screen.choices:
-        fields = {"choice": choice, "lease": str(uuid.uuid4())}
-        assert response_in(fields) == screen.parse(fields)
 
 
 def test_a_choice_of_no_screen_is_refused_with_all_that_there_are():

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate.screens import ResponseError, response_in
+from prefmh_web.annotate.screens import response_in
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Lease, Side, Vote
@@ -55,30 +55,10 @@ def test_a_post_votes_and_a_repeated_post_votes_once(joined, vote_path):
     assert lease_in(joined.get(vote_path)) != key
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{}, {"choice": "up"}, {"choice": "left"}, {"choice": "left", "lease": "no-uuid"}, {"choice": ["left"]}],
-)
-def test_a_malformed_response_is_400_and_stores_nothing(joined, vote_path, fields):
-    assert joined.post(vote_path, fields).status_code == 400
-    assert not Vote.objects.exists()
-
-
-def test_a_forged_lease_is_404_and_stores_nothing(joined, vote_path):
-    assert joined.post(vote_path, {"choice": "left", "lease": uuid.uuid4()}).status_code == 404
-    assert not Vote.objects.exists()
-
-
 @pytest.mark.parametrize("milliseconds", ["", "-5", "1e3", "９", "99999999999", None, ["1"]])
 def test_a_nonsense_stop_watch_is_no_time(milliseconds):
     fields = {"choice": "left", "lease": str(uuid.uuid4()), "elapsed_ms": milliseconds}
     assert response_in(fields).elapsed_ms is None
-
-
-@pytest.mark.parametrize("fields", [{"choice": {"a": 1}}, {"choice": "left", "lease": {}}, {"choice": None}])
-def test_a_socket_message_of_other_types_is_refused(fields):
-    with pytest.raises(ResponseError):
-        response_in(fields)
 
 
 def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
@@ -112,12 +92,3 @@ def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, research
     # Rows are numbered as they are made: a number on the page would tell the new object from the old one.
     numbers = {str(number) for s in (lease.left, lease.right) for number in (s.pk, s.place) if number > 9}
     assert not numbers & set(re.findall(r"\d+", re.sub(r"[0-9a-f-]{36}", "", page.split('id="panel"')[1])))
-
-
-def test_texts_are_escaped_in_the_pair(client, researcher, idle_tasks):
-    hostile = "text\n" + "".join(f"<script>alert({n})</script>\n" for n in range(5))
-    campaign = make_campaign(researcher, file=hostile)
-    client.post(invitation_path(campaign))
-    page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
-    assert "&lt;script&gt;" in page
-    assert "<script>alert" not in page

@@ -4,16 +4,10 @@ import json
 import zipfile
 
 import pytest
-from django.test import Client
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from prefmh_web.accounts import tokens
-from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.client import RequestRefused
-from tests.setup.documents import WHOLE, as_text
-from tests.support.setups import SETUPS, written_file
+from tests.support.setups import SETUPS
 from tests.support.stack import wait_until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,18 +30,6 @@ def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
         archive.writestr("campaign.yaml", setup)
         archive.writestr("texts.csv", text)
     return file.read_bytes()
-
-
-@pytest.mark.parametrize("name", SETUPS)
-def test_a_setup_comes_back_as_the_same_bytes(name, site, researcher):
-    before = SETUPS[name](researcher)
-    file = site.setup(before.pk)
-    assert file == written_file(before)
-    made = site.create(file)
-    wait_until_idle()
-    assert made.created
-    assert made.number != before.pk
-    assert site.setup(made.number) == file
 
 
 def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
@@ -118,20 +100,3 @@ def test_a_whole_campaign(site, tmp_path):
     assert site.extend(made.number, 4).steps == 10
     with pytest.raises(TimeoutError):
         site.wait_for(made.number, lambda found: found.status == "finished", seconds=0)
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(st.integers(0, 5000), st.integers(0, 30), st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=12))
-def test_whatever_is_sent_is_created_or_refused_in_sentences(researcher, at, removed, put_in):
-    text = as_text(WHOLE | {"space": {"kind": "texts"}, "file": None, "kernel": {"kind": "suffix"}})
-    at %= len(text)
-    _, plain = tokens.make(researcher, "fuzz", ApiToken.Scope.RUN)
-    changed = text[:at] + put_in + text[at + removed :]
-    sent = {"content_type": "application/yaml", "headers": {"Authorization": f"Bearer {plain}"}}
-    answer = Client().post("/api/campaigns", changed.encode(), **sent)
-    tokens.live_tokens(researcher).delete()
-    assert answer.status_code in (201, 422)
-    if answer.status_code == 422:
-        problems = answer.json()["problems"]
-        assert problems
-        assert all(len(problem["message"]) > 10 for problem in problems)

@@ -182,25 +182,6 @@ def test_the_file_follows_the_compose_specification(tmp_path):
         assert not follows_the_specification(wrong)
 
 
-def test_docker_itself_accepts_the_file():
-    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode:
-        pytest.skip("needs the compose plugin of Docker")
-    command = [
-        "docker",
-        "compose",
-        "--file",
-        str(COMPOSE),
-        "--profile",
-        "gpu",
-        "--profile",
-        "vllm",
-        "config",
-        "--quiet",
-    ]
-    done = subprocess.run(command, env={**os.environ, **SECRETS}, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_nginx_lets_go_of_a_connection_before_a_web_process_does():
     [nginx] = re.findall(r"keepalive_timeout (\d+)s;", NGINX.read_text())
     [web] = re.findall(r"--timeout-keep-alive=(\d+)", " ".join(services()["web"]["command"]))

@@ -8,13 +8,6 @@ def options(experiment: str, **named: object) -> sampler.ExperimentOptions:
     return sampler.ExperimentOptions.of(experiment, **named)
 
 
-def test_all_requests_of_the_papers_runs():
-    assert forecast.requests_in_all(options("stories")) == 62_500 + 240_200 + 50_000 + 30_000
-    # Latents and molecules are proposed without a model.
-    assert forecast.requests_in_all(options("images")) == 90_003 + 27_000
-    assert forecast.requests_in_all(options("molecules")) == 16_008_000
-
-
 def test_what_log_probabilities_save():
     # 15,000 proposals: three judges and one, asked twice in place of three times.
     assert forecast.saved_by_probabilities(options("stories")) == 15_000 * (3 + 1)

@@ -95,20 +95,6 @@ def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(environment, serve
     assert len(server.requests) == asked
 
 
-def test_without_pytorch_learned_proposals_are_refused_before_anything_is_asked(environment, server, tmp_path):
-    (tmp_path / "lacking").mkdir()
-    lacking = "raise ModuleNotFoundError('No module named torch', name='torch')"
-    (tmp_path / "lacking" / "torch.py").write_text(lacking)
-    asked = len(server.requests)
-    out = tmp_path / "out"
-    ended = ran(environment | {"PYTHONPATH": str(tmp_path / "lacking")}, out, "--endpoint=judge=known")
-    assert ended.returncode == 2
-    assert "torch is not installed; it comes with the extra [gpu]" in ended.stderr
-    assert "leave mars out of --methods" in ended.stderr
-    assert len(server.requests) == asked
-    assert not out.exists()
-
-
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra [gpu]")
 def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were_stopped(environment, tmp_path):
     out = tmp_path / "out"

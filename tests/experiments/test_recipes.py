@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 import sampler
-from prefmh_web.experiments import campaigns, run
+from prefmh_web.experiments import run
 from prefmh_web.experiments.recipes import RECIPES, Part
 
 PROMPTS, CHAINS = 2, 3
@@ -51,17 +51,3 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
     for match in sampler.tournament_matches(meetings):
         for state in (match.one_state, match.other_state):
             assert part.inputs[match.prompt] in answered[state.chain] or match.direction != part.direction
-
-
-def test_a_campaign_whose_chains_answer_other_prompts_does_not_go_on(django_user_model, db):
-    """Before 0.2.0 was released, chains answered all scenarios in turn, however many of them a run had."""
-    owner = django_user_model.objects.create_user("researcher")
-    several, one = part_of("stories", "base"), part_of("stories", "base", chains=1)
-    for settings, part in (("several", several), ("one", one)):
-        recipe = run.recipe_of(part)
-        earlier = recipe | {"space": recipe["space"] | {"prompts": list(part.inputs)}}
-        campaigns.ensure(owner, settings, part, earlier)
-    with pytest.raises(campaigns.Blocked, match="answer other prompts than the evaluation takes them to"):
-        campaigns.ensure(owner, "several", several, run.recipe_of(several))
-    # With one chain a prompt nothing was wrong.
-    assert campaigns.ensure(owner, "one", one, run.recipe_of(one)).parsed_recipe.chains == PROMPTS

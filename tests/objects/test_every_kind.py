@@ -40,13 +40,6 @@ def test_the_kinds_that_recipes_name_have_a_presenter_and_no_others():
 
 
 @every_kind
-def test_a_kind_has_words(kind):
-    assert kind.noun
-    assert kind.nouns
-    assert kind.source in ("row", "file")
-
-
-@every_kind
 def test_both_templates_show_each_object_escaped(kind):
     left, right = EXAMPLES[kind.name]
     for shown, option in zip((left, right), kind.options(left.content, right.content), strict=True):

@@ -55,12 +55,6 @@ def test_a_full_set_is_the_server_mode(read):
     assert site.hsts > 0
 
 
-def test_rabbitmq_may_be_the_broker(read):
-    engines = read(environment.Engines, SERVER | {"CELERY_BROKER_URL": "amqp://guest:guest@rabbit:5672//"})
-    assert engines.broker_url.startswith("amqp://")
-    assert engines.redis_url.startswith("redis://")
-
-
 def test_a_pool_keeps_the_connections_or_django_does(read):
     pooled = read(environment.Engines, SERVER | {"DATABASE_POOL_SIZE": "7"}).database
     assert (pooled["OPTIONS"]["pool"]["max_size"], pooled["CONN_MAX_AGE"]) == (7, 0)
@@ -171,12 +165,6 @@ def test_the_deployment_check_has_nothing_to_say(tmp_path):
     assert "no issues" in done.stdout + done.stderr
     # No key is ever made up for several processes.
     assert not (tmp_path / "secret-key").exists()
-
-
-def test_a_command_says_what_is_missing(tmp_path):
-    done = manage(tmp_path, "check", REDIS_URL="")
-    assert done.returncode != 0
-    assert "REDIS_URL" in done.stderr.splitlines()[-1]
 
 
 def test_the_embedded_server_does_not_serve_a_shared_database(tmp_path):

@@ -8,9 +8,8 @@ from django.db import connections
 from django.test import Client
 
 from prefmh_web.annotate import arriving
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.campaigns.models import Annotator
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path
@@ -96,17 +95,6 @@ def test_another_id_in_the_same_browser_is_another_person_at_once(study):
     assert len(annotators()) == 2
 
 
-def test_who_comes_back_with_the_same_id_goes_on(study):
-    browser = arrive(study, prolific("anna"))
-    vote(browser, study)
-    path = invitation_path(study)
-    browser.get(path, prolific("anna", session="s2"))
-    assert "Continue" in browser.get(path).content.decode()
-    browser.post(path)
-    assert Vote.objects.get().annotator_id == annotators()[0]
-    assert len(annotators()) == 1
-
-
 def test_a_forged_cookie_is_nobody(study):
     browser, path = Client(), invitation_path(study)
     browser.cookies[arriving.COOKIE] = "eyJleHRlcm5hbF9pZCI6ImFubmEifQ:1x:forged"
@@ -185,12 +173,3 @@ def test_where_nobody_is_sent_parameters_of_the_address_do_nothing(campaign):
     page = Client().get(invitation_path(campaign), prolific("anna"))
     assert page.status_code == 200
     assert not Participant.objects.exists()
-
-
-def test_the_numbers_of_the_record_are_annotators(study):
-    arrive(study, prolific("anna"))
-    part = Participation.objects.get()
-    assert str(part.participant) == f"participant {part.participant.pk}"
-    assert "anna" not in repr([part, part.participant])
-    lifecycle.pause(study)
-    assert pair_of(arrive(study, prolific("ben")), study) is None

@@ -65,12 +65,6 @@ def test_one_answer_less_than_the_worst_case_is_refused_and_nothing_starts(resea
     assert "It must be 50 or more" in page
 
 
-def test_the_worst_case_itself_may_start(researcher):
-    draft = draft_with(researcher, 50)
-    lifecycle.start(draft)
-    assert draft.is_running
-
-
 def answer_too_late(campaign, *people: str) -> None:
     """Let the time of one person run out; others answer the pair, and then they do, too."""
     slow, *others = (arrive(campaign, prolific(person)) for person in people)

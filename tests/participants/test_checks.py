@@ -7,8 +7,6 @@ from django.urls import reverse
 from django.utils import timezone
 from scipy.stats import binom
 
-from prefmh_web.annotate.screens import response_in, screen_after
-from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
 from prefmh_web.participants import gold_agreement, repeats
 from prefmh_web.participants.models import Check, Participation
@@ -20,7 +18,7 @@ from tests.participants.test_stages import CODES_OF_ALL, come_back, page_of
 from tests.security.world import browser_of
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_recipe, wait_until_idle
+from tests.support.stack import invitation_path, make_recipe
 
 OFTEN = {"check_share": 0.5, "checks_may_fail": 1}
 MANY = {"recipe": make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)}
@@ -118,22 +116,6 @@ def test_failed_ones_may_only_be_noted(researcher):
     assert pair_of(browser, study)
 
 
-def test_by_socket_a_check_comes_with_the_answer_to_a_pair_and_the_end_with_that_to_a_check(study):
-    browser = arrive(study, prolific("anna"))
-    pair_of(browser, study)
-    annotator, failed = Annotator.objects.get(), 0
-    while failed < 2:
-        visit = screen_after(response_in({"choice": "continue"}), reading.person(annotator.pk)).visit
-        key, side = (visit.lease.key, "left") if visit.lease else (visit.check.key, "left")
-        if visit.check:
-            side = {"left": "right", "right": "left"}[visit.check.expected_side]
-            failed += 1
-        shown = screen_after(response_in({"choice": side, "lease": str(key)}), reading.person(annotator.pk))
-        wait_until_idle()
-    assert shown.visit.annotator.removed_at
-    assert Participation.objects.get().outcome == "checks-failed"
-
-
 def test_checks_come_as_often_as_declared_and_from_a_stream_of_their_own():
     """Exact binomial bounds of one in a million, two-sided."""
     drawn = trials(Shares(0.1))
@@ -151,15 +133,6 @@ def test_checks_come_as_often_as_declared_and_from_a_stream_of_their_own():
 
 def trials(shares: Shares, golds: int = 0) -> list[Trial | None]:
     return [check_after(7, person, votes, shares, golds) for person in range(1, 101) for votes in range(1, 101)]
-
-
-def test_a_campaign_that_declares_other_trials_too_draws_its_instructed_checks_as_before():
-    """The checks after 30 votes of annotator 5 as prefmh drew them before there were other kinds."""
-    before = {7: "left", 10: "left", 29: "left"}
-    drawn = {votes: check_after(20261121, 5, votes, Shares(0.1)) for votes in range(1, 31)}
-    assert {votes: trial.side for votes, trial in drawn.items() if trial} == before
-    both = [check_after(20261121, 5, votes, Shares(0.1, 0.3, 0.1), 3) for votes in range(1, 31)]
-    assert [trial and trial.side for trial in both if trial and trial.kind == "instructed"] == list(before.values())
 
 
 def test_a_person_sees_every_gold_pair_before_one_comes_again_on_either_side():
@@ -312,15 +285,6 @@ def test_failed_gold_checks_count_together_with_the_others_and_a_skipped_one_doe
     assert [(each["kind"], each["passed"]) for each in rows] == [("gold", ""), ("gold", "0"), ("gold", "0")]
     assert sorted(each["gold"] for each in rows[:2]) == ["0", "1"]
     assert Vote.objects.count() == votes == len(table(export, "votes.csv"))
-
-
-def test_a_check_that_is_on_somebodys_screen_is_exported_without_an_answer(study, tmp_path):
-    browser = arrive(study, prolific("anna"))
-    vote_until_check(browser, study)
-    [row] = table(export_to(study, tmp_path), "checks.csv")
-    assert (row["chosen_side"], row["passed"], row["answered_at"]) == ("", "", "")
-    # Without gold pairs the table has the columns that it always had.
-    assert "kind" not in row
 
 
 def test_a_gold_molecule_is_drawn_for_its_person_only(researcher):

@@ -1,13 +1,11 @@
 """The end of a part: after so many votes, or with the campaign; what is shown, settled and paid."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import pytest
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from prefmh_web.annotate.screens import response_in, screen_after
 from prefmh_web.annotate.tasks import settle_parts
@@ -17,7 +15,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, 
 from prefmh_web.participants import completion, recruiting
 from prefmh_web.participants.models import Participant, Participation
 from tests.security.world import browser_of
-from tests.support.record import everything_in, export_to
 from tests.support.recruited import CODES, WAY_BACK, arrive, pair_of, payments_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path, make_recipe
 
@@ -45,20 +42,6 @@ def test_after_so_many_votes_the_code_and_the_way_back_are_shown(researcher):
     part = Participation.objects.get()
     assert (part.outcome, part.code) == ("completed", "C0MPLETE")
     assert part.finished_at is not None
-
-
-def test_minutes_with_a_pair_on_the_screen_are_counted_and_those_of_a_pair_that_ran_out_are_not(researcher):
-    study = recruited_campaign(researcher, votes_each=3)
-    browser = arrive(study, prolific("anna"))
-    vote(browser, study, times=2)
-    pair_of(browser, study)
-    now = timezone.now()
-    for minutes, lease in enumerate(Lease.objects.order_by("issued_at"), start=1):
-        ending = lease.ending or "expired"
-        span = {"issued_at": now - timedelta(minutes=minutes), "ended_at": now}
-        Lease.objects.filter(pk=lease.pk).update(ending=ending, **span)
-    [row] = payments_of(browser_of(researcher), study)
-    assert row["active_minutes"] == "3.0"
 
 
 def test_a_pair_on_the_screen_may_still_be_answered(researcher):
@@ -165,15 +148,6 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
     assert CODES["completed"] in page_of(browser, study)
 
 
-def test_a_code_entered_after_start_is_shown_where_nothing_was_set_up(client, researcher, campaign):
-    client.post(invitation_path(campaign))
-    # What a process remembers of it.
-    assert recruiting.terms_of(campaign).votes_each is None
-    recruiting.set_up(campaign, {"codes": CODES}, ())
-    finish(campaign)
-    assert CODES["nothing-left"] in page_of(client, campaign)
-
-
 def test_codes_are_saved_while_people_join(researcher):
     """On PostgreSQL, one of the two would be ended if they took their locks in another order."""
     study = recruited_campaign(researcher)
@@ -240,15 +214,6 @@ def test_only_the_owner_sees_ids(researcher, django_user_model):
     page = browser_of(manager).get(study.get_absolute_url()).content.decode()
     assert "anna-id" not in page
     assert "{{%PROLIFIC_PID%}}" in page
-
-
-def test_no_file_of_the_record_names_anybody(researcher, tmp_path):
-    study = recruited_campaign(researcher, votes_each=1)
-    vote(arrive(study, prolific("anna-id", session="session-id")), study)
-    content = everything_in(export_to(study, tmp_path))
-    assert str(Annotator.objects.get().pk) in content
-    assert "anna-id" not in content
-    assert "session-id" not in content
 
 
 def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):

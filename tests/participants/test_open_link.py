@@ -66,16 +66,6 @@ def test_each_browser_is_a_participant_and_each_gets_a_place_once(study):
     assert Vote.objects.get().annotator == Annotator.objects.order_by("pk")[0]
 
 
-def test_who_does_not_agree_may_change_their_mind(study):
-    browser = stranger(study)
-    refused = {"consent": "refuse", "version": consent.version_of(TEXT)}
-    assert "N0" in browser.post(invitation_path(study), refused, follow=True).content.decode()
-    assert "N0" in browser.get(invitation_path(study)).content.decode()
-    browser.post(invitation_path(study), AGREE)
-    assert "What are you?" in page_of(browser, study, "vote/")
-    assert Participation.objects.count() == 1
-
-
 @pytest.mark.parametrize("erase", [{}, {"erase": "later"}])
 def test_who_withdraws_has_left_for_good_and_once_forgotten_is_somebody_new(study, erase):
     browser = stranger(study)

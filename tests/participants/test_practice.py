@@ -57,15 +57,6 @@ def test_each_pair_is_answered_then_explained_up_to_the_next_stage(study):
     assert Vote.objects.count() == 0
 
 
-def test_who_comes_back_goes_on_at_the_same_pair_on_every_device(study):
-    browser = arrive(study, prolific("anna"))
-    go_on(browser, study, chosen("left"))
-    phone = arrive(study, prolific("anna", session="s2"))
-    assert "That is right." in page_of(phone, study, "vote/")
-    go_on(phone, study, read())
-    assert "pair 2 of 2" in page_of(browser, study)
-
-
 def test_an_answer_that_is_sent_twice_is_one_and_the_first_holds(study):
     browser = arrive(study, prolific("anna"))
     for side in ("left", "right", "left"):

@@ -7,8 +7,8 @@ import pytest
 
 from prefmh_web.participants import arrivals, completion
 from prefmh_web.participants.arrivals import Arrival, NotFromThere, Preview
-from prefmh_web.participants.models import LONGEST_ID, Participant, Participation, Recruitment
-from prefmh_web.participants.recruiters import ANYBODY, LINK, MTURK_TOOLKIT, PROLIFIC, RECRUITERS, SONA, recruiter_by
+from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
+from prefmh_web.participants.recruiters import MTURK_TOOLKIT, PROLIFIC, RECRUITERS, SONA, recruiter_by
 
 PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.person]
 each_platform = pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
@@ -103,17 +103,3 @@ def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
 def test_what_no_database_stores_is_left_out(pair):
     arrival = arrivals.read(recruiter_by("link", "person"), {"person": "p", "kept": "1"} | dict([pair]))
     assert arrival.parameters == {"kept": "1"}
-
-
-def test_each_recruiter_is_stored_by_its_name():
-    for name, recruiter in RECRUITERS.items():
-        assert Recruitment(recruiter=name).platform is recruiter
-        assert len(name) <= Recruitment._meta.get_field("recruiter").max_length
-    assert Recruitment(recruiter=LINK.name, parameter="pid").platform.person == "pid"
-    assert not ANYBODY.knows_people
-
-
-@each_platform
-def test_each_platform_says_how_to_use_it_and_where_that_is_written(platform):
-    assert platform.help
-    assert platform.source or platform.name == LINK.name

@@ -5,9 +5,7 @@ from django.test import Client
 
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.models import Lease
-from prefmh_web.participants.models import Answer, Participation, Stage
-from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.stages import ORDER, STAGES
+from prefmh_web.participants.models import Answer, Participation
 from tests.participants.test_consent import TEXT, answer, come
 from tests.support.record import everything_in, export_to
 from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
@@ -199,11 +197,3 @@ def test_answers_are_no_part_of_the_export(study, tmp_path):
     # The question with its options is: in protocol.json and in campaign.yaml.
     assert told.count("student") == 4
     assert '"options": [\n          "student",' in told
-
-
-def test_each_stage_of_the_order_is_a_page_or_the_votes_or_an_end():
-    pages = {stage.name for stage in STAGES}
-    assert set(ORDER) - pages == {Stage.ARRIVAL, Stage.VOTES, Stage.END}
-    assert [stage.name for stage in STAGES] == [stage for stage in ORDER if stage in pages]
-    nothing = Protocol()
-    assert not any(stage.is_asked(nothing) for stage in STAGES)

@@ -22,7 +22,6 @@ GOLDEN = [
     0.3049986316399428,
     0.8323655843959311,
     0.32574852020222245,
-    0.37637169360700307,
 ]
 
 
@@ -58,7 +57,7 @@ def test_a_uniform_is_the_top_53_bits_of_the_raw_output(purpose):
 def test_old_records_can_be_redrawn():
     # Written down once; a change here means that no record made before can be checked any more.
     assert [stream(2026, 0, 1, purpose).random() for purpose in Purpose] == GOLDEN
-    assert [purpose.value for purpose in Purpose] == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert [purpose.value for purpose in Purpose] == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("key", [(-1, 0, 0), (0, -1, 0), (0, 0, -1)])

@@ -242,18 +242,6 @@ def test_a_class_behind_one_address_joins_and_votes(campaign):
     assert Vote.objects.count() == len(voting)
 
 
-def test_guessing_from_many_places_is_slowed_down(researcher, rates):
-    rates(sign_in_name="5/hour")
-    answers = [try_to_sign_in("ada", f"192.0.2.{number}").status_code for number in range(8)]
-    assert answers == [200] * 5 + [429] * 3
-
-
-def test_guessing_many_accounts_from_one_place_is_slowed_down(idle_tasks, rates):
-    rates(sign_in_address="5/minute")
-    answers = [try_to_sign_in(f"somebody{number}").status_code for number in range(8)]
-    assert answers == [200] * 5 + [429] * 3
-
-
 def test_joining_again_and_again_from_one_address_is_slowed_down(campaign, rates):
     rates(join="3/minute")
     answers = [Client(REMOTE_ADDR="192.0.2.1").post(invitation_path(campaign)).status_code for _ in range(5)]

@@ -14,7 +14,7 @@ from prefmh_web.participants.models import Recruitment
 from prefmh_web.setup.management.commands.campaign import schema_text
 from prefmh_web.setup.model import Setup, json_schema
 from tests.setup.documents import LEAST
-from tests.support.setups import SETUPS, imported, written_file
+from tests.support.setups import SETUPS, written_file
 from tests.support.stack import TEXTS, wait_until_idle
 
 ROOT = Path(__file__).parents[2]
@@ -98,15 +98,6 @@ def test_what_a_start_would_refuse_and_a_seed_that_is_used_are_warned_about(rese
     assert [
         name for name in ("A judge", "Another", "A writer", "has the same seed") if not any(name in w for w in warnings)
     ] == []
-
-
-def test_people_of_a_campaign_that_the_owner_does_not_have_are_no_setup(researcher, django_user_model, tmp_path):
-    content = written_file(SETUPS["prolific"](researcher))
-    other = django_user_model.objects.create_user("bo")
-    before = Campaign.objects.count()
-    with pytest.raises(ValueError, match="bo has no started campaign"):
-        imported(content, other)
-    assert Campaign.objects.count() == before
 
 
 def test_the_published_schema_is_that_of_the_model():

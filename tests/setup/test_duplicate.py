@@ -46,13 +46,6 @@ def test_nobody_of_a_panel_comes_with_it(researcher):
     assert list(after.seats.values_list("name", flat=True)) == ["", "", ""]
 
 
-def test_a_long_name_is_cut(researcher):
-    before = SETUPS["base"](researcher)
-    Campaign.objects.filter(pk=before.pk).update(name="n" * 120)
-    before.refresh_from_db()
-    assert copied(before, researcher).name == "Copy of " + "n" * 112
-
-
 def test_what_another_owner_lacks_is_told_and_nothing_is_made(researcher, django_user_model):
     before = SETUPS["prolific"](researcher)
     count = Campaign.objects.count()

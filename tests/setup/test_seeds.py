@@ -1,21 +1,10 @@
 """A seed that was drawn is in no file; one that was chosen, as an experiment does, is."""
 
 import sampler
-from prefmh_web.demo.campaigns import ensure_demo_campaigns
 from prefmh_web.experiments import campaigns
 from prefmh_web.experiments.recipes import RECIPES, Part
 from prefmh_web.setup.export import setup_of, text_of
 from tests.support.setups import imported, written_file
-from tests.support.stack import wait_until_idle
-
-
-def test_the_demos_campaigns_draw_their_seeds(researcher):
-    made = ensure_demo_campaigns(researcher)
-    wait_until_idle()
-    assert [setup_of(campaign).seed for campaign in made] == [None] * 3
-    assert not any("\nseed:" in text_of(setup_of(campaign)) for campaign in made)
-    (again,) = [imported(written_file(campaign), researcher) for campaign in made[:1]]
-    assert again.recipe["seed"] != made[0].recipe["seed"]
 
 
 def test_an_experiments_campaign_has_the_runs_number_as_its_seed(researcher):

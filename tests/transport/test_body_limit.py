@@ -8,12 +8,10 @@ import socket
 import warnings
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from prefmh_web.asgi import application
 from prefmh_web.transport import body_limit
-from tests.security.world import browser_of
 
 
 def post(site_url: str, headers: str, body: bytes) -> bytes:
@@ -35,15 +33,6 @@ def test_a_stated_length_beyond_the_bound_is_refused_at_once(live_site):
 
 def test_a_body_that_grows_beyond_the_bound_is_refused(live_site):
     assert b"413" in post(live_site.url, "Transfer-Encoding: chunked", chunked(3 * 2**20)).splitlines()[0]
-
-
-def test_a_setup_of_somebody_who_is_signed_in_may_be_larger(live_site, researcher):
-    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser_of(researcher).cookies.items())
-    body = {"files": {"file": ("setup.zip", b"x" * 3 * 2**20)}, "timeout": 30}
-    for path in ("/campaigns/import/", "/campaigns/new/"):
-        # 403: the form has no token.
-        assert httpx.post(f"{live_site.url}{path}", headers={"cookie": cookies}, **body).status_code == 403
-        assert httpx.post(f"{live_site.url}{path}", **body).status_code == 413
 
 
 @pytest.mark.parametrize("size", [0, 2**16])

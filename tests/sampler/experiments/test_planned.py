@@ -34,17 +34,6 @@ def test_the_paper_s_sizes_give_the_sums_of_the_notes(experiment):
         assert set(part) == {"all", *EXPERIMENTS[experiment].default_methods}
 
 
-def test_each_method_has_its_own_sums():
-    sums = planned_sums(ExperimentOptions.of("stories"))["judge_requests"]
-    assert sums["pref-sep"] == 15_000 * 9
-    assert sums["pref-joint"] == 15_000 * 3
-    assert sums["pointwise-sep"] == 15_000 * 3 + 50 * 3
-    assert sums["pointwise-joint"] == 15_000 + 50
-    assert sums["base"] == 0
-    assert planned_sums(ExperimentOptions.of("stories"))["proposals"]["base"] == 2_500
-    assert planned_sums(ExperimentOptions.of("molecules"))["judge_requests"]["pointwise"] == 8_008_000
-
-
 def test_exact_rows_are_counted_only_when_they_are_named():
     sums = planned_sums(ExperimentOptions.of("molecules", exact=True))
     assert sums["proposals"]["all"] == 8_000_000
@@ -52,16 +41,6 @@ def test_exact_rows_are_counted_only_when_they_are_named():
     assert sums["judge_requests"]["pref-exact"] == 8_000_000
     plain = planned_sums(ExperimentOptions.of("molecules", methods=["mars-plain"], exact=True))
     assert plain["proposals"] == {"all": 2_000_000, "mars-plain": 1_000_000, "mars-plain-exact": 1_000_000}
-
-
-@pytest.mark.parametrize(
-    ("experiment", "most"),
-    [("stories", 120_000), ("images", 18_000), ("molecules", 2_000_000), ("translation", 283_136)],
-)
-def test_probabilities_cost_two_requests_a_judge_and_proposal(experiment, most):
-    options = ExperimentOptions.of(experiment, votes="log-probabilities")
-    voted = [method.name for method in options.chosen if method.rule == "n-vote"]
-    assert sum(planned_sums(options)["judge_requests"][name] for name in voted) == most
 
 
 def test_scorers_get_what_the_notes_say():

@@ -8,9 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-import sampler
 from sampler import (
-    BaseRecipe,
     Comparison,
     QuestRecipe,
     RecipeError,
@@ -242,7 +240,3 @@ def quest_p_value(kernel_of):
 def test_chains_of_quest_have_the_law_of_the_recipe_and_those_of_the_published_ratio_have_not():
     assert quest_p_value(lambda texts: Suffix(texts, "length")) > LEAST_P_VALUE
     assert quest_p_value(MeanSuffix) < 1e-6
-
-
-def test_the_rules_are_public():
-    assert sampler.BaseRecipe is BaseRecipe
