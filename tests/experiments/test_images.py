@@ -105,25 +105,6 @@ def test_what_cannot_be_met_is_refused_before_anything_is_asked(server, tmp_path
     assert not site.out.exists()
 
 
-def test_a_diffusion_model_makes_the_pictures(server, tmp_path):
-    """The same with the latents and pictures of a small pipeline of random weights, on the CPU."""
-    pytest.importorskip("diffusers", reason="needs the extra [gpu]")
-    from tests.gpu.small_pipeline import pipeline
-
-    pipeline().save_pretrained(tmp_path / "model")
-    also = {"LOCAL_IMAGE_MODELS": f"tiny={tmp_path / 'model'}", "LOCAL_DEVICE": "cpu"}
-    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "tiny"}, also=also)
-    planned = json.loads(site.run("--dry-run", "--json").stdout)
-    ended = site.run()
-    assert ended.returncode == 0, ended.stderr
-    assert_whole(site)
-    assert_counted(site, server, planned)
-    assert_detected(site, server)
-    before = len(server.requests)
-    assert site.run().returncode == 0
-    assert len(server.requests) == before
-
-
 def assert_whole(site: Site) -> None:
     for method in METHODS:
         assert not sampler.replay_file(site.out / "records" / f"{method}-s0.zip").differences

@@ -93,14 +93,6 @@ def test_in_a_terminal_there_is_one_line_and_others_stand_above_it():
     assert said == "pref-sep-s0: done\n"
 
 
-def test_it_is_measured_once_a_second_at_most():
-    screen, asked = Screen(columns=80), []
-    for _ in range(100):
-        screen.now += 0.1
-        screen.display.show(lambda: asked.append(1) or START)
-    assert len(asked) == 10
-
-
 def test_another_stage_has_a_rate_of_its_own():
     screen = Screen()
     for second in range(40):
@@ -120,13 +112,6 @@ def test_a_minute_of_requests_makes_one_forecast():
     for second in range(59, 300):
         screen.show(1.0, 3 * second)
     assert screen.written.count("at 3 a second\n") == 1
-
-
-def test_a_minute_without_requests_makes_none():
-    screen = Screen()
-    for _ in range(300):
-        screen.show(1.0, 0)
-    assert not [line for line in screen.written if line.startswith("at")]
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,6 @@ def test_advance_refuses_the_comparison_of_another_position(position, comparison
     assert position == before
 
 
-def test_a_tally_counts_each_judges_votes():
-    empty = Tally.empty(3)
-    tally = empty.add(2, True).add(0, False).add(2, False).add(2, True)
-    assert tally == Tally(votes_for=(0, 0, 2), votes_cast=(1, 0, 3))
-    assert empty == Tally((0, 0, 0), (0, 0, 0))
-
-
 @pytest.mark.parametrize("judge", [-1, 3])
 def test_a_tally_refuses_an_unknown_judge(judge):
     with pytest.raises(ValueError, match="judge must be 0 to 2"):

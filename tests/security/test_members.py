@@ -10,7 +10,6 @@ from prefmh_web.campaigns.models import Membership
 from prefmh_web.transport import nudges
 from tests.security.world import browser_of
 from tests.support.sockets import closing_code, open_socket
-from tests.support.stack import make_draft
 
 
 @pytest.fixture
@@ -79,15 +78,6 @@ def test_only_researchers_make_campaigns(researcher, friend):
     make_researcher(friend)
     assert is_researcher(friend)
     assert browser_of(friend).get(reverse("console:create")).status_code == 200
-
-
-def test_a_drafts_page_has_members_and_no_links(researcher, idle_tasks):
-    draft = make_draft(researcher)
-    page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
-    assert "Researchers with access" in page
-    assert "Create another link" not in page
-    answer = browser_of(researcher).post(reverse("console:invite", args=[draft.pk]), follow=True)
-    assert "Start the campaign first" in answer.content.decode()
 
 
 def test_a_removed_members_board_closes(live_site, campaign, friend):

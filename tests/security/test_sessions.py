@@ -4,8 +4,6 @@ import pytest
 from django.test import Client
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.transport import rate_limits
-from tests.security.world import browser_of
 
 PASSWORD = "correct horse battery staple"
 KEY = "prefmh_session"
@@ -78,17 +76,3 @@ def test_no_script_reads_the_cookies_and_no_other_site_sends_them(researcher):
     for name in (KEY, "prefmh_csrf"):
         assert browser.cookies[name]["httponly"]
         assert browser.cookies[name]["samesite"] == "Lax"
-
-
-def test_strangers_who_guess_at_a_name_do_not_lock_its_owner_out_for_good(researcher, settings):
-    settings.RATE_LIMITS = {"sign-in-name": "3/hour"}
-    for number in range(5):
-        fields = {"username": researcher.username, "password": "guessed"}
-        Client(REMOTE_ADDR=f"192.0.2.{number}").post("/accounts/sign-in/", fields)
-    owner = Client(REMOTE_ADDR="198.51.100.7")
-    assert owner.post("/accounts/sign-in/", {"username": researcher.username, "password": PASSWORD}).status_code == 429
-    # Whoever is signed in stays so, and a link from the server's own terminal opens the door.
-    assert is_signed_in(browser_of(researcher))
-    by_link(owner, researcher)
-    assert is_signed_in(owner)
-    rate_limits.forget()

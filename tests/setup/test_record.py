@@ -13,7 +13,6 @@ from prefmh_web.setup.export import file_of, setup_of
 from prefmh_web.setup.left_out import MARK
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.setup.reading import setup_in
-from prefmh_web.setup.record import texts
 from tests.setup.documents import LEAST
 from tests.setup.test_command import run
 from tests.support.recruited import CODES, WAY_BACK, recruited_campaign
@@ -122,10 +121,3 @@ def test_a_record_whose_list_is_gone_names_it_without_its_hash(researcher):
     campaign = SETUPS["started"](researcher)
     campaign.catalog.file.storage.delete(campaign.catalog.file.name)
     assert yaml.safe_load(copy_in_record(campaign))["file"] == {"name": "texts.csv"}
-
-
-def test_a_campaign_that_no_version_could_set_up_now_has_none(researcher):
-    campaign = SETUPS["base"](researcher)
-    Campaign.objects.filter(pk=campaign.pk).update(recipe=campaign.recipe | {"version": 2})
-    campaign.refresh_from_db()
-    assert list(texts(campaign)) == []

@@ -67,11 +67,6 @@ def test_one_comparison_at_a_time(function, argument):
         call(**good | {argument: [good[argument]]})
 
 
-def test_whole_numbers_may_be_written_as_floats():
-    assert verdict(0.0, 0.5, [1.0], [1.0], [1.0]) is verdict(0.0, 0.5, [1], [1], [1])
-    assert verdict(0.0, 0.5, (1.0,), (1.0,), (1.0,)) is verdict(0.0, 0.5, (1,), (1,), (1,))
-
-
 def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
     for container in (list, tuple):
         with pytest.raises(ValueError, match="budgets must be at least 1"):

@@ -29,12 +29,6 @@ def test_the_interval_is_wilsons(left, votes, low, high):
         assert (share(lean.log_odds), round(share(lean.low), 4)) == (pytest.approx(left / votes), low)
 
 
-def test_left_and_right_mirror_each_other():
-    lean, mirrored = side_lean(30, 100), side_lean(70, 100)
-    assert (lean.log_odds, lean.low) == (pytest.approx(-mirrored.log_odds), pytest.approx(-mirrored.high))
-    assert side_lean(100, 100).high == math.inf
-
-
 @pytest.mark.parametrize(("left", "votes", "level"), [(0, 0, 0.95), (-1, 3, 0.95), (4, 3, 0.95), (1, 3, 1)])
 def test_impossible_counts_are_refused(left, votes, level):
     with pytest.raises(ValueError, match=r"left|level"):

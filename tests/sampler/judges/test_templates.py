@@ -182,14 +182,6 @@ def test_every_preset_fits_what_it_is_for(name):
     assert len(preset.question) <= 300
 
 
-def test_the_papers_published_words_stand_in_their_presets():
-    assert "more promising for medicinal-chemistry follow-up" in PRESETS["molecules"].question
-    factors = "drug-likeness, synthetic accessibility, developability, and potentially problematic chemical motifs"
-    assert factors in PRESETS["molecules"].template.system
-    own_criterion = "rather than on the remaining objects or general image aesthetics"
-    assert own_criterion in PRESETS["images"].template.system
-
-
 def recipe_with(prompt: dict | None, **changes) -> dict:
     source = {"kind": "model", "endpoint": "m", **({"prompt": prompt} if prompt else {})}
     return make_recipe(judges=[{"question": "Which?", "budget": 2, "source": source}], **changes)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from sampler.chain import Proposal
-from sampler.kernels.crank_nicolson import PAPER_MIXTURE, CrankNicolson, CrankNicolsonRecipe
+from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonRecipe
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.streams import Purpose, stream
@@ -167,11 +167,3 @@ def test_other_step_sizes_are_refused(beta):
         CrankNicolson(beta)
     with pytest.raises(ValidationError, match="beta"):
         CrankNicolsonRecipe(beta=beta)
-
-
-def test_the_papers_mixture_holds_its_two_step_sizes_and_a_fresh_draw():
-    parts = PAPER_MIXTURE["parts"]
-    assert [part["weight"] for part in parts] == [0.6, 0.3, 0.1]
-    moves = [CrankNicolsonRecipe.model_validate(part["kernel"]) for part in parts[:2]]
-    assert [move.beta for move in moves] == [0.08, 0.25]
-    assert parts[2]["kernel"] == {"kind": "independent"}

@@ -11,10 +11,8 @@ import pytest
 
 from sampler import NVote, Purpose, stream
 from sampler.exact import imbalance, log_base_ratio, stationary, target, total_variation, transitions_of
-from sampler.kernels.fragments import FragmentMoves
-from sampler.kernels.learned_fragments import EditLogits, EditorChangedError, LearnedFragments
+from sampler.kernels.learned_fragments import EditorChangedError, LearnedFragments
 from sampler.rules.mars import Mars
-from sampler.spaces.molecules.graph import read_state
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.editors import (
     FixedEditor,
@@ -229,42 +227,11 @@ def test_impossible_moves_have_no_probability():
         kernel.propose(stream(0, 0, 0, Purpose.PROPOSAL), "CCCCCCCCCCCC")
 
 
-class Misshapen(FixedEditor):
-    def __init__(self, **wrong) -> None:
-        super().__init__(2)
-        self._wrong = wrong
-
-    def read(self, states):
-        sizes = [read_state(state) for state in states]
-        right = [(graph.size, len(graph.directed)) for graph in sizes]
-        zeros = [{"atoms": np.zeros(n), "arms": np.zeros((n, 2)), "cuts": np.zeros(d)} for n, d in right]
-        return [EditLogits(**(each | self._wrong)) for each in zeros]
-
-
-@pytest.mark.parametrize("field", ["atoms", "arms", "cuts"])
-def test_numbers_that_do_not_fit_are_refused(field):
-    with pytest.raises(ValueError, match=f"{field} of an editor must have the shape"):
-        learned(SMALL_SPACES["symmetric"], Misshapen(**{field: np.zeros(3)})).law("c1ccccc1")
-
-
-def test_numbers_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="atoms of an editor must be finite"):
-        learned(SMALL_SPACES["symmetric"], Misshapen(atoms=np.full(6, np.nan))).law("c1ccccc1")
-
-
 @pytest.mark.parametrize(("add", "convention"), [(0.0, "exact"), (1.0, "exact"), (0.5, "almost")])
 def test_settings_that_make_no_proposal_are_refused(add, convention):
     space = SMALL_SPACES["symmetric"]
     with pytest.raises(ValueError, match=r"add|convention"):
         LearnedFragments(Vocabulary(space.arms), space.law(), FixedEditor(2), add, convention)
-
-
-def test_moves_are_those_of_the_plain_kernel():
-    space = SMALL_SPACES["nitro"]
-    plain: FragmentMoves = space.kernel()
-    kernel = learned(space)
-    for state in solved("nitro")[0][:20]:
-        assert kernel.law(state).keys() == plain.law(state).keys()
 
 
 def _p_value(drawn, law) -> float:

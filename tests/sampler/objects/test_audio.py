@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -181,13 +179,3 @@ def test_both_channels_are_measured_as_their_mean():
     left_only = np.hstack([tone(), np.zeros_like(tone())])
     alone, beside = (sampler.describe_audio(recorded(samples)) for samples in (tone(), left_only))
     assert beside.level == pytest.approx(alone.level - 20 * np.log10(2), abs=0.01)
-
-
-def test_the_library_is_loaded_only_where_recordings_are():
-    told = subprocess.run(
-        [sys.executable, "-c", "import sampler, sys; sampler.OBJECT_KINDS; print('soundfile' in sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout == "False\n"

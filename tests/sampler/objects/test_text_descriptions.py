@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler import Purpose, stream
 from sampler.objects.prose import TextDescription, describe_text
 from sampler.objects.texts.differences import compare_texts
-from sampler.spaces.texts.space import TextsRecipe
 
 
 def kinds(pieces):
@@ -57,12 +55,6 @@ def test_dialogue_is_what_stands_in_quotation_marks(text, share):
     assert describe_text(text).dialogue == pytest.approx(share, abs=1e-4)
 
 
-def test_long_words_read_harder_than_short_ones():
-    plain = "The dog ran to the gate. It was late."
-    grave = "Notwithstanding considerable consternation, the deliberations continued interminably."
-    assert describe_text(plain).readability > 90 > 0 > describe_text(grave).readability
-
-
 def test_common_beginning_same_and_changed_words():
     one, other = compare_texts("It was late when she came home.", "It was late when he at last came home.")
     assert kinds(one) == [("It was late when ", "common"), ("she ", "changed"), ("came home.", "same")]
@@ -101,15 +93,6 @@ def test_any_text_can_be_described(text):
     assert 0 <= found.dialogue <= 1
     assert 0 <= found.type_token_ratio <= 1
     assert (found.sentences > 0) == (found.words > 0)
-
-
-def test_a_suffix_move_shares_what_it_kept():
-    texts = TextsRecipe().build()
-    state = texts.start(stream(1, 0, 0, Purpose.START), 0)
-    (moved,) = texts.write([stream(1, 0, 1, Purpose.PROPOSAL)], [state.beginning(9)])
-    left, right = compare_texts(state.text, moved.text)
-    assert left[0] == right[0]
-    assert left[0].kind == "common"
 
 
 def test_texts_too_long_to_match_are_still_cut_at_the_common_beginning():

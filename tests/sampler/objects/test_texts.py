@@ -125,35 +125,22 @@ def test_repeated_texts_become_one_with_the_sum_of_their_weights():
     assert all("row 2" in refusal.reason for refusal in reading.refusals)
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "It has nothing"),
-        (b"sentence,weight\na,1\n", "It has “sentence”, “weight”"),
-        ("text\ncafé\nbar\n".encode("latin-1"), "not UTF-8"),
-        ("text\na\nb\n".encode("utf-16"), "not UTF-8"),
-        (b"text\n", "at least two"),
-        (b"text\na\na\n", "the file gave 1"),
-        (b"text,weight\na,0\nb,-1\n", "row 2: the weight"),
-        (b"text,weight\na,1e308\na,1e308\nb,1\n", "too large to be added"),
-        (b"text,weight\na,1e308\nb,1e308\n", "too large to be added"),
-        (b"text,weight\na,1e-300\nb,1e300\n", "too far apart"),
-        (b"text\na\n" + b"x" * 200_000 + b"\n", "Row 3 .line 3.* more than 131,072 characters"),
-    ],
-    ids=[
-        "empty",
-        "no column",
-        "latin-1",
-        "utf-16",
-        "header only",
-        "one text",
-        "all refused",
-        "joined to infinity",
-        "infinite together",
-        "too far apart",
-        "endless cell",
-    ],
-)
+NO_CATALOG = {
+    "empty": (b"", "It has nothing"),
+    "no column": (b"sentence,weight\na,1\n", "It has “sentence”, “weight”"),
+    "latin-1": ("text\ncafé\nbar\n".encode("latin-1"), "not UTF-8"),
+    "utf-16": ("text\na\nb\n".encode("utf-16"), "not UTF-8"),
+    "header only": (b"text\n", "at least two"),
+    "one text": (b"text\na\na\n", "the file gave 1"),
+    "all refused": (b"text,weight\na,0\nb,-1\n", "row 2: the weight"),
+    "joined to infinity": (b"text,weight\na,1e308\na,1e308\nb,1\n", "too large to be added"),
+    "infinite together": (b"text,weight\na,1e308\nb,1e308\n", "too large to be added"),
+    "too far apart": (b"text,weight\na,1e-300\nb,1e300\n", "too far apart"),
+    "endless cell": (b"text\na\n" + b"x" * 200_000 + b"\n", "Row 3 .line 3.* more than 131,072 characters"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), NO_CATALOG.values(), ids=NO_CATALOG)
 def test_a_file_that_gives_no_catalog_says_what_to_change(data, reason):
     with pytest.raises(CatalogError, match=reason):
         read("texts", data)
@@ -162,30 +149,20 @@ def test_a_file_that_gives_no_catalog_says_what_to_change(data, reason):
 LINES = "".join(f"line {number}\n" for number in range(1200))
 
 
-@pytest.mark.parametrize(
-    ("data", "where"),
-    [
-        ('text\none\n"two\nthree\nfour\n', "Row 3 .line 3 "),
-        ('text\none\n"two', "Row 3 .line 3 "),
-        ('"text\none\ntwo\n', "Row 1 .line 1 "),
-        # A mark further down closes it, and all between has become one cell.
-        ('text,weight\none,1\n"two,2\nthree,3\n"four",4\n', "Row 3 .line 3 "),
-        ('text\n"a poem\nof lines"\n"two\nthree\n', "Row 3 .line 4 "),
-        (f'text\none\n"two\n{LINES}three"\nfour\n', "row 3 runs over 1,202 lines"),
-        (f'text\none\n"two\n{LINES * 20}', "Row 3 .line 3 "),
-        ('text\none\n"two" or three\n', "Row 3 .line 3 "),
-    ],
-    ids=[
-        "to the end",
-        "no line end",
-        "header",
-        "up to the next",
-        "after a poem",
-        "closed late",
-        "endless",
-        "closed early",
-    ],
-)
+OPEN_QUOTATIONS = {
+    "to the end": ('text\none\n"two\nthree\nfour\n', "Row 3 .line 3 "),
+    "no line end": ('text\none\n"two', "Row 3 .line 3 "),
+    "header": ('"text\none\ntwo\n', "Row 1 .line 1 "),
+    # A mark further down closes it, and all between has become one cell.
+    "up to the next": ('text,weight\none,1\n"two,2\nthree,3\n"four",4\n', "Row 3 .line 3 "),
+    "after a poem": ('text\n"a poem\nof lines"\n"two\nthree\n', "Row 3 .line 4 "),
+    "closed late": (f'text\none\n"two\n{LINES}three"\nfour\n', "row 3 runs over 1,202 lines"),
+    "endless": (f'text\none\n"two\n{LINES * 20}', "Row 3 .line 3 "),
+    "closed early": ('text\none\n"two" or three\n', "Row 3 .line 3 "),
+}
+
+
+@pytest.mark.parametrize(("data", "where"), OPEN_QUOTATIONS.values(), ids=OPEN_QUOTATIONS)
 def test_a_quotation_mark_that_swallows_rows_is_refused_where_it_opens(data, where):
     with pytest.raises(CatalogError, match=where) as refusal:
         read("texts", data.encode())

@@ -157,23 +157,6 @@ def test_a_warm_up_that_was_ended_early_goes_on_with_the_recipes_length():
     assert told(record, ended | {"length": 9}) == ["tuning.json: length: the export has 9, expected 5"]
 
 
-def test_with_too_few_votes_the_middle_is_taken():
-    few = parse_recipe(RECIPE | CHANGES | {"kernel": WALK | {"warm_up": WARM_UP | {"steps": 2}}})
-    steps = [step for step in warm_up_steps(HONEST) if step.step <= 2]
-    assert (tuned(few, steps)["length"], tuned(few, steps)["because"]) == (
-        3,
-        "the middle of the grid: too little to choose by",
-    )
-
-
-def test_objects_that_do_not_differ_in_any_property_say_nothing(record):
-    alike = [
-        WarmUpStep(each.chain, each.step, each.votes, each.votes_for, ("a cat", ""), ("a cat", ""), accepted=True)
-        for each in warm_up_steps(record)
-    ]
-    assert tuned(RECIPE_OF_IT, alike)["length"] == 3
-
-
 @pytest.mark.parametrize("constant", [0.4423, 2.5, -1e6 / 7])
 def test_a_property_that_never_changes_has_no_say(constant):
     """Not even by the rounding of its spread."""

@@ -112,11 +112,3 @@ def test_the_factors_of_two_judges_stand_side_by_side():
 def test_budgets_that_no_judge_can_have_are_refused(order, budgets):
     with pytest.raises(ValueError, match="budgets"):
         order(budgets)
-
-
-@pytest.mark.parametrize("order", ORDERS.values(), ids=lambda order: order.__name__)
-def test_budgets_may_be_any_whole_numbers_and_are_kept_as_integers(order):
-    for given in ([2, 4], (2.0, 4.0)):
-        kept = order(given).budgets
-        assert kept == (2, 4)
-        assert {type(each) for each in kept} == {int}

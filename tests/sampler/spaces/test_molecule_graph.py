@@ -44,11 +44,6 @@ def test_an_arm_takes_the_place_of_a_hydrogen_and_a_cut_gives_it_back(state, arm
         assert (state, read_arm(arm).smiles) in cuts(product)
 
 
-def test_a_cut_at_nitrogen_in_a_ring_leaves_its_hydrogen():
-    assert ("c1cc[nH]c1", "*C") in cuts("Cn1cccc1")
-    assert ("C", "*n1cccc1") in cuts("Cn1cccc1")
-
-
 def test_a_cut_at_a_charge_leaves_no_radical():
     assert cuts("C[S+](C)C") == {("C[SH+]C", "*C"), ("C", "*[S+](C)C")}
     assert cuts("CC[NH3+]") == {("C", "*C[NH3+]"), ("C[NH3+]", "*C"), ("CC", "*[NH3+]"), ("[NH4+]", "*CC")}

@@ -44,10 +44,6 @@ def test_a_picture_is_256_pixels_square(pictures):
     assert {(picture.shape, picture.dtype) for picture in pictures} == {((SIDE, SIDE, 3), np.dtype(np.uint8))}
 
 
-def test_the_same_latent_gives_the_same_picture(pictures):
-    assert all(np.array_equal(SPACE.pixels(latent(chain)), pictures[chain]) for chain in CHAINS)
-
-
 def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
     program = (
         "import sys; from sampler.spaces.images.space import ImagesRecipe; space = ImagesRecipe().build(); "
@@ -69,13 +65,6 @@ def test_the_chance_that_a_picture_is_grey_or_flat_is_small(pictures):
     assert np.median([each["colourfulness"] for each in described]) > 33
     assert np.median([each["contrast"] for each in described]) > 0.15
     assert min(each["contrast"] for each in described) > 0.02
-
-
-def test_pictures_differ_in_what_is_measured_of_them():
-    described = [asdict(describe_image(SPACE.pixels(latent(chain)))) for chain in CHAINS]
-    for name in ("colourfulness", "contrast", "edge_density", "symmetry"):
-        low, high = np.quantile([each[name] for each in described], [0.1, 0.9])
-        assert high > 1.4 * low or high - low > 0.3
 
 
 def test_smaller_steps_make_pictures_that_are_more_alike(pictures):

@@ -52,24 +52,6 @@ def test_a_recipe_is_built_without_the_model_and_has_sdxl_turbos_dimension():
     assert recipe().space.steps == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"steps": 5}, "space.steps"),
-        ({"steps": 0}, "space.steps"),
-        ({"prompt": " "}, "space.prompt"),
-        ({"model": ""}, "space.model"),
-        ({"dimension": MAX_DIMENSION + 1}, "space.dimension"),
-        ({"dimension": 0}, "space.dimension"),
-        ({"prior": "uniform"}, "space.prior"),
-    ],
-)
-def test_a_bad_recipe_is_refused_at_its_field(changes, path):
-    with pytest.raises(RecipeError) as refused:
-        recipe(space=SPACE | changes)
-    assert [problem.path for problem in refused.value.problems] == [path]
-
-
 def test_only_moves_on_latents_are_taken():
     for kind in ("suffix", "neighbours", "fragments"):
         with pytest.raises(RecipeError, match="use 'independent' or 'crank-nicolson', or a mixture"):

@@ -33,12 +33,6 @@ def test_each_chain_has_its_source_and_judges_see_both_lines():
     assert parse_recipe(recipe.model_dump(mode="json")) == recipe
 
 
-def test_words_with_a_place_for_what_is_not_shown_are_refused():
-    words = PRESETS["translation"].template.model_dump(mode="json")
-    with pytest.raises(RecipeError, match="context"):
-        made(source=MODEL | {"prompt": words})
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -17,7 +17,6 @@ from sampler.spaces.molecules.vocabulary import (
     format_arms,
     load_vocabulary,
     parse_arms,
-    read_smiles,
 )
 
 
@@ -92,12 +91,6 @@ def test_counts_may_be_left_out_but_not_be_wrong():
     for count in ("0", "-1", "many", "1.5"):
         with pytest.raises(ValueError, match="line 2"):
             parse_arms(f"*C\n*O\t{count}")
-
-
-def test_the_first_field_of_a_line_is_its_molecule(tmp_path):
-    path = tmp_path / "molecules.csv"
-    path.write_text('# comment\nCCO name\n"CCN","x"\nCCC\t1\n\nCCF,2\n', encoding="utf-8")
-    assert list(read_smiles(path)) == ["CCO", "CCN", "CCC", "CCF"]
 
 
 def test_the_default_vocabulary_has_a_thousand_usable_arms():
