@@ -161,7 +161,7 @@ def _replies(site: Site, method: str) -> int:
 def assert_pictures_follow_from_the_record(site: Site) -> None:
     for method in METHODS:
         record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
-        space = sampler.parse_recipe(record.recipe).space.build()
+        space = sampler.ImagesRecipe.model_validate(record.recipe["space"]).build()
         codes = {row["state"]: row["code"] for row in record.states}
         for row in record.samples:
             if int(row["step"]):

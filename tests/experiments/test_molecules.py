@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import sampler
+from tests.support.experiment_sites import Site
 from tests.support.scripted_server import Script, anything_else, scripted_server
 
-ROOT = Path(__file__).resolve().parents[2]
-OWNER = """
-import sys
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-from django.contrib.auth.models import User
-from prefmh_web.endpoints.models import Endpoint
-owner = User.objects.create(username="researcher")
-Endpoint.objects.create(owner=owner, name="known", base_url=sys.argv[1], model="known")
-"""
 METHODS = ("mars-plain", "pointwise", "pref", "mars-plain-exact", "pointwise-exact", "pref-exact")
 CHAINS, STEPS = 2, 3
 SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", str(CHAINS), "--steps", str(STEPS))
@@ -41,18 +29,20 @@ def server() -> Iterator[Script]:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory, server) -> dict[str, str]:
-    """A site of its own, with an account that has an endpoint."""
-    allowed = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
-    data = tmp_path_factory.mktemp("site") / "data"
-    found = {**os.environ, **allowed, "PREFMH_DATA": str(data), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
-    subprocess.run([sys.executable, "-c", OWNER, server.url], cwd=ROOT, env=found, check=True, timeout=300)
-    return found
+def site(tmp_path_factory, server) -> Site:
+    """A site of its own, whose runs are judged by an endpoint."""
+    options = ("molecules", *SIZE)
+    return Site.made(tmp_path_factory.mktemp("site"), server.url, "vllm", options, roles={"judge": "judge"})
 
 
-def ran(environment: dict[str, str], out: Path, *options: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "manage.py", "experiment", "molecules", "--out", str(out), *SIZE, *options]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture(scope="module")
+def alone(site) -> Site:
+    """The same site, whose runs ask nobody."""
+    return replace(site, roles={})
+
+
+def ran(site: Site, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return site.run("--out", str(out), *options)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -60,10 +50,10 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(environment, server, tmp_path):
+def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(site, server, tmp_path):
     out = tmp_path / "out"
-    options = ("--methods", "mars-plain,pointwise,pref", "--exact", "--endpoint=judge=known")
-    ended = ran(environment, out, *options)
+    options = ("--methods", "mars-plain,pointwise,pref", "--exact")
+    ended = ran(site, out, *options)
     assert ended.returncode == 0, ended.stderr
     asked = len(server.requests)
     assert {row["method"] for row in rows(out / "table.csv")} == set(METHODS)
@@ -82,7 +72,7 @@ def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(environment, serve
             continue
         # Of a proposal that is the molecule itself nothing is asked. Before the first step, each judge is tried once.
         void = sum(row["current"] == row["proposal"] for row in record.steps)
-        tried = len(sampler.parse_recipe(record.recipe).judges)
+        tried = len(record.recipe["judges"])
         made = calls[method]["requests"] - calls[method]["unparsable"] - tried
         if method.startswith("pointwise"):
             assert made == len(record.ratings) == calls[method]["planned"] - 8 * void
@@ -90,18 +80,18 @@ def test_a_run_is_whole_and_asks_nothing_when_it_is_run_again(environment, serve
             # Votes that could not change a verdict any more are not asked for.
             assert len(record.votes) <= made <= calls[method]["planned"] - 8 * void
 
-    again = ran(environment, out, *options, "--stage", "run")
+    again = ran(site, out, *options, "--stage", "run")
     assert again.returncode == 0, again.stderr
     assert len(server.requests) == asked
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra [gpu]")
-def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were_stopped(environment, tmp_path):
+def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were_stopped(alone, tmp_path):
     out = tmp_path / "out"
     # What a killed run has left.
     (out / "records" / "mars-s0.unfinished").mkdir(parents=True)
     (out / "records" / "mars-s0.unfinished" / "settings.json").write_text("{")
-    ended = ran(environment, out, "--methods", "mars", "--exact")
+    ended = ran(alone, out, "--methods", "mars", "--exact")
     assert ended.returncode == 0, ended.stderr
     names = sorted(path.name for path in (out / "records").iterdir())
     assert names == ["mars-exact-s0.zip", "mars-s0.zip"]
@@ -115,11 +105,11 @@ def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were
     assert table == {"mars", "mars-exact"}
 
 
-def test_fragments_of_ones_own_take_the_place_of_ours(environment, tmp_path):
+def test_fragments_of_ones_own_take_the_place_of_ours(alone, tmp_path):
     file, out = tmp_path / "arms.txt", tmp_path / "out"
     file.write_text("# mine\n*C\n*C\n*F\n*c1ccccc1\n")
     options = ("--methods", "mars-plain", "--data", str(file))
-    ended = ran(environment, out, *options)
+    ended = ran(alone, out, *options)
     assert ended.returncode == 0, ended.stderr
     with zipfile.ZipFile(out / "records" / "mars-plain-s0.zip") as archive:
         recipe = json.loads(archive.read("recipe.json"))
@@ -129,7 +119,7 @@ def test_fragments_of_ones_own_take_the_place_of_ours(environment, tmp_path):
     assert list(json.loads((out / "settings.json").read_text())["hashes"]) == ["--data"]
     # Another file is another run.
     file.write_text("*C\n*O\n")
-    other = ran(environment, out, *options)
+    other = ran(alone, out, *options)
     assert (other.returncode, "other settings" in other.stderr) == (2, True), other.stderr
 
 
@@ -137,10 +127,10 @@ def test_fragments_of_ones_own_take_the_place_of_ours(environment, tmp_path):
     ("content", "told"),
     [("*C\nCC\n", "CC"), ("*C\tmany\n", "line 1"), ("", "at least one"), ("*" + "C" * 11, "11 heavy")],
 )
-def test_a_file_that_holds_no_fragments_is_refused(environment, tmp_path, content, told):
+def test_a_file_that_holds_no_fragments_is_refused(alone, tmp_path, content, told):
     file = tmp_path / "arms.txt"
     file.write_text(content)
-    ended = ran(environment, tmp_path / "out", "--methods", "mars-plain", "--data", str(file), "--dry-run")
+    ended = ran(alone, tmp_path / "out", "--methods", "mars-plain", "--data", str(file), "--dry-run")
     assert ended.returncode == 2
     assert "--data must be a file of fragments" in ended.stderr
     assert told in ended.stderr

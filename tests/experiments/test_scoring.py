@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import shlex
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -19,18 +15,13 @@ from prefmh_web.experiments import scoring
 from prefmh_web.experiments.campaigns import Blocked
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
+from tests.support.experiment_sites import Site
 from tests.support.scorer_programs import READS
 
-ROOT = Path(__file__).resolve().parents[2]
 SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", "3", "--steps", "4", "--methods", "mars-plain")
 LENGTH = "print(len(told['content']), flush=True)"
 OPTIONS = sampler.ExperimentOptions.of("stories", "laptop")
 PLACES = [("base", "", 0, chain, step) for chain in range(40) for step in (1, 2)]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture
@@ -98,33 +89,20 @@ def test_scorers_are_a_stage_of_their_own_in_calls(scored, monkeypatch, tmp_path
 def test_a_run_of_molecules_has_its_scorers_column_from_files_alone(tmp_path):
     script, log = tmp_path / "molskill.py", tmp_path / "log"
     script.write_text(f"{READS}    open({str(log)!r}, 'a').write(line)\n    {LENGTH}\n")
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
-        "PREFMH_DATA": str(tmp_path / "data"),
-        "SCORERS": f"length={shlex.quote(sys.executable)} {shlex.quote(str(script))}",
-    }
-    owner = (
-        "import django; django.setup(); from django.core.management import call_command as c;"
-        "c('migrate', verbosity=0); from django.contrib.auth.models import User;"
-        "User.objects.create(username='researcher')"
-    )
-    subprocess.run([sys.executable, "-c", owner], cwd=ROOT, env=environment, check=True, timeout=300)
-    out = tmp_path / "out"
-    command = [sys.executable, "manage.py", "experiment", "molecules", "--out", str(out), *SIZE]
+    also = {"SCORERS": f"length={shlex.quote(sys.executable)} {shlex.quote(str(script))}"}
+    options = ("molecules", *SIZE, "--scorer", "molskill=length")
+    site = Site.made(tmp_path, "http://127.0.0.1:9/v1", "vllm", options, roles={}, also=also)
+    out = site.out
     for _ in range(2):
-        ended = subprocess.run(
-            [*command, "--scorer", "molskill=length"],
-            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        ended = site.run()
         assert ended.returncode == 0, ended.stderr
         # Of three chains the final states, once.
         assert len(log.read_text().splitlines()) == 3
     record = sampler.read_record(out / "records" / "mars-plain-s0.zip")
     finals = [row["content"] for row in record.samples if row["step"] == "4"]
-    cells = {row["column"]: row for row in rows(out / "table.csv")}
+    cells = {row["column"]: row for row in site.rows("table.csv")}
     assert float(cells["molskill_mean"]["ours"]) == pytest.approx(sum(map(len, finals)) / 3)
-    [call] = [row for row in rows(out / "calls.csv") if row["stage"] == "score"]
+    [call] = [row for row in site.rows("calls.csv") if row["stage"] == "score"]
     assert (call["role"], call["endpoint"], call["planned"], call["requests"]) == ("molskill", "length", "3", "3")
     assert "length" in json.loads((out / "settings.json").read_text())["models"]["molskill"]
     before = (out / "table.csv").read_bytes()
@@ -133,7 +111,7 @@ def test_a_run_of_molecules_has_its_scorers_column_from_files_alone(tmp_path):
     assert (out / "table.csv").read_bytes() == before
     (out / "evaluation" / "scores.csv").unlink()
     sampler.write_report(out)
-    [empty] = [row for row in rows(out / "table.csv") if row["column"] == "molskill_mean"]
+    [empty] = [row for row in site.rows("table.csv") if row["column"] == "molskill_mean"]
     assert (empty["ours"], empty["note"]) == ("", "no scorer molskill")
 
 

@@ -116,8 +116,3 @@ def test_the_curve_is_what_counting_from_the_start_each_time_gives():
         0.5 * sum(abs(np.mean(visited[:t] == state) - law[state]) for state in range(4)) for t in range(10, 58, 10)
     ]
     np.testing.assert_allclose(total_variation_curve(visited, law, 10), counted, atol=1e-15)
-
-
-def test_laws_on_different_spaces_are_refused():
-    with pytest.raises(ValueError, match="first has 2 states, second has 3"):
-        total_variation([0.5, 0.5], [0.5, 0.25, 0.25])

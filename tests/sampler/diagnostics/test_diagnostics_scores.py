@@ -144,12 +144,6 @@ def test_an_item_against_itself_is_refused():
         Comparisons.of([("a", "a")])
 
 
-@pytest.mark.parametrize(("level", "resamples"), [(0, 10), (1, 10), (0.9, 0)])
-def test_impossible_intervals_are_refused(level, resamples):
-    with pytest.raises(ValueError, match=r"level|resamples"):
-        bradley_terry_intervals(on_both_sides(from_wins(WINS)), np.random.default_rng(0), resamples, level)
-
-
 def test_votes_that_do_not_know_their_clusters_have_no_intervals():
     with pytest.raises(TypeError, match="must be Choices: intervals need to know which votes belong to one cluster"):
         bradley_terry_intervals(from_wins(WINS), np.random.default_rng(0))

@@ -29,12 +29,6 @@ def test_the_interval_is_wilsons(left, votes, low, high):
         assert (share(lean.log_odds), round(share(lean.low), 4)) == (pytest.approx(left / votes), low)
 
 
-@pytest.mark.parametrize(("left", "votes", "level"), [(0, 0, 0.95), (-1, 3, 0.95), (4, 3, 0.95), (1, 3, 1)])
-def test_impossible_counts_are_refused(left, votes, level):
-    with pytest.raises(ValueError, match=r"left|level"):
-        side_lean(left, votes, level)
-
-
 def campaign_of_votes(rng, random_sides):
     """Return (left, votes) of 150 steps with N = 2 that stop at the first vote for x'; nobody leans."""
     left = votes = 0
@@ -108,25 +102,11 @@ def test_the_interval_of_fleiss_kappa_is_as_wide_as_kappas_of_new_questions_spre
     assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=0.3)
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"), [([[1, 0]], "two answers"), ([[1.5, 1]], "whole"), ([[-1, 3]], "whole"), ([], "one row")]
-)
-def test_impossible_tables_are_refused(counts, message):
-    with pytest.raises(ValueError, match=message):
-        fleiss_kappa(counts)
-
-
 def test_cohens_kappa_by_hand():
     first = ["yes"] * 25 + ["no"] * 25
     second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
     # They agree on 35 of 50; chance would on half.
     assert cohen_kappa(first, second) == pytest.approx(0.4)
-
-
-@pytest.mark.parametrize(("first", "second"), [([], []), ([1], [1, 2])])
-def test_answers_to_different_questions_are_refused(first, second):
-    with pytest.raises(ValueError, match="same questions"):
-        cohen_kappa(first, second)
 
 
 def test_the_paired_bootstrap_has_the_width_of_the_normal_law():
@@ -155,12 +135,3 @@ def test_p_values_of_equal_methods_are_small_as_rarely_as_they_should_be():
     found = [paired_bootstrap(rng.normal(size=60), rng.normal(size=60), rng, resamples=500) for _ in range(400)]
     # 5 %, and 1 % more for 60 items; Binomial(400, 0.06) exceeds 44 once in ten thousand seeds.
     assert sum(each.p_value <= 0.05 for each in found) <= 44
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [([1, 2], [1], "one length"), ([1], [1], "two items"), ([1, math.nan], [1, 2], "finite")],
-)
-def test_impossible_pairs_are_refused(first, second, message):
-    with pytest.raises(ValueError, match=message):
-        paired_bootstrap(first, second, np.random.default_rng(0))

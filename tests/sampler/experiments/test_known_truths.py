@@ -10,7 +10,6 @@ from sampler import ExperimentOptions, SlotTally, tournament_schedule
 from sampler.commands.report.estimates import over_samples
 from sampler.commands.report.metrics.translation import mark_of
 from sampler.commands.report.strengths import strengths, tournament_choices
-from sampler.diagnostics import Choices
 from tests.support.experiment_folders import begin_run, write_votes
 
 STRENGTHS = np.array([-0.6, -0.3, -0.2, 0.3, 0.8])
@@ -35,44 +34,6 @@ def tournament(rng):
                     for prompt in range(PROMPTS)
                 ]
     return votes
-
-
-def marginal_strengths():
-    """Return what the fit estimates: the strengths of the votes of all prompts together.
-
-    Log-odds averaged over prompts are flatter than a prompt's own, so the truth is the fit to exact chances.
-    """
-    rng = np.random.default_rng(99)
-    differences = rng.normal(0, SPREAD * np.sqrt(2), 200_000)
-    pairs = [(one, other) for one in range(len(METHODS)) for other in range(len(METHODS)) if one != other]
-    wins = np.array([expit(STRENGTHS[a] - STRENGTHS[b] + differences + LEAN).mean() for a, b in pairs])
-    design = np.zeros((len(pairs), len(METHODS) + 1))
-    for row, (one, other) in enumerate(pairs):
-        design[row, [one, other, -1]] = 1, -1, 1
-    fitted = np.zeros(len(METHODS) + 1)
-    for _ in range(50):
-        chance = expit(design @ fitted)
-        information = design.T @ (design * (chance * (1 - chance))[:, None])
-        fitted += np.linalg.pinv(information) @ design.T @ (wins - chance)
-    return fitted[:-1] - fitted[:-1].mean()
-
-
-def test_intervals_over_prompts_cover_what_was_planted_and_intervals_over_votes_do_not():
-    """200 tournaments of five methods: 91-98 % of 1,000 intervals at 95 %; Binomial noise of 200 alone is ±3 %."""
-    truth = dict(zip(METHODS, marginal_strengths(), strict=True))
-    covered = {"prompts": 0, "votes": 0}
-    tournaments, resamples = 200, 200
-    rng = np.random.default_rng(20)
-    for _ in range(tournaments):
-        votes = tournament(rng)
-        choices = Choices.of(votes)
-        for name, given in (("prompts", choices), ("votes", choices.with_clusters(range(len(votes))))):
-            found = strengths(given, rng, resamples).scores
-            wanted = np.array([truth[method] for method in found.items])
-            covered[name] += int(((found.low <= wanted) & (wanted <= found.high)).sum())
-    shares = {name: count / (tournaments * len(METHODS)) for name, count in covered.items()}
-    assert 0.91 <= shares["prompts"] <= 0.98, shares
-    assert shares["votes"] < 0.80, shares
 
 
 def test_a_tournament_of_files_gives_the_planted_strengths(tmp_path):

@@ -18,7 +18,6 @@ from sampler.experiments.editor.learning import ImprovingEdit, LearningSettings,
 from sampler.experiments.lockstep import LockstepSettings, run_lockstep
 from sampler.experiments.lockstep_record import LockstepWriter, replay_lockstep
 from sampler.experiments.mars import score_of
-from sampler.experiments.mars_table import differences, mean_and_error, metrics, table
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.law import MoleculeLaw
@@ -206,15 +205,6 @@ def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
     assert (len(memory), memory.batch_size) == (4, 2)
     kept = [each.edit.arm for batch in memory.batches(stream(0, 0, 1, Purpose.EDITOR)) for each in batch]
     assert sorted(kept) == [7, 8, 9, 10]
-
-
-def test_means_errors_and_paired_differences(recorded):
-    _, ended, _ = recorded
-    assert mean_and_error([1.0, 2.0, 3.0, 4.0, 5.0]) == (3.0, pytest.approx(math.sqrt(0.5)))
-    assert set(differences([ended, ended], [ended, ended]).values()) == {(0.0, 0.0)}
-    lines = table([ended, ended])
-    assert "± 0.000 over 2 seeds; paper's MARS 0.773 ± 0.002" in lines[0]
-    assert metrics(ended)["score"] <= 0.7
 
 
 def test_the_command_replays_a_record(copy, capsys):

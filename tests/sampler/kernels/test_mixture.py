@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sampler import Independent, Mixture, Neighbours, Plan, Position, Proposal, ask_many
+from sampler import Independent, Mixture, Neighbours, Plan, Proposal
 from sampler.streams import Purpose, stream
 from tests.support.catalogs import LOPSIDED
 
@@ -48,22 +48,6 @@ def test_a_component_that_stands_twice_draws_each_row_once():
     proposals = Mixture((0.5, 0.5), (kernel, kernel)).propose_batch(rngs(), [0] * 40)
     assert len(proposals) == 40
     assert sum(kernel.calls) == 40
-
-
-class Forgetful(CountedBatches):
-    """A kernel that forgets the last row."""
-
-    def propose_batch(self, rngs, states) -> list[Proposal[int]]:
-        return super().propose_batch(rngs, states)[:-1]
-
-
-def test_a_batch_that_lacks_a_row_is_an_error():
-    states = [0] * 40
-    with pytest.raises(ValueError, match="shorter"):
-        Mixture((0.5, 0.5), (CountedBatches(1), Forgetful(2))).propose_batch(rngs(), states)
-    plan = Plan(1, LOPSIDED, Forgetful(1), (1,))
-    with pytest.raises(ValueError, match="shorter"):
-        ask_many(plan, [Position(chain, 0, 0) for chain in range(3)])
 
 
 def test_an_empty_batch_has_no_proposals():

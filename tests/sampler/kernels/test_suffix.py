@@ -195,12 +195,6 @@ def test_an_unknown_cut_is_refused():
         SuffixRecipe(cut="middle")
 
 
-def test_one_generator_for_each_state():
-    texts = space("even")
-    with pytest.raises(ValueError, match="zip"):
-        Suffix(texts).propose_batch([], [texts.start(stream(1, 0, 0, Purpose.START), 0)])
-
-
 class Noting:
     """Texts of at most four tokens; it notes from which beginnings it is asked to write."""
 

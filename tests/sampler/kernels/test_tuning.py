@@ -115,8 +115,3 @@ def test_objects_without_properties_give_no_jump():
     nothing = np.zeros((2, 0))
     found = trials(GRID, [0, 1], [1, 1], [1, 1], nothing, nothing, nothing)
     assert {(trial.jump_per_vote, trial.reach) for trial in found} == {(0.0, None)}
-
-
-def test_rows_that_do_not_fit_together_are_refused():
-    with pytest.raises(ValueError, match="one row a step"):
-        trials(GRID, [0, 1], [1], [1], *np.zeros((3, 2, 1)))

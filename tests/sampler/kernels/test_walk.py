@@ -312,8 +312,3 @@ def space_of(catalog) -> Space:
 def test_walks_on_lists_are_cheap_and_long_ones_are_not():
     assert parse_recipe(walk_recipe(NEIGHBOURS, 511)).build(TRIANGLE).is_cheap_at(1)
     assert not parse_recipe(walk_recipe(NEIGHBOURS, 4095)).build(TRIANGLE).is_cheap_at(1)
-
-
-def test_a_walk_has_at_least_one_step():
-    with pytest.raises(ValueError, match="length"):
-        WalkKernel(Neighbours(LOPSIDED), 0)

@@ -188,37 +188,3 @@ def test_tables_draw_from_their_law_and_know_the_base_ratio(table):
         spread = np.sqrt(q[state] * (1 - q[state]) / draws)
         assert np.all(np.abs(np.bincount(drawn, minlength=5) / draws - q[state]) <= 4.5 * spread)
         np.testing.assert_allclose(log_r0, log_base_ratio(LOPSIDED.log_p0, q)[state, drawn], rtol=0, atol=1e-12)
-
-
-def test_a_large_space_needs_no_matrix():
-    states = 100_000
-    rng = np.random.default_rng(6)
-    ring = [((place - 1) % states, (place + 1) % states) for place in range(states)]
-    for proposals in (IndependentTable(rng.random(states)), NeighbourTable(rng.random(states), ring)):
-        walk = VoteWalker(proposals, NVote((2,)), rng.random((1, states))).run(rng, np.arange(1_000), 20)
-        assert walk.visits.sum() == 20_000
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: Walker(np.ones((2, 3))), "square"),
-        (lambda: Walker(np.ones((2, 2))), "sum to 1"),
-        (lambda: Walker([[1.5, -0.5], [0, 1]]), "no negative"),
-        (lambda: Walker(np.full((2, 2), np.nan)), "no negative"),
-        (lambda: Walker(np.eye(2)).run(np.random.default_rng(0), 2, 5), "states from 0 to 1"),
-        (lambda: Walker(np.eye(2)).run(np.random.default_rng(0), [], 5), "start must be"),
-        (lambda: Walker(np.eye(2)).run(np.random.default_rng(0), 0.5, 5), "start must be"),
-        (lambda: Walker(np.eye(2)).run(np.random.default_rng(0), 0, 0), "at least 1"),
-        (lambda: Walker(np.eye(2)).run(np.random.default_rng(0), 0, 5, every=0), "at least 1"),
-        (lambda: VoteWalker(TABLES["matrix"][0], Oracle(), SCORES[:, :4]), "5 columns"),
-        (lambda: MixtureTable([0.5, 0.4], [TABLES["matrix"][0]] * 2), "sum to 1"),
-        (lambda: MixtureTable([0.5, 0.5], [TABLES["matrix"][0], IndependentTable(np.zeros(2))]), "one space"),
-        (lambda: MatrixTable(np.zeros(2), np.eye(3)), "2 laws"),
-        (lambda: MatrixTable(np.zeros(2), np.ones((2, 2))), "sum to 1"),
-        (lambda: NeighbourTable(np.zeros(2), [[1], []]), "at least one neighbour"),
-    ],
-)
-def test_bad_arguments_are_refused_by_name(call, reason):
-    with pytest.raises(ValueError, match=reason):
-        call()
