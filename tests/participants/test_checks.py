@@ -232,14 +232,6 @@ def test_people_are_asked_the_same_gold_pairs_and_the_page_says_how_far_they_agr
     assert "50 % (1)" in section
 
 
-def test_without_gold_pairs_there_is_no_agreement_on_them(researcher):
-    study = recruited_campaign(researcher, protocol={"check_share": 0.1}, codes=CODES_OF_ALL, **MANY)
-    assert gold_agreement.answers_in(study) == []
-    assert gold_agreement.share_alike([]) is None
-    page = browser_of(researcher).get(reverse("console:people", args=[study.pk])).content.decode()
-    assert "Agreement on gold pairs" not in page
-
-
 def test_a_gold_check_looks_like_any_pair_and_the_right_object_counts_on_either_side(golden):
     browser, sides = arrive(golden, prolific("anna")), set()
     normal = page_of(browser, golden, "vote/")

@@ -20,7 +20,7 @@ from tests.support.record import (
     export_to,
     table,
 )
-from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.recruited import CODES, pair_of, prolific, recruited_campaign, vote
 from tests.support.stack import invitation_path, wait_until_idle
 
 TEXT = "# Consent\n\nYou compare *texts*. You may stop at any time."
@@ -211,12 +211,6 @@ def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
     assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
     client.post(reverse("annotate:withdraw", args=[token]))
     assert Annotator.objects.get().removed_at is None
-
-
-def test_without_consent_nothing_is_asked(researcher):
-    plain = recruited_campaign(researcher)
-    assert pair_of(arrive(plain, prolific("anna")), plain) is not None
-    assert not Consent.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -176,12 +176,6 @@ def test_without_a_platform_everybody_sees_the_same_code(researcher):
     assert not Participation.objects.exists()
 
 
-def test_a_campaign_without_recruitment_ends_as_before(client, researcher, campaign):
-    client.post(invitation_path(campaign))
-    finish(campaign)
-    assert "All done. Thank you!" in page_of(client, campaign)
-
-
 def test_payments_tell_the_owner_who_gave_what(researcher):
     study = recruited_campaign(researcher, votes_each=2)
     anna, ben = arrive(study, prolific("anna")), arrive(study, prolific("=ben()"))

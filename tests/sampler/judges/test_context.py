@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from sampler.judges import (
     ContextLine,
     Exhibit,
@@ -88,8 +86,3 @@ def test_pictures_keep_their_context_between_them():
 def test_a_prompt_with_context_is_stored_whole():
     prompt = pairwise_prompt("molecules", "Which?", has_context=True)
     assert Prompt.of(json.loads(json.dumps(prompt.stored()))) == prompt
-
-
-def test_a_prompt_frozen_without_context_shows_none():
-    with pytest.raises(ValueError, match="shows no context"):
-        pairwise_prompt("texts", "Which?").messages(Exhibit("one", context=lines(A="1")), Exhibit("two"))

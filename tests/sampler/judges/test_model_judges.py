@@ -142,16 +142,3 @@ def test_a_rating_prompt_states_the_scale() -> None:
     system, user = rating_messages("images", "How red is it?", RatingScale(0, 10), Exhibit("a red moon"))
     assert "from 0 (lowest) to 10 (highest)" in system["content"]
     assert "How red is it?" in user["content"]
-
-
-@pytest.mark.parametrize(
-    ("ask", "reason"),
-    [
-        (lambda: pairwise_messages("songs", "Which?", Exhibit("a"), Exhibit("b")), "kind must be one of"),
-        (lambda: pairwise_messages("texts", " ", Exhibit("a"), Exhibit("b")), "criterion must not be empty"),
-        (lambda: Exhibit(" "), "must have a text or a picture"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(ask, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        ask()

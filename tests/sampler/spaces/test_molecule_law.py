@@ -48,22 +48,6 @@ def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
     assert log_p0(law, outside) == -math.inf
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (((),), "finite"),
-        (((-math.inf,),), "finite"),
-        (((math.nan,),), "below infinity"),
-        (((math.inf,),), "below infinity"),
-        ((THREE, frozenset({"Xx"})), "Xx"),
-        ((THREE, None, None, ("NONE",)), "NONE"),
-    ],
-)
-def test_what_is_no_law_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        MoleculeLaw(*arguments)
-
-
 def test_a_file_of_size_weights_lists_every_size_in_order():
     assert parse_size_log_weights("# made here\n1\t0.5\n2\t-1\n") == (0.5, -1.0)
     for wrong in ("2\t0\n", "1\t0\n3\t0\n", "1 0\n", "1\tmany\n"):

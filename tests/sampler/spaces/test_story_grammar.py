@@ -109,27 +109,6 @@ def test_a_prefix_must_begin_some_text_and_a_prompt_be_known():
         story_openings().continue_batch([rng], ["an unheard-of scenario"], [()])
 
 
-@pytest.mark.parametrize(
-    ("rules", "reason"),
-    [
-        ({"story": ["{hero} slept."]}, "'hero' is missing; 'story' names it"),
-        ({"tale": ["x"]}, "'story' is missing"),
-        ({"story": ["a {b}"], "b": ["c|{story}"]}, "story → b → story"),
-        ({"story": []}, "must have an alternative"),
-        ({"story": [(0, "a"), (1, "b")]}, "weights"),
-        ({"story": [(math.nan, "a")]}, "weights"),
-        ({"story": ["[a|b"]}, "must be closed"),
-        ({"story": ["a] b"]}, "not opened"),
-        ({"story": ["a} b"]}, "not opened"),
-        ({"story": ["{a b}"]}, "name of a rule"),
-        ({"story": ["{a"]}, "name of a rule"),
-    ],
-)
-def test_rules_that_cannot_be_followed_are_refused(rules, reason):
-    with pytest.raises(ValueError, match=reason):
-        Grammar(rules)
-
-
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])
 def test_temperature_must_be_positive(temperature):
     with pytest.raises(ValueError, match="temperature"):
