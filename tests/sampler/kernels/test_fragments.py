@@ -206,17 +206,6 @@ def test_an_unknown_convention_is_refused():
         FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), 0.5, "almost")
 
 
-def test_a_recipe_builds_the_kernel_it_names_once():
-    space = MoleculesRecipe().build()
-    kernel = FragmentsRecipe(add=0.25).build(space)
-    assert FragmentsRecipe(add=0.25).build(MoleculesRecipe().build()) is kernel
-    assert FragmentsRecipe(add=0.75).build(space) is not kernel
-    drawn = FragmentMoves(space.vocabulary, space.law, 0.25)
-    for step in range(20):
-        rngs = (stream(4, 0, step, Purpose.PROPOSAL) for _ in range(2))
-        assert kernel.propose(next(rngs), "CC(=O)Nc1ccc(O)cc1") == drawn.propose(next(rngs), "CC(=O)Nc1ccc(O)cc1")
-
-
 def test_the_paper_convention_can_be_asked_for():
     kernel = FragmentsRecipe(convention="paper").build(MoleculesRecipe().build())
     proposals = [kernel.propose(stream(6, 0, step, Purpose.PROPOSAL), "CCO") for step in range(50)]

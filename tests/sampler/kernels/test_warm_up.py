@@ -67,12 +67,10 @@ def test_the_warm_up_is_a_mixture_of_its_lengths():
         (warming(steps=3), "kernel.warm_up.steps", "less than the 3 steps"),
         (warming(steps=4), "kernel.warm_up.settling", "no step to sample"),
         (warming(grid=[4, 4]), "kernel.warm_up.grid", "larger than the one before"),
-        (warming(grid=[4]), "kernel.warm_up.grid", "at least 2"),
         (warming(grid=[0, 4]), "kernel.warm_up.grid", "from 1 to"),
         (warming(properties=["weight"]), "kernel.warm_up.properties", "there are words, sentences"),
         (warming(properties=["words", "words"]), "kernel.warm_up.properties", "once"),
         (warming(length=[{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 2}]), "kernel", "one number"),
-        (warming(until=3), "kernel.warm_up.until", "not permitted"),
         (warming() | {"burn_in": 6}, "burn_in", "less than the 6 steps"),
         (
             warming() | {"space": {"kind": "catalog", "objects": "images", "neighbours": 2}},

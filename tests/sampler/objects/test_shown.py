@@ -53,14 +53,6 @@ class TestPictures:
         shown = sampler.shown_as(Exhibit(picture=file_of(format="JPEG")), sampler.Vision(edge=100)).picture
         assert (shown.media_type, read(shown).format) == ("image/jpeg", "JPEG")
 
-    def test_a_lower_quality_makes_a_smaller_file(self):
-        sizes = [
-            len(sampler.shown_as(Exhibit(picture=file_of()), sampler.Vision(format="jpeg", quality=q)).picture.data)
-            for q in (20, 60, 95)
-        ]
-        assert sizes == sorted(sizes)
-        assert sizes[0] < sizes[2] / 2
-
     def test_what_is_transparent_becomes_white_in_a_jpeg(self):
         out = io.BytesIO()
         Image.new("RGBA", (40, 40), (0, 0, 0, 0)).save(out, "PNG")
@@ -122,11 +114,8 @@ class TestRecipe:
         [
             ({}, "images", "must say something"),
             ({"edge": 8}, "images", r"vision\.edge"),
-            ({"edge": 5000}, "images", r"vision\.edge"),
             ({"quality": 50}, "images", "set format to 'jpeg'"),
             ({"quality": 50, "format": "png"}, "images", "set format to 'jpeg'"),
-            ({"format": "webp"}, "images", r"vision\.format"),
-            ({"detail": "most"}, "images", r"vision\.detail"),
             ({"edge": 512}, "texts", "texts have no pictures"),
             ({"molecules": "both"}, "images", "no molecules"),
             ({"molecules": "smiles", "edge": 64}, "molecules", "'picture' or 'both' where the pictures have settings"),
