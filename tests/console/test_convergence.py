@@ -196,3 +196,18 @@ def test_a_large_page_is_sent_less_often():
     assert consumer._pause_after("x" * 1_000) == 5
     for size in (10_000, 50_000, 400_000):
         assert size * 60 / consumer._pause_after("x" * size) <= 45_000
+
+
+@pytest.mark.parametrize(
+    ("means", "count", "said"),
+    [
+        ((0, 5), 500, "extend the campaign, or let the next one walk farther"),
+        ((0, 0), 60, "few independent samples: extend the campaign"),
+        ((0, 0), 3000, "enough for this property"),
+        ((0,), 500, "nothing to be compared with"),
+    ],
+)
+def test_the_verdict_says_what_to_do(means, count, said):
+    rng = np.random.default_rng(11)
+    chains = tuple((place, rng.normal(mean, 1, count)) for place, mean in enumerate(means))
+    assert said in Followed("words", chains, 0, 0).verdict

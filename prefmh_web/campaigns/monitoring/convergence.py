@@ -82,6 +82,20 @@ class Followed:
         return None if self.problem else sampler.diagnostics.convergence([numbers for _, numbers in self.draws])
 
     @property
+    def verdict(self) -> str:
+        """What the statistics come to, and what to do; empty where there are none."""
+        found = self.statistics
+        if found is None:
+            return ""
+        if found.chains == 1:
+            return "One chain has nothing to be compared with: run at least four."
+        if found.r_hat > AIM_R_HAT:
+            return "The chains differ: extend the campaign, or let the next one walk farther between two questions."
+        if min(found.bulk_ess, found.tail_ess) < AIM_ESS:
+            return "The chains agree, but these are few independent samples: extend the campaign."
+        return "The chains agree, and these samples are enough for this property."
+
+    @property
     def problem(self) -> str:
         """Why there are no statistics; empty where there are."""
         fewest = sampler.diagnostics.FEWEST_DRAWS
