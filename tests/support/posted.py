@@ -14,10 +14,10 @@ def sent_back(*parts: forms.BaseForm | forms.BaseFormSet) -> dict[str, Any]:
         if isinstance(part, forms.BaseFormSet):
             found |= sent_back(part.management_form, *part.forms)
             continue
-        for field in part:
-            value = _sent(field)
+        for each in part:
+            value = _sent(each)
             if value is not None:
-                found[field.html_name] = value
+                found[each.html_name] = value
     return found
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.scripted_server import Script, anything_else, chat_reply, is_vote, scripted_server
@@ -72,7 +73,7 @@ def make(owner, idle_tasks, *args, **changes) -> Campaign:
 
 def finish(campaign: Campaign, idle_tasks) -> None:
     for _ in range(20):
-        tasks.sweep()
+        sweep()
         idle_tasks()
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED

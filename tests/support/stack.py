@@ -41,7 +41,10 @@ def wait_until_idle(timeout: float = 30) -> None:
     Raises:
         TimeoutError: there was still one after `timeout` seconds.
     """
-    (tasks if settings.EMBEDDED else worker).wait_until_idle(timeout)
+    if settings.EMBEDDED:
+        tasks.wait_until_idle(timeout)
+    else:
+        worker.wait_until_idle(timeout)
 
 
 def sweep_everything() -> None:
@@ -114,8 +117,8 @@ class LiveServer:
 
     def drop_connections(self) -> None:
         """Cut every open connection, sockets included, as a bad network does."""
-        for connection in list(self._server.server_state.connections):
-            connection.loop.call_soon_threadsafe(connection.transport.abort)
+        for each in list(self._server.server_state.connections):
+            each.loop.call_soon_threadsafe(each.transport.abort)
 
     def unsent(self) -> list[int]:
         """Return how many bytes wait in this process for each open connection to take them in."""
