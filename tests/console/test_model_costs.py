@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Campaign, CapChange
+from prefmh_web.campaigns.models import Campaign, Event
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
 from tests.flows.test_model_caps import settled
@@ -88,7 +88,7 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
 
     wrong = cap(desk, campaign, cost_cap="much", request_cap="")
     assert "Models may cost at most: Enter a number. Nothing was changed." in wrong
-    assert not CapChange.objects.exists()
+    assert not Event.objects.filter(kind="caps").exists()
 
     assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost_cap="5", request_cap="")
     assert "The cap of 0.10 is reached" not in page_of(desk, campaign)

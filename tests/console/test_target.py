@@ -7,11 +7,10 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.support.record import assert_replay_passes, export_to
-from tests.support.stack import make_campaign, make_draft, make_recipe
+from tests.support.stack import make_campaign, make_recipe
 
 DARK = {"question": "Which is darker?", "budget": 2}
 KIND = {"question": "Which is kinder?", "budget": 1}
@@ -68,23 +67,3 @@ def test_a_wrong_target_is_found_by_replay(researcher, idle_tasks, tmp_path, cap
     campaign.save()
     with pytest.raises(Exception, match=r"target: .*2\*s1"):
         call_command("replay", str(export_to(campaign, tmp_path)))
-
-
-@pytest.mark.parametrize(
-    ("judges", "field"),
-    [(both(DARK)[:1], "judges.0.order"), ([both(DARK)[0], both(DARK)[1] | {"budget": 3}], "judges.1.budget")],
-)
-def test_a_draft_whose_lean_would_not_cancel_does_not_start_and_can_be_mended(
-    signed_in, researcher, idle_tasks, judges, field
-):
-    campaign = make_draft(researcher, recipe=make_recipe(judges=judges))
-    with pytest.raises(lifecycle.NotPossible, match=field):
-        lifecycle.start(campaign)
-    campaign.refresh_from_db()
-    assert campaign.is_draft
-    for page in (campaign.get_absolute_url(), reverse("console:edit", args=[campaign.pk])):
-        answer = signed_in.get(page)
-        assert answer.status_code == 200
-    # The form offers two whole halves.
-    shown = answer.context["forms"].questions.initial
-    assert [question["order"] for question in shown] == ["both"]

@@ -11,7 +11,7 @@ from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import caps
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Annotator, Campaign, CapChange, Comparison, ModelUsage, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import (
     A_REQUEST,
@@ -83,7 +83,8 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     assert now(campaign).status == Campaign.Status.FINISHED
     assert Vote.objects.count() > votes == requests - 1
     assert Vote.objects.count() == len(asked(script, QUESTION)) - 1
-    assert [(each.changed_by, each.cost_cap) for each in CapChange.objects.all()] == [(researcher, None)]
+    changes = Event.objects.filter(kind="caps")
+    assert [(each.by, each.data["cost_cap"]) for each in changes] == [(researcher, None)]
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)

@@ -19,7 +19,9 @@ from prefmh_web.campaigns.monitoring import trajectories
 
 # Numbers of rows are never given twice in a run: what a process remembers by them is another test's.
 _NUMBERS: Iterator[int] = itertools.count(1000, 1000)
-_REMEMBERING = tuple(f"prefmh_web.{name}." for name in ("annotate", "campaigns", "console", "participants", "setup"))
+_REMEMBERING = tuple(
+    f"prefmh_web.{name}." for name in ("annotate", "campaigns", "console", "objects", "participants", "setup")
+)
 _empty = sqlite3.connect(":memory:", check_same_thread=False)
 _numbered_from = 0
 
@@ -96,8 +98,8 @@ def _holds_only_an_owner() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM sqlite_sequence WHERE seq > %s", [_numbered_from])
         filled = {name for (name,) in cursor.fetchall()}
-        cursor.execute("SELECT count(*) FROM django_session")
-        return filled <= {"auth_user", "auth_user_groups"} and cursor.fetchone() == (0,)
+        cursor.execute("SELECT (SELECT count(*) FROM django_session), (SELECT count(*) FROM auth_user)")
+        return filled <= {"auth_user", "auth_user_groups"} and cursor.fetchone() == (0, 1)
 
 
 def _restored(found: _Copy, owner) -> Campaign:

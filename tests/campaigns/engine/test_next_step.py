@@ -113,13 +113,6 @@ def test_votes_of_people_of_an_older_version_are_counted_when_they_vote_again(ca
     assert person.votes_cast == 4
 
 
-def test_pairs_that_an_older_version_opened_are_handed_out_after_a_sweep(campaign, person):
-    Comparison.objects.update(chain_campaign=None, chain_place=None)
-    assert leases.take(person) is None
-    leases.look_again_where_nobody_is_asked()
-    assert leases.take(person).comparison.chain_place == 0
-
-
 @pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/server_stack.py")
 def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campaign):
     [one] = Comparison.objects.filter(verdict=None)
