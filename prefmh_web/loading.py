@@ -12,7 +12,7 @@ _LATE = ("arviz_stats.base",)
 
 def load_everything() -> None:
     """Load every public name of the sampler and every task, so that no request waits for SciPy, RDKit and ArviZ."""
-    for name in sampler.__all__:
+    for name in dir(sampler):
         getattr(sampler, name)
     for module in _LATE:
         importlib.import_module(module)

@@ -1,375 +1,218 @@
 # The public names, one import each. At run time `__init__.py` loads each of them on its first use.
 
-from . import diagnostics
-from .acceptance import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
-from .chain import (
-    Comparison,
-    Kernel,
-    Plan,
-    Position,
-    Proposal,
-    Tally,
-    advance,
-    ask,
-    ask_many,
-    begin,
-    begin_many,
-    given,
-    tell,
-)
-from .commands.lockstep_run import check_lockstep, record_lockstep
-from .commands.report.writing import write_report
-from .diagnostics.extras import MissingExtra
-from .exact import (
-    autocorrelation_time,
-    log_base_ratio,
-    mean_votes,
-    preferences,
-    spectral_gap,
-    stationary,
-    target,
-    transition_matrix,
-    votes_per_effective_sample,
-    votes_per_step,
-)
-from .experiments import outputs
-from .experiments.document import (
-    ExperimentInput,
-    changed_settings,
-    options_of,
-    preset_names,
-    settings_document,
-    settings_hash,
-    settings_text,
-)
-from .experiments.kept import kept_steps, shown_steps
-from .experiments.lockstep_archive import replay_file
-from .experiments.options import ExperimentOptions, OptionError, VoteSource, checked_source
-from .experiments.planned import planned_scores, planned_sums, scorer_passes, tournament_votes
-from .experiments.sentences import own_sentences, read_sentences
-from .experiments.settings import EXPERIMENTS, Asked, Experiment, ExperimentMethod
-from .experiments.tournament import (
-    KeptState,
-    SlotTally,
-    TournamentMatch,
-    TournamentSlot,
-    tournament_matches,
-    tournament_schedule,
-)
-from .judges.bradley_terry import BradleyTerry
-from .judges.panels import PairsMet, best_acceptance
-from .judges.presentations import draws_of, presentations_of, shows_proposal_first
-from .judges.recipe import JudgeRecipe
-from .judges.simulate import simulate
-from .judges.sources import (
-    ModelSource,
-    PeopleSource,
-    SeatSource,
-)
-from .judges.vision import Vision
-from .kernels import (
-    CrankNicolson,
-    FragmentMoves,
-    Independent,
-    KernelRecipe,
-    Mixture,
-    Neighbours,
-    Suffix,
-    WalkKernel,
-)
-from .kernels.crank_nicolson import PAPER_MIXTURE
-from .kernels.warm_up import DEFAULT_GRID, DEFAULT_SETTLING, LONGEST_WALK, WarmUp, warm_up_steps
-from .objects import (
-    MAX_CATALOG_CHARACTERS,
-    MAX_CATALOG_ITEMS,
-    OBJECT_KINDS,
-    CatalogError,
-    Item,
-    ObjectKind,
-    Reading,
-    Refusal,
-    extra_columns_of,
-)
-from .objects.audio.measures import AudioDescription, describe_audio
-from .objects.images.encoding import png, preview
-from .objects.images.measures import ImageDescription, describe_image
-from .objects.markdown.measures import MarkdownDescription, describe_markdown
-from .objects.markdown.rendering import object_html, page_html
-from .objects.molecules.drawing import draw_molecule, draw_pair, molecule_png
-from .objects.molecules.measures import MoleculeDescription, describe_molecule
-from .objects.properties import MAIN_PROPERTIES, properties_of_kind
-from .objects.prose import TextDescription, describe_text
-from .objects.shown import shown_as, size_of
-from .objects.texts.differences import compare_texts
-from .planning import SECONDS_A_VOTE, Estimate, estimate, step_votes
-from .recipe import MOST_CHAINS, MOST_STEPS, Recipe, RecipeError, RecipeProblem, parse_recipe, problems_in
-from .record import schema
-from .record.archives import BROKEN_ARCHIVE, ArchiveError, TooLargeError, archive_in
-from .record.codebook import codebook, entry_of
-from .record.commitment import SALT_BYTES, hash_of_seed, opened_recipe, sealed_recipe
-from .record.manifest import Manifest
-from .record.reader import Record, read_record, read_samples
-from .record.replay import Difference, RecordError, Replay, replay
-from .record.state_index import state_number
-from .record.tuning_record import MIDDLE, WarmUpStep, ended_early, tuned
-from .record.verify import Finding, Verification, verify
-from .rules import (
-    JUDGE_RULES,
-    SCORE_RULES,
-    InvalidPlugIn,
-    JudgeRule,
-    Mars,
-    NVote,
-    Oracle,
-    PointwiseDifference,
-    PointwiseJoint,
-    PointwisePower,
-    PointwiseRecipe,
-    PointwiseSeparate,
-    Quest,
-    RuleRecipe,
-    ScoreRule,
-)
-from .rules.order import ORDERS, BalancedOrder, RandomOrder, TwoJudgeOrder
-from .rules.ratings import mean_ratings, tell_by_ratings
-from .rules.recipe import NVoteRecipe
-from .rules.scored import QuestRecipe, ScoredRecipe, ScoreRecipe, numbers_of
-from .rules.scores import tell_by_scores
-from .rules.unjudged import BaseRecipe
-from .spaces import Catalog, CatalogRecipe, ServedImagesRecipe, ServedTextsRecipe, SpaceRecipe, objects_of
-from .spaces.images.space import GeneratedImages, ImagesRecipe
-from .spaces.molecules.law import MoleculeLaw, parse_size_log_weights
-from .spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary, parse_arms
-from .spaces.space import Space
-from .spaces.texts.language_model import CannotScoreError, LanguageModel, Tokens
-from .spaces.texts.story_openings import STORY_SCENARIOS
-from .streams import Purpose, stream
-from .vectorised import (
-    IndependentTable,
-    MatrixTable,
-    MixtureTable,
-    NeighbourTable,
-    ProposalTable,
-    VoteWalker,
-    Walk,
-    Walker,
-)
-
-__all__ = [
-    "BROKEN_ARCHIVE",
-    "DEFAULT_GRID",
-    "DEFAULT_SETTLING",
-    "EXPERIMENTS",
-    "JUDGE_RULES",
-    "LONGEST_WALK",
-    "MAIN_PROPERTIES",
-    "MAX_CATALOG_CHARACTERS",
-    "MAX_CATALOG_ITEMS",
-    "MIDDLE",
-    "MOST_CHAINS",
-    "MOST_STEPS",
-    "OBJECT_KINDS",
-    "ORDERS",
-    "PAPER_MIXTURE",
-    "SALT_BYTES",
-    "SCORE_RULES",
-    "SECONDS_A_VOTE",
-    "STORY_SCENARIOS",
-    "ArchiveError",
-    "Asked",
-    "AudioDescription",
-    "BalancedOrder",
-    "BaseRecipe",
-    "BradleyTerry",
-    "CannotScoreError",
-    "Catalog",
-    "CatalogError",
-    "CatalogRecipe",
-    "Comparison",
-    "CrankNicolson",
-    "Difference",
-    "Estimate",
-    "Experiment",
-    "ExperimentInput",
-    "ExperimentMethod",
-    "ExperimentOptions",
-    "Finding",
-    "FragmentMoves",
-    "GeneratedImages",
-    "ImageDescription",
-    "ImagesRecipe",
-    "Independent",
-    "IndependentTable",
-    "InvalidPlugIn",
-    "Item",
-    "JudgeRecipe",
-    "JudgeRule",
-    "KeptState",
-    "Kernel",
-    "KernelRecipe",
-    "LanguageModel",
-    "Manifest",
-    "MarkdownDescription",
-    "Mars",
-    "MatrixTable",
-    "MissingExtra",
-    "Mixture",
-    "MixtureTable",
-    "ModelSource",
-    "MoleculeDescription",
-    "MoleculeLaw",
-    "NVote",
-    "NVoteRecipe",
-    "NeighbourTable",
-    "Neighbours",
-    "ObjectKind",
-    "OptionError",
-    "Oracle",
-    "PairsMet",
-    "PeopleSource",
-    "Plan",
-    "PointwiseDifference",
-    "PointwiseJoint",
-    "PointwisePower",
-    "PointwiseRecipe",
-    "PointwiseSeparate",
-    "Position",
-    "Proposal",
-    "ProposalTable",
-    "Purpose",
-    "Quest",
-    "QuestRecipe",
-    "RandomOrder",
-    "Reading",
-    "Recipe",
-    "RecipeError",
-    "RecipeProblem",
-    "Record",
-    "RecordError",
-    "Refusal",
-    "Replay",
-    "RuleRecipe",
-    "ScoreRecipe",
-    "ScoreRule",
-    "ScoredRecipe",
-    "SeatSource",
-    "ServedImagesRecipe",
-    "ServedTextsRecipe",
-    "SlotTally",
-    "Space",
-    "SpaceRecipe",
-    "Suffix",
-    "Tally",
-    "TextDescription",
-    "Tokens",
-    "TooLargeError",
-    "TournamentMatch",
-    "TournamentSlot",
-    "TwoJudgeOrder",
-    "Verdict",
-    "Verification",
-    "Vision",
-    "Vocabulary",
-    "VoteSource",
-    "VoteWalker",
-    "Walk",
-    "WalkKernel",
-    "Walker",
-    "WarmUp",
-    "WarmUpStep",
-    "acceptance_probability",
-    "advance",
-    "archive_in",
-    "ask",
-    "ask_many",
-    "askable",
-    "autocorrelation_time",
-    "begin",
-    "begin_many",
-    "best_acceptance",
-    "changed_settings",
-    "check_lockstep",
-    "checked_source",
-    "codebook",
-    "compare_texts",
-    "default_vocabulary",
-    "describe_audio",
-    "describe_image",
-    "describe_markdown",
-    "describe_molecule",
-    "describe_text",
-    "diagnostics",
-    "draw_molecule",
-    "draw_pair",
-    "draws_of",
-    "ended_early",
-    "entry_of",
-    "estimate",
-    "extra_columns_of",
-    "given",
-    "hash_of_seed",
-    "kept_steps",
-    "load_vocabulary",
-    "log_base_ratio",
-    "marginal_acceptance",
-    "mean_ratings",
-    "mean_votes",
-    "molecule_png",
-    "numbers_of",
-    "object_html",
-    "objects_of",
-    "opened_recipe",
-    "options_of",
-    "outputs",
-    "own_sentences",
-    "page_html",
-    "parse_arms",
-    "parse_recipe",
-    "parse_size_log_weights",
-    "planned_scores",
-    "planned_sums",
-    "png",
-    "preferences",
-    "presentations_of",
-    "preset_names",
-    "preview",
-    "problems_in",
-    "properties_of_kind",
-    "read_record",
-    "read_samples",
-    "read_sentences",
-    "record_lockstep",
-    "replay",
-    "replay_file",
-    "schema",
-    "scorer_passes",
-    "sealed_recipe",
-    "settings_document",
-    "settings_hash",
-    "settings_text",
-    "shown_as",
-    "shown_steps",
-    "shows_proposal_first",
-    "simulate",
-    "size_of",
-    "spectral_gap",
-    "state_number",
-    "stationary",
-    "step_votes",
-    "stream",
-    "target",
-    "tell",
-    "tell_by_ratings",
-    "tell_by_scores",
-    "tournament_matches",
-    "tournament_schedule",
-    "tournament_votes",
-    "transition_matrix",
-    "tuned",
-    "verdict",
-    "verify",
-    "votes_per_effective_sample",
-    "votes_per_step",
-    "warm_up_steps",
-    "write_report",
-]
+from . import diagnostics as diagnostics
+from .acceptance import Verdict as Verdict
+from .acceptance import acceptance_probability as acceptance_probability
+from .acceptance import askable as askable
+from .acceptance import marginal_acceptance as marginal_acceptance
+from .acceptance import verdict as verdict
+from .chain import Comparison as Comparison
+from .chain import Kernel as Kernel
+from .chain import Plan as Plan
+from .chain import Position as Position
+from .chain import Proposal as Proposal
+from .chain import Tally as Tally
+from .chain import advance as advance
+from .chain import ask as ask
+from .chain import ask_many as ask_many
+from .chain import begin as begin
+from .chain import begin_many as begin_many
+from .chain import given as given
+from .chain import tell as tell
+from .commands.lockstep_run import check_lockstep as check_lockstep
+from .commands.lockstep_run import record_lockstep as record_lockstep
+from .commands.report.writing import write_report as write_report
+from .diagnostics.extras import MissingExtra as MissingExtra
+from .exact import autocorrelation_time as autocorrelation_time
+from .exact import log_base_ratio as log_base_ratio
+from .exact import mean_votes as mean_votes
+from .exact import preferences as preferences
+from .exact import spectral_gap as spectral_gap
+from .exact import stationary as stationary
+from .exact import target as target
+from .exact import transition_matrix as transition_matrix
+from .exact import votes_per_effective_sample as votes_per_effective_sample
+from .exact import votes_per_step as votes_per_step
+from .experiments import outputs as outputs
+from .experiments.document import ExperimentInput as ExperimentInput
+from .experiments.document import changed_settings as changed_settings
+from .experiments.document import options_of as options_of
+from .experiments.document import preset_names as preset_names
+from .experiments.document import settings_document as settings_document
+from .experiments.document import settings_hash as settings_hash
+from .experiments.document import settings_text as settings_text
+from .experiments.kept import kept_steps as kept_steps
+from .experiments.kept import shown_steps as shown_steps
+from .experiments.lockstep_archive import replay_file as replay_file
+from .experiments.options import ExperimentOptions as ExperimentOptions
+from .experiments.options import OptionError as OptionError
+from .experiments.options import VoteSource as VoteSource
+from .experiments.options import checked_source as checked_source
+from .experiments.planned import planned_scores as planned_scores
+from .experiments.planned import planned_sums as planned_sums
+from .experiments.planned import scorer_passes as scorer_passes
+from .experiments.planned import tournament_votes as tournament_votes
+from .experiments.sentences import own_sentences as own_sentences
+from .experiments.sentences import read_sentences as read_sentences
+from .experiments.settings import EXPERIMENTS as EXPERIMENTS
+from .experiments.settings import Asked as Asked
+from .experiments.settings import Experiment as Experiment
+from .experiments.settings import ExperimentMethod as ExperimentMethod
+from .experiments.tournament import KeptState as KeptState
+from .experiments.tournament import SlotTally as SlotTally
+from .experiments.tournament import TournamentMatch as TournamentMatch
+from .experiments.tournament import TournamentSlot as TournamentSlot
+from .experiments.tournament import tournament_matches as tournament_matches
+from .experiments.tournament import tournament_schedule as tournament_schedule
+from .judges.bradley_terry import BradleyTerry as BradleyTerry
+from .judges.panels import PairsMet as PairsMet
+from .judges.panels import best_acceptance as best_acceptance
+from .judges.presentations import draws_of as draws_of
+from .judges.presentations import presentations_of as presentations_of
+from .judges.presentations import shows_proposal_first as shows_proposal_first
+from .judges.recipe import JudgeRecipe as JudgeRecipe
+from .judges.simulate import simulate as simulate
+from .judges.sources import ModelSource as ModelSource
+from .judges.sources import PeopleSource as PeopleSource
+from .judges.sources import SeatSource as SeatSource
+from .judges.vision import Vision as Vision
+from .kernels import CrankNicolson as CrankNicolson
+from .kernels import FragmentMoves as FragmentMoves
+from .kernels import Independent as Independent
+from .kernels import KernelRecipe as KernelRecipe
+from .kernels import Mixture as Mixture
+from .kernels import Neighbours as Neighbours
+from .kernels import Suffix as Suffix
+from .kernels import WalkKernel as WalkKernel
+from .kernels.crank_nicolson import PAPER_MIXTURE as PAPER_MIXTURE
+from .kernels.warm_up import DEFAULT_GRID as DEFAULT_GRID
+from .kernels.warm_up import DEFAULT_SETTLING as DEFAULT_SETTLING
+from .kernels.warm_up import LONGEST_WALK as LONGEST_WALK
+from .kernels.warm_up import WarmUp as WarmUp
+from .kernels.warm_up import warm_up_steps as warm_up_steps
+from .objects import MAX_CATALOG_CHARACTERS as MAX_CATALOG_CHARACTERS
+from .objects import MAX_CATALOG_ITEMS as MAX_CATALOG_ITEMS
+from .objects import OBJECT_KINDS as OBJECT_KINDS
+from .objects import CatalogError as CatalogError
+from .objects import Item as Item
+from .objects import ObjectKind as ObjectKind
+from .objects import Reading as Reading
+from .objects import Refusal as Refusal
+from .objects import extra_columns_of as extra_columns_of
+from .objects.audio.measures import AudioDescription as AudioDescription
+from .objects.audio.measures import describe_audio as describe_audio
+from .objects.images.encoding import png as png
+from .objects.images.encoding import preview as preview
+from .objects.images.measures import ImageDescription as ImageDescription
+from .objects.images.measures import describe_image as describe_image
+from .objects.markdown.measures import MarkdownDescription as MarkdownDescription
+from .objects.markdown.measures import describe_markdown as describe_markdown
+from .objects.markdown.rendering import object_html as object_html
+from .objects.markdown.rendering import page_html as page_html
+from .objects.molecules.drawing import draw_molecule as draw_molecule
+from .objects.molecules.drawing import draw_pair as draw_pair
+from .objects.molecules.drawing import molecule_png as molecule_png
+from .objects.molecules.measures import MoleculeDescription as MoleculeDescription
+from .objects.molecules.measures import describe_molecule as describe_molecule
+from .objects.properties import MAIN_PROPERTIES as MAIN_PROPERTIES
+from .objects.properties import properties_of_kind as properties_of_kind
+from .objects.prose import TextDescription as TextDescription
+from .objects.prose import describe_text as describe_text
+from .objects.shown import shown_as as shown_as
+from .objects.shown import size_of as size_of
+from .objects.texts.differences import compare_texts as compare_texts
+from .planning import SECONDS_A_VOTE as SECONDS_A_VOTE
+from .planning import Estimate as Estimate
+from .planning import estimate as estimate
+from .planning import step_votes as step_votes
+from .recipe import MOST_CHAINS as MOST_CHAINS
+from .recipe import MOST_STEPS as MOST_STEPS
+from .recipe import Recipe as Recipe
+from .recipe import RecipeError as RecipeError
+from .recipe import RecipeProblem as RecipeProblem
+from .recipe import parse_recipe as parse_recipe
+from .recipe import problems_in as problems_in
+from .record import schema as schema
+from .record.archives import BROKEN_ARCHIVE as BROKEN_ARCHIVE
+from .record.archives import ArchiveError as ArchiveError
+from .record.archives import TooLargeError as TooLargeError
+from .record.archives import archive_in as archive_in
+from .record.codebook import codebook as codebook
+from .record.codebook import entry_of as entry_of
+from .record.commitment import SALT_BYTES as SALT_BYTES
+from .record.commitment import hash_of_seed as hash_of_seed
+from .record.commitment import opened_recipe as opened_recipe
+from .record.commitment import sealed_recipe as sealed_recipe
+from .record.manifest import Manifest as Manifest
+from .record.reader import Record as Record
+from .record.reader import read_record as read_record
+from .record.reader import read_samples as read_samples
+from .record.replay import Difference as Difference
+from .record.replay import RecordError as RecordError
+from .record.replay import Replay as Replay
+from .record.replay import replay as replay
+from .record.state_index import state_number as state_number
+from .record.tuning_record import MIDDLE as MIDDLE
+from .record.tuning_record import WarmUpStep as WarmUpStep
+from .record.tuning_record import ended_early as ended_early
+from .record.tuning_record import tuned as tuned
+from .record.verify import Finding as Finding
+from .record.verify import Verification as Verification
+from .record.verify import verify as verify
+from .rules import JUDGE_RULES as JUDGE_RULES
+from .rules import SCORE_RULES as SCORE_RULES
+from .rules import InvalidPlugIn as InvalidPlugIn
+from .rules import JudgeRule as JudgeRule
+from .rules import Mars as Mars
+from .rules import NVote as NVote
+from .rules import Oracle as Oracle
+from .rules import PointwiseDifference as PointwiseDifference
+from .rules import PointwiseJoint as PointwiseJoint
+from .rules import PointwisePower as PointwisePower
+from .rules import PointwiseRecipe as PointwiseRecipe
+from .rules import PointwiseSeparate as PointwiseSeparate
+from .rules import Quest as Quest
+from .rules import RuleRecipe as RuleRecipe
+from .rules import ScoreRule as ScoreRule
+from .rules.order import ORDERS as ORDERS
+from .rules.order import BalancedOrder as BalancedOrder
+from .rules.order import RandomOrder as RandomOrder
+from .rules.order import TwoJudgeOrder as TwoJudgeOrder
+from .rules.ratings import mean_ratings as mean_ratings
+from .rules.ratings import tell_by_ratings as tell_by_ratings
+from .rules.recipe import NVoteRecipe as NVoteRecipe
+from .rules.scored import QuestRecipe as QuestRecipe
+from .rules.scored import ScoredRecipe as ScoredRecipe
+from .rules.scored import ScoreRecipe as ScoreRecipe
+from .rules.scored import numbers_of as numbers_of
+from .rules.scores import tell_by_scores as tell_by_scores
+from .rules.unjudged import BaseRecipe as BaseRecipe
+from .spaces import Catalog as Catalog
+from .spaces import CatalogRecipe as CatalogRecipe
+from .spaces import ServedImagesRecipe as ServedImagesRecipe
+from .spaces import ServedTextsRecipe as ServedTextsRecipe
+from .spaces import SpaceRecipe as SpaceRecipe
+from .spaces import objects_of as objects_of
+from .spaces.images.space import GeneratedImages as GeneratedImages
+from .spaces.images.space import ImagesRecipe as ImagesRecipe
+from .spaces.molecules.law import MoleculeLaw as MoleculeLaw
+from .spaces.molecules.law import parse_size_log_weights as parse_size_log_weights
+from .spaces.molecules.vocabulary import Vocabulary as Vocabulary
+from .spaces.molecules.vocabulary import default_vocabulary as default_vocabulary
+from .spaces.molecules.vocabulary import load_vocabulary as load_vocabulary
+from .spaces.molecules.vocabulary import parse_arms as parse_arms
+from .spaces.space import Space as Space
+from .spaces.texts.language_model import CannotScoreError as CannotScoreError
+from .spaces.texts.language_model import LanguageModel as LanguageModel
+from .spaces.texts.language_model import Tokens as Tokens
+from .spaces.texts.story_openings import STORY_SCENARIOS as STORY_SCENARIOS
+from .streams import Purpose as Purpose
+from .streams import stream as stream
+from .vectorised import IndependentTable as IndependentTable
+from .vectorised import MatrixTable as MatrixTable
+from .vectorised import MixtureTable as MixtureTable
+from .vectorised import NeighbourTable as NeighbourTable
+from .vectorised import ProposalTable as ProposalTable
+from .vectorised import VoteWalker as VoteWalker
+from .vectorised import Walk as Walk
+from .vectorised import Walker as Walker
