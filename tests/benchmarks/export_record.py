@@ -58,14 +58,9 @@ _VOTES = """
 """
 
 
-def make_record(votes: int, budget: int, more_steps: int = 0, chains: int = CHAINS, objects: int = OBJECTS) -> Campaign:
-    """Return a new campaign of one question with `votes` votes, `budget` of them to a step.
-
-    Args:
-        more_steps: of each chain, still to come; with none the campaign is finished.
-        objects: of the catalog.
-    """
-    campaign = _make_campaign(-(-votes // budget), budget, more_steps, chains, objects)
+def make_record(votes: int, budget: int) -> Campaign:
+    """Return a new finished campaign of one question with `votes` votes, `budget` of them to a step."""
+    campaign = _make_campaign(-(-votes // budget), budget)
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # A million foreign keys are right as they are made; to check them takes most of the time.
@@ -78,15 +73,15 @@ def make_record(votes: int, budget: int, more_steps: int = 0, chains: int = CHAI
     return campaign
 
 
-def _make_campaign(steps: int, budget: int, more_steps: int, chains: int, objects: int) -> Campaign:
-    length = -(-steps // chains) + more_steps
+def _make_campaign(steps: int, budget: int) -> Campaign:
+    length = -(-steps // CHAINS)
     recipe = {
         "version": 1,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "kernel": {"kind": "neighbours"},
         "judges": [{"question": "Which is darker?", "budget": budget}],
         "rule": {"kind": "n-vote"},
-        "chains": chains,
+        "chains": CHAINS,
         "steps": length,
         "seed": 20261121,
     }
@@ -96,33 +91,33 @@ def _make_campaign(steps: int, budget: int, more_steps: int, chains: int, object
         owner=owner,
         name="Large",
         recipe=recipe,
-        status="running" if more_steps else "finished",
+        status="finished",
         started_at=now,
-        finished_at=None if more_steps else now,
+        finished_at=now,
         is_seed_typed=True,
         seed_hash=sampler.hash_of_seed(recipe["seed"], _SALT),
         seed_salt=_SALT,
     )
     Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", budget=budget)
-    states = State.objects.bulk_create(_state(campaign, place, objects) for place in range(objects))
-    Chain.objects.bulk_create(_chain(campaign, states, place, steps, length, chains) for place in range(chains))
+    states = State.objects.bulk_create(_state(campaign, place) for place in range(OBJECTS))
+    Chain.objects.bulk_create(_chain(campaign, states, place, steps, length) for place in range(CHAINS))
     Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(PEOPLE))
     return campaign
 
 
-def _state(campaign: Campaign, place: int, objects: int) -> State:
+def _state(campaign: Campaign, place: int) -> State:
     # Lengths differ, so that there is something to follow along the chains.
     text = (
         f"The house number {place}, which stood beside the {'very ' * (place % 5)}old road, was dark; "
         "nobody had lit a lamp."
     )
-    neighbours = [(place + step) % objects for step in (1, objects // 2, objects - 1)]
+    neighbours = [(place + step) % OBJECTS for step in (1, OBJECTS // 2, OBJECTS - 1)]
     return State(campaign=campaign, place=place, content=text, weight=1.0, neighbours=neighbours)
 
 
-def _chain(campaign: Campaign, states: list[State], place: int, steps: int, length: int, chains: int) -> Chain:
+def _chain(campaign: Campaign, states: list[State], place: int, steps: int, length: int) -> Chain:
     """Return a chain that has decided its share of all steps, as `_STEPS` writes them."""
-    step = (steps - place + chains - 1) // chains
+    step = (steps - place + CHAINS - 1) // CHAINS
     start, head = (states[(place * 31 + moved * 7) % len(states)] for moved in (0, step + step % 2))
     return Chain(campaign=campaign, place=place, start=start, head=head, length=length, step=step)
 
@@ -140,12 +135,7 @@ def _fill(cursor, campaign: Campaign, votes: int, budget: int) -> None:
     no = "false" if connection.vendor == "postgresql" else "0"
     cursor.execute(
         _STEPS.format(uniform=fields["uniform"], opened=opened, decided=decided, no=no),
-        {
-            "steps": steps,
-            "chains": campaign.chains.count(),
-            "objects": campaign.states.count(),
-            "campaign": campaign.pk,
-        },
+        {"steps": steps, "chains": CHAINS, "objects": OBJECTS, "campaign": campaign.pk},
     )
     cursor.execute(
         "SELECT min(c.id) FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.engine import leases
@@ -25,17 +24,6 @@ def test_the_setup_says_what_goes_into_burn_in(signed_in):
     assert "Burn-in" not in estimate(signed_in, burn_in="")
 
 
-@pytest.mark.parametrize("changes", [{"most_chains": ""}, {"most_chains": "4"}])
-def test_without_chains_that_open_later_it_says_nothing_of_them(signed_in, changes):
-    assert "If people keep coming" in estimate(signed_in)
-    assert "If people keep coming" not in estimate(signed_in, **changes)
-
-
-@pytest.mark.parametrize("changes", [{"steps": "x"}, {"chains": "0"}, {"questions-0-budget": "1001"}])
-def test_there_is_no_estimate_with_a_wrong_field(signed_in, changes):
-    assert "at most" not in estimate(signed_in, **changes)
-
-
 def test_two_judges_of_half_the_votes_stand_for_a_question_in_both_orders(signed_in):
     assert estimate(signed_in, **{"questions-0-order": "both"}) == estimate(
         signed_in, **{"questions-0-budget": "1", "questions-1-budget": "1"}
@@ -51,21 +39,6 @@ def test_a_drafts_page_says_what_people_will_be_asked_for(signed_in, researcher,
     for words in ("<strong>900</strong> votes", "1,200 at most", "<strong>2.5</strong> hours", "30 people who give 30"):
         assert words in page
     assert "<strong>75.00 EUR</strong> for their places" in page
-
-
-def test_the_number_is_kept_and_shown_and_can_be_taken_away(signed_in, researcher, idle_tasks):
-    signed_in.post(reverse("console:create"), form(**{"most_chains": "9", "catalog-distance": "fixed"}))
-    campaign = Campaign.objects.get()
-    assert campaign.recipe["most_chains"] == 9
-    assert "2 to 9, 10 steps each" in signed_in.get(campaign.get_absolute_url()).content.decode()
-    page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
-    assert 'name="most_chains" value="9"' in page
-    assert "If people keep coming" in page
-    signed_in.post(
-        reverse("console:edit", args=[campaign.pk]), form(**{"catalog-file": "", "catalog-distance": "fixed"})
-    )
-    campaign.refresh_from_db()
-    assert "most_chains" not in campaign.recipe
 
 
 def test_a_new_campaign_opens_chains_for_whoever_would_wait(signed_in):

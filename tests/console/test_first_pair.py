@@ -12,7 +12,7 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import form
 from tests.console.test_spaces import IMAGES, MOLECULES, TEXTS
-from tests.support.stack import make_draft, make_recipe
+from tests.support.stack import make_draft
 
 
 def page_of(client, draft) -> str:
@@ -83,13 +83,3 @@ def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):
     draft = Campaign.objects.get()
     assert draft.catalog.status == Catalog.Status.READY
     assert 'id="first-pair"' not in page_of(signed_in, draft)
-
-
-def test_a_list_of_columns_shows_them(signed_in, researcher, idle_tasks):
-    space = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "mood", "label": "Mood"}]}
-    file = "text,mood\nOne.,grim\nTwo.,grim\nThree.,grim\nFour.,grim\n"
-    draft = make_draft(researcher, file=file, recipe=make_recipe(space=space))
-    idle_tasks()
-    page = page_of(signed_in, draft)
-    assert ">Mood<" in page
-    assert ">grim<" in page

@@ -114,4 +114,5 @@ def test_own_fragments_are_kept_too(signed_in, idle_tasks):
         reverse("console:create"),
         form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes}),
     )
-    assert Campaign.objects.get().recipe["space"]["vocabulary"] == ["*O", "*N"]
+    space = Campaign.objects.get().recipe["space"]
+    assert (space["vocabulary"], space["size_log_weights"]) == (["*O", "*N"], [0, 0, 0, -1.5])

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Campaign, Event
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
 from tests.flows.test_model_caps import settled
@@ -22,17 +22,6 @@ def page_of(browser, campaign: Campaign) -> str:
 
 def cap(browser, campaign: Campaign, **fields: str) -> str:
     return browser.post(reverse("console:caps", args=[campaign.pk]), fields, follow=True).content.decode()
-
-
-def test_caps_are_declared_in_the_setup_and_kept(researcher, endpoint, idle_tasks):
-    desk = browser_of(researcher)
-    desk.post(reverse("console:create"), form(**BY_MODEL, cost_cap="12.50", request_cap="900"))
-    campaign = Campaign.objects.get()
-    assert (str(campaign.cost_cap), campaign.request_cap) == ("12.50", 900)
-    idle_tasks()
-    assert "900 requests" in page_of(desk, campaign)
-    shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["forms"].campaign
-    assert (str(shown["cost_cap"].value()), shown["request_cap"].value()) == ("12.50", 900)
 
 
 @pytest.mark.parametrize("field", [{"cost_cap": "-1"}, {"request_cap": "0"}, {"cost_cap": "five"}])
@@ -88,7 +77,7 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
 
     wrong = cap(desk, campaign, cost_cap="much", request_cap="")
     assert "Models may cost at most: Enter a number. Nothing was changed." in wrong
-    assert not Event.objects.filter(kind="caps").exists()
+    assert not campaign.events.filter(kind="caps").exists()
 
     assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost_cap="5", request_cap="")
     assert "The cap of 0.10 is reached" not in page_of(desk, campaign)

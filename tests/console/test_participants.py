@@ -50,17 +50,11 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"recruiter": "facebook"}, "Select a valid choice"),
         ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with each person"),
         ({"recruiter": "anybody", "most_active_minutes": "5"}, "This is noted of each person"),
-        ({"budget": "0"}, "greater than or equal to 1"),
-        ({"place_pay": "-1"}, "greater than or equal to 0"),
-        ({"pay_withdrawn": "double"}, "Select a valid choice"),
-        ({"votes_each": "0"}, "greater than or equal to 1"),
         ({"recruiter": "link", "parameter": ""}, "Enter a name of letters"),
         ({"recruiter": "link", "parameter": "a b"}, "Enter a name of letters"),
         ({"way_back": "javascript:alert(1)"}, "begins with https://"),
-        ({"way_back": "/relative"}, "begins with https://"),
         ({"way_back": "https://x.example/?a={prolific}"}, "{prolific} is not known"),
         ({"way_back": "https://x.example/?a={}"}, "{} is not known"),
         ({"recruiter": "link", "parameter": "p", "way_back": "https://x.example/{}"}, "{} is not known"),
@@ -78,14 +72,6 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
 def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
     save(owner, draft, **PROLIFIC, consent="# Consent\r\n\r\nYes?")
     assert ConsentText.objects.get().version == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
-
-
-def test_after_start_codes_and_the_way_back_change(owner, researcher):
-    study = recruited_campaign(researcher, votes_each=7, budget=1000)
-    save(owner, study, budget="1000", code_completed="NEW", way_back="https://x.example/{code}")
-    stored = Recruitment.objects.get()
-    assert (stored.recruiter, stored.votes_each, stored.budget) == ("prolific", 7, 1000)
-    assert (stored.codes["completed"], stored.way_back) == ("NEW", "https://x.example/{code}")
 
 
 def test_people_of_earlier_campaigns_can_be_left_out(owner, researcher, draft):

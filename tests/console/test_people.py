@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -147,14 +146,6 @@ def test_many_people_cost_no_more_statements_than_few(owner, researcher, campaig
     assert numbers(owner, shown, page="3") == [each.pk for each in people[200:]]
 
 
-def arrive_agreeing(study):
-    browser, path = Client(), invitation_path(study)
-    browser.get(path, prolific("anna"))
-    page = browser.get(path)
-    browser.post(path, {"consent": "agree", "version": page.context["version"]})
-    return browser
-
-
 def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
     vote(arrive(study, prolific("anna")), study)
     page = owner.post(at("end-part", study), {"reason": "careless", "text": " ", "is_paid": "no"}).content.decode()
@@ -195,12 +186,6 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     assert pair_of(anna, study)
     rows = table(export_to(study, tmp_path), "annotators.csv")
     assert [(row["most_a_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
-
-
-def test_without_a_threshold_the_record_has_no_column_for_it(study, tmp_path):
-    vote(arrive(study, prolific("anna")), study)
-    [row] = table(export_to(study, tmp_path), "annotators.csv")
-    assert list(row)[-1] == "finished_at"
 
 
 def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researcher):

@@ -4,7 +4,6 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Score
-from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything
 
@@ -25,26 +24,6 @@ def scored(researcher, idle_tasks, names: str) -> Campaign:
     sweep_everything()
     idle_tasks()
     return campaign
-
-
-def test_scorers_are_chosen_in_the_setup_and_kept(desk, researcher, idle_tasks, declare):
-    declare(LENGTH)
-    empty = desk.get(reverse("console:create")).content.decode()
-    assert "length (any object)" in empty
-    assert "qed (molecules)" in empty
-    assert desk.post("/campaigns/new/", form(scorer_names=["words", "length"])).status_code == 302
-    campaign = Campaign.objects.get()
-    assert campaign.scorer_names == "words length"
-    setup = desk.get(reverse("console:edit", args=[campaign.pk])).content.decode()
-    assert setup.count("checked") >= 2
-    idle_tasks()
-    assert "words, length" in page_of(desk, campaign)
-
-
-def test_a_scorer_of_other_objects_is_refused_in_a_sentence(desk, idle_tasks):
-    refused = desk.post("/campaigns/new/", form(scorer_names=["qed"])).content.decode()
-    assert "“qed” is not offered for texts. Untick it" in refused
-    assert not Campaign.objects.exists()
 
 
 def test_a_scorer_that_is_gone_stays_ticked_and_the_start_says_so(desk, researcher, idle_tasks, declare, settings):

@@ -191,21 +191,6 @@ def send_to_draft(client, content: str) -> int:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(
-    st.integers(0, 5000),
-    st.integers(0, 30),
-    st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=12) | st.just("(left out)"),
-    st.booleans(),
-)
-def test_whatever_is_uploaded_becomes_a_draft_or_is_told_in_sentences(signed_in, at, removed, put_in, is_zip):
-    text = as_text(WHOLE | {"space": {"kind": "texts"}, "file": None, "kernel": {"kind": "suffix"}})
-    at %= len(text)
-    changed = (text[:at] + put_in + text[at + removed :]).encode()
-    content = archive({files.NAME: changed}) if is_zip else changed
-    assert_draft_or_sentences(send(signed_in, content))
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_a_damaged_zip_becomes_a_draft_or_is_told_in_sentences(signed_in, data):
     content = bytearray(archive({files.NAME: LEAST.encode(), "notes.txt": b"x" * 300}))

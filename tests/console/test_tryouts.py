@@ -4,7 +4,6 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import caps
 from prefmh_web.campaigns.lifecycle import tryouts
 from prefmh_web.campaigns.models import Campaign, ModelUsage, State, Tryout, Vote
 from prefmh_web.campaigns.monitoring.judging import Share
@@ -150,12 +149,6 @@ def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, end
     other = draft(researcher, by_model())
     with pytest.raises(lifecycle.NotPossible, match="cap of 20 requests"):
         tryouts.begin(other, 0, researcher, pairs=3, replies=1)
-
-
-def test_a_campaigns_own_cap_is_not_used_up(researcher, endpoint, script, idle_tasks):
-    campaign = draft(researcher, by_model(), request_cap=5)
-    try_it(browser_of(researcher), campaign, idle_tasks)
-    assert not caps.why_reached(campaign, 0, Endpoint.objects.get(), 5)
 
 
 @pytest.mark.parametrize("fields", [{"pairs": 0}, {"pairs": 21}, {"replies": 6}, {"pairs": "many"}])

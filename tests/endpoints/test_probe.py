@@ -3,14 +3,20 @@
 import json
 
 import httpx
+import numpy as np
 import pytest
 
-from prefmh_web.endpoints import breaker, slots
+from prefmh_web.endpoints import breaker, judge_calls, slots
 from prefmh_web.endpoints.dialects import Dialect, dialect_of_host
 from prefmh_web.endpoints.errors import Busy, RateLimited, Refused, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
+from sampler.judges import Exhibit, Picture
+from tests.support.files import picture
+from tests.support.model_server import WIDTH, model_server, write_model
+from tests.support.ports import port_from
 from tests.support.scripted_server import Script, chat_reply, cut, raw, returns, status
+from tests.support.vision_model import write_projector
 
 
 def seen(report) -> dict[str, bool]:
@@ -31,6 +37,20 @@ def test_a_real_server_is_known_and_tried(llama: Endpoint) -> None:
     llama.refresh_from_db()
     assert (llama.dialect, llama.can_confine, llama.can_images) == (Dialect.LLAMA_CPP, True, False)
     assert llama.tested_at is not None
+
+
+def test_a_real_server_that_sees_pictures_is_known_to_and_judges_them(make_endpoint, tmp_path) -> None:
+    projector = write_projector(tmp_path / "eyes.gguf", WIDTH)
+    shown = [Exhibit("a picture", Picture("image/png", picture(colour, (64, 64)))) for colour in ("red", "blue")]
+    with model_server(write_model(tmp_path / "tiny.gguf"), port_from(22_000), projector) as url:
+        endpoint = make_endpoint(url, dialect=Dialect.LLAMA_CPP)
+        report = probe(endpoint)
+        endpoint.refresh_from_db()
+        asked = judge_calls.Pair("images", "Which is darker?", *shown)
+        votes = judge_calls.votes_by_sampling(endpoint, asked, [True, False], np.random.default_rng(1))
+    assert (report.failure, seen(report)["images"], endpoint.can_images) == (None, True, True)
+    assert votes.failure is None
+    assert len(votes.cast) == 2
 
 
 def test_a_server_that_ignores_what_it_is_told_is_found_out(scripted: Endpoint, script: Script) -> None:

@@ -31,18 +31,13 @@ def turns(base_url: str, messages: list[dict]) -> list[int]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_cannot_end_the_turn_it_is_shown_in(llama: Endpoint, text: str) -> None:
-    pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(text))
-    plain = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
-    for first in (True, False):
-        assert turns(llama.base_url, pair.messages(first)) == turns(llama.base_url, plain.messages(first))
+    def shown(each: str) -> list[list[dict]]:
+        pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(each))
+        rated = rating_messages("texts", "How dark?", RatingScale(), Exhibit(each))
+        return [pair.messages(True), pair.messages(False), rated]
 
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_rated_text_cannot_either(llama: Endpoint, text: str) -> None:
-    shown, plain = (
-        rating_messages("texts", "How dark?", RatingScale(), Exhibit(each)) for each in (text, "the dark house")
-    )
-    assert turns(llama.base_url, shown) == turns(llama.base_url, plain)
+    for hostile, plain in zip(shown(text), shown("the dark house"), strict=True):
+        assert turns(llama.base_url, hostile) == turns(llama.base_url, plain)
 
 
 TOKENS = [
@@ -77,23 +72,7 @@ def test_other_texts_are_shown_as_they_are(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "smiles",
-    [
-        "[Na+].[Cl-]",
-        "C[C@@H](N)C(=O)O",
-        "[OH]",
-        "[2H]C",
-        "[13CH4]",
-        "[BH4]",
-        "c1cc[nH]c1",
-        "N->[Cu]<-[OH2]",
-        "F/C=C/[Na]",
-        "C[Si](C)(C)[SeH]",
-        "[Cu]~[O]",
-        "[UH3]",
-        "[nH+]1ccccc1",
-        "[CH2:12]",
-    ],
+    "smiles", ["[Na+].[Cl-]", "C[C@@H](N)C(=O)O", "[13CH4]", "N->[Cu]<-[OH2]", "F/C=C/[Na]", "[CH2:12]"]
 )
 def test_molecules_are_shown_as_they_are(smiles: str) -> None:
     shown = pairwise_messages("molecules", "Which is safer?", Exhibit(smiles), Exhibit("C"))

@@ -39,44 +39,36 @@ def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
                 return error.reason
 
 
-def test_a_good_certificate_passes(trusted, it_is_known, local_allowed) -> None:
-    assert answer(trusted.context("IP:127.0.0.1")) == "A"
+@pytest.mark.parametrize(
+    ("certificate", "said"),
+    [
+        ({"names": "IP:127.0.0.1"}, "A"),
+        ({"names": "IP:127.0.0.1", "ends": "20200102000000Z"}, "certificate has expired"),
+        ({"names": "IP:127.0.0.1", "begins": "20900101000000Z"}, "not valid yet"),
+        ({"names": "IP:127.0.0.2"}, "certificate is not for 127.0.0.1"),
+        ({"names": "DNS:models.example.org"}, "certificate is not for 127.0.0.1"),
+    ],
+)
+def test_what_a_certificate_of_a_known_authority_comes_to(
+    trusted, it_is_known, local_allowed, certificate, said
+) -> None:
+    names = certificate.pop("names")
+    assert said in answer(trusted.context(names, **certificate))
 
 
-def test_a_certificate_that_has_expired(trusted, it_is_known, local_allowed) -> None:
-    assert "certificate has expired" in answer(trusted.context("IP:127.0.0.1", ends="20200102000000Z"))
+def test_a_certificate_for_another_name_than_the_hosts(trusted, it_is_known, local_allowed) -> None:
+    reason = answer(trusted.context("IP:127.0.0.1"), lambda url: url.replace("127.0.0.1", "localhost"))
+    assert "certificate is not for localhost" in reason
 
 
-def test_a_certificate_that_is_not_valid_yet(trusted, it_is_known, local_allowed) -> None:
-    assert "not valid yet" in answer(trusted.context("IP:127.0.0.1", begins="20900101000000Z"))
-
-
-@pytest.mark.parametrize("name", ["IP:127.0.0.2", "DNS:models.example.org"])
-def test_a_certificate_for_another_name(trusted, it_is_known, local_allowed, name: str) -> None:
-    assert "certificate is not for 127.0.0.1" in answer(trusted.context(name))
-    assert "certificate is not for localhost" in answer(
-        trusted.context(name), lambda url: url.replace("127.0.0.1", "localhost")
-    )
-
-
-def test_a_certificate_signed_by_itself(trusted, local_allowed) -> None:
+def test_certificates_that_nobody_vouches_for(trusted, local_allowed) -> None:
     assert "certificate is signed by itself" in answer(trusted.own_context())
-
-
-def test_a_certificate_of_an_unknown_authority(trusted, local_allowed) -> None:
     assert "authority that is not known" in answer(trusted.context("IP:127.0.0.1"))
 
 
-def test_plain_http_where_tls_was_asked_for(local_allowed) -> None:
+def test_one_side_speaks_tls_and_the_other_does_not(trusted, local_allowed) -> None:
     reason = answer(None, lambda url: url.replace("http://", "https://"))
     assert "http://" in reason
     assert "TLS" in reason
-
-
-def test_tls_where_plain_http_was_asked_for(trusted, local_allowed) -> None:
-    reason = answer(trusted.own_context(), lambda url: url.replace("https://", "http://"))
-    assert "https://" in reason
-
-
-def test_a_port_where_nobody_listens(local_allowed) -> None:
+    assert "https://" in answer(trusted.own_context(), lambda url: url.replace("https://", "http://"))
     assert "cannot be reached" in answer(None, lambda _: "https://127.0.0.1:9/v1")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-import sampler
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
 from prefmh_web.campaigns.monitoring.costs import Wasted, costs_of
 from tests.console.test_pages import form
-from tests.flows.test_models_judge import by_model, endpoint, make, script
+from tests.flows.test_model_costs import endpoint, script
+from tests.flows.test_models_judge import by_model, make
 from tests.security.world import browser_of
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.scripted_server import votes_asked
@@ -108,14 +108,6 @@ def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_
     assert asked < 4
     leases.answer(lease.key, person, Side.LEFT, 0)
     assert Vote.objects.get(key=lease.key).counted
-
-
-def test_old_recipes_stay_as_they_are_and_the_choice_is_in_the_recipe():
-    plain = sampler.ModelSource(endpoint="A model")
-    assert "all_at_once" not in plain.model_dump(mode="json")
-    chosen = sampler.ModelSource(endpoint="A model", all_at_once=True)
-    assert chosen.model_dump(mode="json")["all_at_once"] is True
-    assert sampler.ModelSource.model_validate(chosen.model_dump(mode="json")) == chosen
 
 
 def test_where_objects_are_rated_there_is_no_such_choice(researcher, endpoint, idle_tasks):

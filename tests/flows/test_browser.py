@@ -2,16 +2,15 @@
 
 import re
 import time
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from tests.support.chromium import lease_on, press_and_wait
 from tests.support.record import assert_record_is_whole, assert_replay_passes, table
-from tests.support.stack import TEXTS, invitation_path, make_campaign, make_recipe
+from tests.support.stack import invitation_path, make_campaign, make_recipe
 
 pytestmark = pytest.mark.browser
 
@@ -144,25 +143,6 @@ def test_a_double_click_is_one_vote(open_page, campaign):
         assert Vote.objects.count() == before + 1
 
 
-def test_single_keys_can_be_turned_off(open_page, campaign):
-    page = join(open_page, campaign)
-    page.get_by_label("Vote with single keys").uncheck()
-    page.wait_for_timeout(300)
-    before = lease_on(page)
-    for key in ("ArrowLeft", "1", "s"):
-        page.keyboard.press(key)
-    page.wait_for_timeout(500)
-    assert lease_on(page) == before
-    page.reload()
-    expect(page.get_by_label("Vote with single keys")).not_to_be_checked()
-    # Tab and Enter are no single keys: they press the button that has the focus.
-    page.wait_for_timeout(300)
-    page.get_by_role("button", name="Left:").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
-    assert Vote.objects.count() == 1
-
-
 def test_a_skip_gives_another_pair_and_casts_no_vote(open_page, campaign):
     page = join(open_page, campaign)
     press_and_wait(page, "s")
@@ -216,36 +196,3 @@ def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, resear
     assert Vote.objects.filter(number=1).count() == 1
     watcher.get_by_role("button", name="Resume").click()
     expect(page.locator(".option").first).to_be_visible()
-
-
-def test_a_researcher_makes_a_campaign_from_a_file(open_page, researcher, tmp_path: Path):
-    file = tmp_path / "mine.csv"
-    file.write_text(TEXTS + ",2\nThe red house stood there.,1\nA last one.,nonsense\n")
-    page = open_page(sign_in_path(researcher))
-    page.get_by_role("link", name="New campaign").click()
-    page.locator("#id_name").fill("My own")
-    page.get_by_label("Your file").set_input_files(file)
-    page.get_by_label("Question").fill("Which one is redder?")
-    page.get_by_role("button", name="Add a question").click()
-    page.get_by_label("Question").last.fill("Which one is taller?")
-    page.get_by_role("button", name="Create").click()
-    expect(page.locator("#board")).to_contain_text("12 texts read")
-    refusals = page.locator(".refusals")
-    expect(refusals).to_contain_text("row 15")
-    expect(refusals).to_contain_text("not a positive number")
-    page.get_by_role("button", name="Start").click()
-    expect(page.get_by_label("Send this link")).to_have_value(re.compile(r"/join/.+/$"))
-    campaign = Campaign.objects.get()
-    assert [judge.question for judge in campaign.judges.all()] == ["Which one is redder?", "Which one is taller?"]
-
-
-def test_a_bad_form_keeps_what_was_typed_and_saves_nothing(open_page, researcher):
-    page = open_page(sign_in_path(researcher))
-    page.goto("/campaigns/new/")
-    page.locator("#id_name").fill("Kept")
-    page.evaluate("document.querySelector('form.setup').noValidate = true")
-    page.get_by_label("Votes on a pair, at most").fill("0")
-    page.get_by_role("button", name="Create").click()
-    expect(page.locator("#id_name")).to_have_value("Kept")
-    expect(page.locator(".errorlist")).to_have_count(3)
-    assert not Campaign.objects.exists()

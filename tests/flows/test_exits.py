@@ -1,6 +1,5 @@
 """What the fault tests lean on: a process that ends by itself is noticed, and fails them unless its fault allows it."""
 
-import signal
 import sys
 
 import pytest
@@ -47,23 +46,6 @@ def test_a_process_that_ends_fails_the_test_with_its_last_words(started):
     ended(site.webs[1])
     with pytest.raises(AssertionError, match=r"web-1 ended by itself with status 3(.|\n)*the last words"):
         site.look_after(site.worker, site.beat)
-
-
-def test_a_signal_from_elsewhere_is_an_end_of_its_own(started):
-    site = started(RUNS, RUNS, RUNS, RUNS)
-    site.worker.send(signal.SIGKILL)
-    ended(site.worker)
-    with pytest.raises(AssertionError, match="worker ended by itself with status -9"):
-        site.look_after(site.beat)
-
-
-@pytest.mark.parametrize("start_again", [lambda web: (web.kill(), web.start()), lambda web: web.start()])
-def test_killing_or_starting_it_again_hides_no_end(started, start_again):
-    site = started(ENDS, RUNS, RUNS, RUNS)
-    ended(site.webs[0])
-    start_again(site.webs[0])
-    with pytest.raises(AssertionError, match="web-0 ended by itself with status 3"):
-        site.look_after(site.worker)
 
 
 def test_what_may_end_is_started_again_once_and_may_not_later(started):

@@ -12,13 +12,11 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.models import Endpoint
+from tests.flows.test_model_costs import JUDGE, registered
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.scripted_server import KnownJudge, scripted_server, status
-from tests.support.stack import TEXTS, make_draft, make_recipe
+from tests.support.scripted_server import scripted_server, status
+from tests.support.stack import make_draft, make_recipe
 
-LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
-JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
 REQUESTS = itertools.count()
 UNVERIFIED = "law of the sampler not verified"
 
@@ -54,8 +52,6 @@ def openai(body: dict) -> dict:
 @pytest.fixture
 def campaign(researcher, client, settings, idle_tasks):
     """Return a campaign that a server of some kind judges, having pressed Start."""
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     client.force_login(researcher)
 
     def of(
@@ -70,10 +66,8 @@ def campaign(researcher, client, settings, idle_tasks):
         recipe = sampler.parse_recipe(make_recipe(judges=[judge], chains=2, steps=10))
         with scripted_server(answer) as script:
             script.pages["/version"] = status(404)
-            Endpoint.objects.create(
-                owner=researcher, name="A model", base_url=script.url, model="tiny", timeout_s=20,
-                dialect=dialect, dialect_is_declared=True, profile=profile or {}, thinking_tokens=thinking,
-            )  # fmt: skip
+            fields = {"dialect": dialect, "dialect_is_declared": True, "thinking_tokens": thinking}
+            registered(researcher, script, settings, profile=profile or {}, **fields)
             made = make_draft(researcher, recipe=recipe.model_dump(mode="json"))
             lifecycle.start(made)
             idle_tasks()
@@ -98,12 +92,6 @@ def test_ollama_judges_and_the_record_replays(campaign, tmp_path, votes: str) ->
     judge = judge_in(path)
     assert (judge["path"], judge["temperature"], judge["request"]["options"]["temperature"]) == ("/api/chat", 0.7, 0.7)
     assert "law" not in judge
-
-
-def test_a_law_that_nobody_can_verify_must_be_accepted(campaign, client) -> None:
-    with pytest.raises(NotPossible, match="accept at the question that the sampling cannot be verified"):
-        campaign(Dialect.ANTHROPIC, anthropic)
-    assert not Vote.objects.exists()
 
 
 def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:
@@ -143,37 +131,23 @@ def test_what_the_test_found_is_frozen_with_the_judge(campaign, tmp_path) -> Non
     assert judge_in(path)["negotiated"] == profile
 
 
-def test_a_model_that_thinks_takes_no_temperature(campaign) -> None:
-    with pytest.raises(NotPossible, match="Set the temperature to 1"):
-        campaign(Dialect.OPENAI_REASONING, lambda body: openai(body | {"temperature": 1.0}), law_unverified=True)
-
-
-def test_what_is_not_accepted_leaves_no_trace_in_a_recipe() -> None:
-    plain = sampler.ModelSource(endpoint="A model")
-    assert "law_unverified" not in plain.model_dump(mode="json")
-    accepted = sampler.ModelSource(endpoint="A model", law_unverified=True)
-    assert accepted.model_dump(mode="json")["law_unverified"] is True
-
-
 @pytest.mark.parametrize(
     ("dialect", "thinking", "source", "words"),
     [
+        (Dialect.ANTHROPIC, None, {"law_unverified": False}, "accept at the question that the sampling cannot be"),
+        (Dialect.OPENAI_REASONING, None, {}, "Set the temperature to 1"),
         (Dialect.OPENAI, 2000, {}, "has no field for thinking"),
         (Dialect.ANTHROPIC, 500, {"temperature": 1}, "Raise “Thinking tokens at most” to 1,024"),
         (Dialect.ANTHROPIC, 2000, {}, "takes no temperature but 1 while it thinks"),
         (Dialect.OLLAMA, 2000, {"votes": "log-probabilities"}, "Let its votes be sampled"),
-        (
-            Dialect.OLLAMA,
-            2000,
-            {"law_unverified": False},
-            "accept at the question that the sampling cannot be verified",
-        ),
+        (Dialect.OLLAMA, 2000, {"law_unverified": False}, "accept at the question that the sampling cannot be"),
     ],
 )
-def test_thinking_that_cannot_be_had_is_refused_with_what_to_do(campaign, dialect, thinking, source, words) -> None:
-    answer = {Dialect.OPENAI: openai, Dialect.ANTHROPIC: anthropic, Dialect.OLLAMA: ollama}[dialect]
+def test_what_a_judge_cannot_be_is_refused_with_what_to_do(campaign, dialect, thinking, source, words) -> None:
+    answer = {Dialect.ANTHROPIC: anthropic, Dialect.OLLAMA: ollama}.get(dialect, openai)
     with pytest.raises(NotPossible, match=words):
         campaign(dialect, answer, thinking=thinking, **{"law_unverified": True} | source)
+    assert not Vote.objects.exists()
 
 
 def test_a_model_that_thinks_as_much_as_it_may_judges_and_its_record_says_so(campaign, tmp_path) -> None:

@@ -23,7 +23,6 @@ from tests.support.scripted_server import (
     reply,
     scripted_server,
     send,
-    texts_written,
 )
 from tests.support.stack import make_draft, make_recipe
 
@@ -140,25 +139,6 @@ def chosen(vote: Vote) -> str:
     return vote.comparison.standing(vote.chosen_side, vote.proposal_side).content
 
 
-def test_a_real_server_is_known_by_start(signed_in, researcher, llama_url, idle_tasks):
-    endpoint = registered(researcher, llama_url)
-    campaign = draft(researcher, by_model(), chains=2, steps=2)
-    press_start(signed_in, campaign, idle_tasks)
-    endpoint.refresh_from_db()
-    assert endpoint.dialect == Dialect.LLAMA_CPP
-    assert campaign.status != Campaign.Status.DRAFT
-
-
-def test_a_server_that_truncates_whatever_it_is_told_is_refused(signed_in, researcher, idle_tasks):
-    with scripted_server(lambda body: truncating(body, obeys=False)) as script:
-        registered(researcher, script.url)
-        campaign = draft(researcher, by_model(), chains=2, steps=2)
-        page = press_start(signed_in, campaign, idle_tasks)
-    assert campaign.status == Campaign.Status.DRAFT
-    assert "“A model” cannot answer question 1" in page
-    assert "truncates" in page
-
-
 @pytest.mark.parametrize(("votes", "starts"), [("sampled", False), ("log-probabilities", True)])
 def test_a_server_of_an_unknown_kind_may_only_be_read(signed_in, researcher, idle_tasks, votes, starts):
     with scripted_server(KnownJudge(SCORES)) as script:
@@ -259,20 +239,3 @@ def test_texts_are_said_many_at_once(signed_in, researcher, idle_tasks):
         press_start(signed_in, campaign, idle_tasks)
         assert campaign.status == Campaign.Status.RUNNING
         assert saying.together >= 12, f"{saying.together} of 12 texts were said beside another"
-
-
-def test_start_does_not_wait_for_the_model_that_writes(signed_in, researcher, idle_tasks):
-    gate = threading.Event()
-    with scripted_server(Writer(pause=lambda: gate.wait(20))) as script:
-        registered(researcher, script.url, dialect=Dialect.VLLM)
-        campaign = written(researcher)
-        opener = threading.Timer(3, gate.set)
-        opener.start()
-        signed_in.post(reverse("console:start", args=[campaign.pk]))
-        assert not gate.is_set(), "Start was answered only after the model had written"
-        gate.set()
-        opener.cancel()
-        idle_tasks()
-        assert texts_written(script) >= 12
-    campaign.refresh_from_db()
-    assert campaign.status == Campaign.Status.RUNNING

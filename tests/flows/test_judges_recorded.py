@@ -5,7 +5,6 @@ import json
 import math
 import threading
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,49 +17,27 @@ import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import renewal
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, Judge, Turn, Vote
 from prefmh_web.endpoints import slots
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
+from tests.flows.test_model_costs import JUDGE, QUESTION, endpoint, script
+from tests.flows.test_models_judge import by_model, make
+from tests.support.changed_records import files_of, write
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import KnownJudge, Script, chat_reply, is_vote, scripted_server, status, votes_asked
-from tests.support.stack import TEXTS, make_draft, make_recipe
+from tests.support.scripted_server import Script, is_vote, status, votes_asked
+from tests.support.stack import make_draft, make_recipe
 
-LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
-SCORES = {line: (place - 6) / 4 for place, line in enumerate(LINES)}
-PLAIN = KnownJudge(SCORES)
-QUESTION = "Which is darker?"
+__all__ = ["endpoint", "script"]
 
 
-@pytest.fixture
-def script():
-    with scripted_server(PLAIN) as script:
-        yield script
-
-
-@pytest.fixture
-def endpoint(client, researcher, script, settings) -> Endpoint:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+@pytest.fixture(autouse=True)
+def signed_in(client, researcher) -> None:
     client.force_login(researcher)
-    return Endpoint.objects.create(
-        owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM, timeout_s=20
-    )
-
-
-def by_model(votes: str = "sampled", budget: int = 3) -> dict:
-    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes}
-    return {"question": QUESTION, "budget": budget, "source": source}
 
 
 def started(owner, idle_tasks, judge: dict | None = None, **changes) -> Campaign:
-    recipe = make_recipe(judges=[judge or by_model()], chains=2, steps=10) | changes
-    campaign = make_draft(owner, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
-    lifecycle.start(campaign)
-    idle_tasks()
-    campaign.refresh_from_db()
-    return campaign
+    return make(owner, [judge or by_model()], idle_tasks, **changes)
 
 
 def sweep(campaign: Campaign, idle_tasks, times: int = 15) -> None:
@@ -74,16 +51,16 @@ def page_of(client, campaign: Campaign) -> str:
     return client.get(campaign.get_absolute_url()).content.decode()
 
 
-def signed(name: str, answer=PLAIN) -> Callable[[dict], dict]:
+def signed(name: str, answer=JUDGE) -> Callable[[dict], dict]:
     """Answer as a judge whose replies say which model they are from."""
     return lambda body: answer(body) | {"model": name, "system_fingerprint": f"fp-{name}"}
 
 
 def hiding(body: dict) -> dict:
     """Answer as a server whose list of log-probabilities leaves out a label of probability below 0.3."""
-    found = PLAIN(body)
+    found = JUDGE(body)
     told = found["choices"][0].get("logprobs")
-    if told and PLAIN.is_asked_about_two(body):
+    if told and JUDGE.is_asked_about_two(body):
         entry = told["content"][0]
         entry["top_logprobs"] = [one for one in entry["top_logprobs"] if one["logprob"] > math.log(0.3)]
     return found
@@ -176,22 +153,8 @@ def test_a_judge_whose_server_answers_as_another_model_is_asked_no_more(
     assert set(names.values()) == {"tiny-1", "tiny-2"}
 
 
-def test_a_rater_that_becomes_another_model_is_asked_no_more(client, researcher, endpoint, script, idle_tasks):
-    def answer(body: dict) -> dict:
-        name = "tiny-1" if len(votes_asked(script)) <= 12 else "tiny-2"
-        return signed(name, (lambda body: chat_reply("7")) if is_vote(body) else PLAIN)(body)
-
-    script.answer = answer
-    campaign = started(researcher, idle_tasks, rule={"kind": "pointwise", "form": "joint"})
-    sweep(campaign, idle_tasks, times=2)
-    assert "now answers as “tiny-2”" in page_of(client, campaign)
-    assert 0 < Rating.objects.count() <= 12
-
-
 def judges_of(path) -> list[dict]:
-    with zipfile.ZipFile(path) as archive:
-        assert "judges.json" in archive.namelist()
-        return json.loads(archive.read("judges.json"))
+    return json.loads(files_of(path)["judges.json"])
 
 
 def test_the_record_says_what_the_judge_is(researcher, endpoint, script, idle_tasks, tmp_path):
@@ -227,12 +190,9 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
     for what, change in TAMPERINGS.items():
         judges = judges_of(path)
         change(judges[0])
-        copy = tmp_path / "changed.zip"
-        with zipfile.ZipFile(path) as before, zipfile.ZipFile(copy, "w") as after:
-            for name in before.namelist():
-                after.writestr(name, json.dumps(judges) if name == "judges.json" else before.read(name))
+        changed = files_of(path) | {"judges.json": json.dumps(judges).encode()}
         with pytest.raises(CommandError, match="difference"):
-            call_command("replay", str(copy), stdout=(out := io.StringIO()))
+            call_command("replay", str(write(changed, tmp_path / "changed.zip")), stdout=(out := io.StringIO()))
         assert what in out.getvalue()
 
 
@@ -240,7 +200,6 @@ def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, 
     recipe = sampler.parse_recipe(make_recipe(judges=[by_model()], chains=2, steps=4)).model_dump(mode="json")
     campaign = make_draft(researcher, recipe=recipe)
     script.faults.extend([status(500)] * 100)
-    script.strikes = is_vote
     lifecycle.start(campaign)
     idle_tasks()
     judge = Judge.objects.get()
@@ -257,7 +216,6 @@ def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, 
 
 def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
     script.faults.extend([status(500)] * 100)
-    script.strikes = is_vote
     campaign = started(researcher, idle_tasks)
     Endpoint.objects.update(model="other", open_until=None, failures=0)
     Turn.objects.all().delete()
@@ -289,7 +247,7 @@ def test_a_slow_endpoint_is_asked_once_for_each_vote(
     def answer(body: dict) -> dict:
         if is_vote(body):
             time.sleep(0.6)
-        return PLAIN(body)
+        return JUDGE(body)
 
     script.answer = answer
     recipe = make_recipe(judges=[by_model(budget=40)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
@@ -317,52 +275,3 @@ def sweep_until(over: threading.Event) -> None:
     while not over.wait(0.5):
         tasks.sweep()
     connection.close()
-
-
-def test_a_turn_of_a_worker_that_died_is_taken_again_after_its_deadline(
-    researcher, endpoint, script, idle_tasks, monkeypatch
-):
-    script.faults.extend([status(500)] * 100)
-    script.strikes = is_vote
-    campaign = started(researcher, idle_tasks)
-    script.faults.clear()
-    Turn.objects.all().delete()
-    Endpoint.objects.update(open_until=None, failures=0)
-    comparison = Comparison.objects.filter(verdict=None).first()
-    judge = campaign.judges.get()
-    monkeypatch.setattr(renewal, "CLAIM_S", 2.0)
-    assert turns._claim(comparison.pk, judge.pk)
-    assert (comparison.pk, judge.pk) not in set(turns.waiting())
-    threading.Event().wait(2.1)
-    assert (comparison.pk, judge.pk) in set(turns.waiting())
-    sweep(campaign, idle_tasks)
-    assert campaign.status == Campaign.Status.FINISHED
-
-
-def test_two_chains_at_one_object_have_it_rated_once(researcher, endpoint, script, idle_tasks):
-    gate = threading.Event()
-
-    def answer(body: dict) -> dict:
-        if is_vote(body):
-            gate.wait(5)
-            return chat_reply("7")
-        return PLAIN(body)
-
-    script.answer = answer
-    # Of two objects, eight chains are at the same ones all the time.
-    recipe = make_recipe(
-        judges=[by_model(budget=4)], rule={"kind": "pointwise", "form": "joint"}, chains=8, steps=6,
-        space={"kind": "catalog", "objects": "texts"}, kernel={"kind": "independent"},
-    )  # fmt: skip
-    file = "text\n" + "\n".join(LINES[:2]) + "\n"
-    campaign = make_draft(researcher, file=file, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
-    lifecycle.start(campaign)
-    for _ in range(5):
-        tasks.sweep()
-        time.sleep(0.2)
-    gate.set()
-    idle_tasks()
-    sweep(campaign, idle_tasks)
-    assert campaign.status == Campaign.Status.FINISHED
-    asked = len(votes_asked(script))
-    assert asked == Rating.objects.count() == 8, f"{asked} requests for {Rating.objects.count()} ratings"

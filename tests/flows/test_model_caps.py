@@ -93,16 +93,6 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     assert float(row["cost"]) == pytest.approx(A_REQUEST * int(row["requests"]))
 
 
-def test_the_steps_of_a_paused_campaign_stay_open(researcher, endpoint, idle_tasks):
-    campaign = settled(started(idle_tasks, draft(researcher, by_model(), request_cap=10)), idle_tasks)
-    opened = {each.pk: each.uniform for each in Comparison.objects.filter(verdict__isnull=True)}
-    assert len(opened) == 2
-    caps.change(campaign, researcher, cost_cap=None, request_cap=1000)
-    lifecycle.resume(campaign)
-    idle_tasks()
-    assert {each.pk: each.uniform for each in Comparison.objects.filter(pk__in=opened, verdict__isnull=False)} == opened
-
-
 def test_several_workers_at_once_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks, monkeypatch):
     # Each request is held until all workers have had their chance to ask.
     Endpoint.objects.update(concurrency=64)

@@ -16,6 +16,7 @@ from tests.support.scripted_server import KnownJudge, Script, Writer, is_vote, s
 from tests.support.stack import TEXTS, make_draft, make_recipe
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
 QUESTION, OTHER_QUESTION = "Which is darker?", "Which is older?"
 # What `chat_reply` says that each request took, and a price at which a request costs 0.01.
 TOKENS_IN, TOKENS_OUT, PRICES = 50, 2, {"input_price": 160.0, "output_price": 1000.0}
@@ -24,7 +25,7 @@ A_REQUEST = 0.01
 
 @pytest.fixture
 def script():
-    with scripted_server(KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})) as script:
+    with scripted_server(JUDGE) as script:
         script.strikes = is_vote
         yield script
 

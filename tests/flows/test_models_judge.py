@@ -10,42 +10,18 @@ from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
+from tests.flows.test_model_costs import QUESTION, endpoint, script
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.scripted_server import (
-    KnownJudge,
-    chat_reply,
-    is_vote,
     raw,
-    returns,
-    scripted_server,
     status,
     votes_asked,
 )
-from tests.support.stack import TEXTS, make_draft, make_recipe
+from tests.support.stack import make_draft, make_recipe
 
-LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
-SCORES = {line: (place - 6) / 4 for place, line in enumerate(LINES)}
-QUESTION = "Which is darker?"
-
-
-@pytest.fixture
-def script():
-    with scripted_server(KnownJudge(SCORES)) as script:
-        script.strikes = is_vote
-        yield script
-
-
-@pytest.fixture
-def endpoint(researcher, script, settings) -> Endpoint:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    endpoint = Endpoint(owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM)
-    endpoint.full_clean()
-    endpoint.save()
-    return endpoint
+__all__ = ["endpoint", "script"]
 
 
 def by_model(votes: str = "sampled", budget: int = 3, **source) -> dict:
@@ -84,16 +60,6 @@ def test_a_model_alone_brings_a_campaign_to_its_end(researcher, endpoint, idle_t
     rows = table(path, "votes.csv")
     assert {row["endpoint"] for row in rows} == {"A model"}
     assert all(bool(row["preference"]) == (votes == "log-probabilities") for row in rows)
-
-
-def test_a_vote_that_its_number_does_not_draw_is_found(researcher, endpoint, idle_tasks, tmp_path):
-    campaign = make(researcher, [by_model("log-probabilities")], idle_tasks)
-    record = sampler.read_record(export_to(campaign, tmp_path))
-    vote = record.votes[0]
-    # The opposite of the probability it was drawn from would have drawn the other vote, or nearly always.
-    vote["preference"] = "0.0" if vote["for_proposal"] == "1" else "1.0"
-    found = sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
-    assert ["drawn from p" in str(difference) for difference in found.differences] == [True]
 
 
 def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoint, script, idle_tasks):
@@ -160,24 +126,6 @@ def test_a_passing_fault_leaves_the_step_open_and_the_campaign_goes_on(
     assert_replay_passes(export_to(campaign, tmp_path))
 
 
-def test_replies_that_are_no_label_suspends_the_step_until_somebody_has_seen_to_it(
-    researcher, endpoint, script, idle_tasks, tmp_path
-):
-    script.faults.extend([returns(chat_reply("It depends."))] * 500)
-    campaign = make(researcher, [by_model()], idle_tasks)
-    assert {turn.is_suspended for turn in Turn.objects.all()} == {True}
-    assert "It depends" in Turn.objects.first().reason
-    tasks.sweep()
-    idle_tasks()
-    suspended = Turn.objects.filter(until__isnull=True).count()
-    assert suspended == 2
-    script.faults.clear()
-    assert turns.try_again(campaign) == suspended
-    idle_tasks()
-    finish(campaign, idle_tasks)
-    assert_replay_passes(export_to(campaign, tmp_path))
-
-
 def finish(campaign: Campaign, idle_tasks) -> None:
     for _ in range(20):
         tasks.sweep()
@@ -218,11 +166,6 @@ def test_an_unknown_endpoint_stops_the_start_by_name(researcher, idle_tasks):
     with pytest.raises(lifecycle.NotPossible, match="no endpoint “A model”"):
         lifecycle.start(draft)
     assert not draft.judges.exists()
-
-
-def test_a_judge_at_temperature_zero_is_refused():
-    with pytest.raises(sampler.RecipeError, match="copies of each other"):
-        sampler.parse_recipe(make_recipe(judges=[by_model(temperature=0)]))
 
 
 # A sequence goes on though the transaction that asked it is undone.

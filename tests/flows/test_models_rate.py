@@ -1,21 +1,16 @@
 """Models rate each object alone: the paper's baselines, through the same loop, record and export as votes."""
 
-import csv
-import io
-import zipfile
-
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django.urls import reverse
 
-import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.models import Endpoint
+from tests.campaigns.record.test_export import rewrite
 from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
     ONE,
     TWO,
@@ -28,7 +23,6 @@ from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `ratin
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.scripted_server import (
     chat_reply,
-    raw,
     returns,
     status,
     votes_asked,
@@ -87,31 +81,6 @@ def test_an_object_of_a_catalog_is_rated_once_for_all_visits(researcher, endpoin
     assert len(votes_asked(script)) == Rating.objects.count() == 4 * len(seen)
 
 
-@pytest.mark.parametrize(
-    ("fault", "word"),
-    [(status(500), "500"), (status(429, Retry_After="7"), "429"), (raw(b"no json"), "")],
-    ids=["server error", "rate limit", "garbage"],
-)
-def test_a_passing_fault_leaves_the_step_open_and_the_campaign_goes_on(
-    researcher, endpoint, script, idle_tasks, tmp_path, fault, word
-):
-    script.faults.extend([fault] * 200)
-    campaign = make(researcher, idle_tasks)
-    assert campaign.status == Campaign.Status.RUNNING
-    turns = list(Turn.objects.all())
-    assert turns
-    assert all(turn.reason.startswith("A model: ") and word in turn.reason and turn.until for turn in turns)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    script.faults.clear()
-    # The time passes, and the server is well again.
-    Turn.objects.update(until=turns[0].since)
-    Endpoint.objects.update(open_until=None, failures=0)
-    finish(campaign, idle_tasks)
-    assert not Turn.objects.exists()
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
-
-
 def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to_it(
     researcher, endpoint, script, idle_tasks, tmp_path
 ):
@@ -154,73 +123,12 @@ def exported(researcher, endpoint, idle_tasks, tmp_path):
     return export_to(make(researcher, idle_tasks), tmp_path)
 
 
-def rewritten(path, changed_name, change):
-    """Return a copy of an export with one file's rows changed."""
-    copy = path.with_name("changed.zip")
-    with zipfile.ZipFile(path) as before, zipfile.ZipFile(copy, "w") as after:
-        for name in before.namelist():
-            text = before.read(name).decode()
-            if name == changed_name:
-                rows = table(path, name)
-                columns = list(rows[0])
-                change(rows)
-                out = io.StringIO()
-                writer = csv.DictWriter(out, columns)
-                writer.writeheader()
-                writer.writerows(rows)
-                text = out.getvalue()
-            after.writestr(name, text)
-    return copy
-
-
 def test_replay_finds_a_changed_record(exported, capsys):
     for what, (name, change) in TAMPERINGS.items():
         with pytest.raises(CommandError, match="difference") as refusal:
-            call_command("replay", str(rewritten(exported, name, change)))
+            call_command("replay", str(rewrite(exported, name, change)))
         assert refusal.value.returncode == 1, what
         assert "DIFFERENT" in capsys.readouterr().out, what
-
-
-def test_a_rating_that_nobody_can_have_given_is_refused(exported):
-    for cells, reason in [
-        ({"rating": "11"}, "must be 1 to 10, not “11”"),
-        ({"rating": "٣"}, "must be 1 to 10"),
-        ({"slot": "3"}, "is not possible"),
-        ({"judge": "2"}, "is not possible"),
-        ({"state": "99"}, "is not possible"),
-        ({"slot": "1"}, "occurs twice"),
-    ]:
-        changed = rewritten(exported, "ratings.csv", lambda rows, cells=cells: rows[0].update(cells))
-        with pytest.raises(CommandError, match=reason) as refusal:
-            call_command("replay", str(changed))
-        assert refusal.value.returncode == 2
-
-
-def test_a_vote_among_ratings_is_found(exported):
-    record = sampler.read_record(exported)
-    vote = {
-        "chain": "0", "step": "1", "number": "1", "judge": "0", "question": TWO[0][0], "annotator": "1",
-        "proposal_side": "left", "chosen_side": "left", "for_proposal": "1",
-    }  # fmt: skip
-    found = sampler.replay(record.recipe, record.states, record.steps, [vote], record.samples, record.ratings)
-    assert [difference.recomputed for difference in found.differences] == ["none: ratings decide"]
-
-
-def test_other_campaigns_export_no_rating_and_replay_without_the_file(campaign, tmp_path):
-    path = export_to(campaign, tmp_path)
-    with zipfile.ZipFile(path) as archive:
-        assert archive.read("ratings.csv").decode().splitlines() == [
-            "state,judge,slot,rating,asks,endpoint,rated_at,identity"
-        ]
-        names = [name for name in archive.namelist() if name != "ratings.csv"]
-        with zipfile.ZipFile(tmp_path / "old.zip", "w") as old:
-            for name in names:
-                old.writestr(name, archive.read(name))
-    assert_replay_passes(tmp_path / "old.zip")
-    record = sampler.read_record(path)
-    rating = {"state": "0", "judge": "0", "slot": "0", "rating": "3"}
-    with pytest.raises(sampler.RecordError, match="where votes decide"):
-        sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples, [rating])
 
 
 def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoint, script, idle_tasks, tmp_path):
@@ -240,10 +148,3 @@ def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoi
     assert "verdicts recomputed" in assert_replay_passes(path)
     assert not table(path, "ratings.csv")
     assert Rating.objects.exists()
-
-
-def test_nobody_is_asked_to_vote_where_models_rate(researcher, endpoint, idle_tasks, client):
-    campaign = make(researcher, idle_tasks)
-    # It is finished, so nobody can join it.
-    assert client.get(reverse("annotate:welcome", args=[campaign.invitations.get().token])).status_code == 403
-    assert not Vote.objects.exists()

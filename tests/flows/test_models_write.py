@@ -10,9 +10,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State, Turn
-from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.campaigns.models import Annotator, Campaign, State
 from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -103,87 +101,6 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
     assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(SPACE["prompts"])
 
 
-@pytest.mark.parametrize(
-    ("kernel", "rule", "words"),
-    [
-        ({"kind": "independent"}, {"kind": "base"}, "from 0 votes"),
-        ({"kind": "suffix", "cut": "length"}, {"kind": "quest", "scorer": "quality", "beta": 0.5}, "scores"),
-    ],
-    ids=["base", "quest"],
-)
-def test_a_model_writes_and_nobody_judges(researcher, endpoint, idle_tasks, tmp_path, declare, kernel, rule, words):
-    declare("print(0.05 + 0.9 * (len(told['content']) % 7) / 7, flush=True)", name="quality")
-    campaign = make(researcher, kernel=kernel, rule=rule, judges=[], steps=4)
-    lifecycle.start(campaign)
-    finish(campaign, idle_tasks)
-    assert_record_is_whole(campaign)
-    told = assert_replay_passes(export_to(campaign, tmp_path))
-    assert "16 verdicts recomputed from" in told
-    assert words in told
-
-
-def test_a_tampered_length_ratio_does_not_replay(researcher, endpoint, idle_tasks, tmp_path):
-    campaign = make(researcher, steps=3)
-    lifecycle.start(campaign)
-    finish(campaign, idle_tasks)
-    record = sampler.read_record(export_to(campaign, tmp_path))
-    record.steps[0]["log_r0"] = "1.5"
-    found = sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
-    assert any("log_r0" in str(difference) for difference in found.differences)
-
-
-def test_while_people_vote_both_next_proposals_are_written(researcher, endpoint, idle_tasks):
-    campaign = make(researcher, judges=[{"question": "Which is better?", "budget": 1}], chains=3)
-    lifecycle.start(campaign)
-    idle_tasks()
-    open_ones = {
-        chain.pk: chain.comparisons.get(verdict__isnull=True)
-        for chain in campaign.chains.all()
-        if chain.comparisons.filter(verdict__isnull=True).exists()
-    }
-    assert open_ones
-    for chain_id, comparison in open_ones.items():
-        drafts = PrefetchedProposal.objects.filter(chain=chain_id, step=comparison.step + 1)
-        assert {draft.state_id for draft in drafts} == {comparison.current_id, comparison.proposal_id}
-    # Whichever way the vote goes, what comes next is what the kernel would have drawn then.
-    chain_id, comparison = next(iter(open_ones.items()))
-    draft = PrefetchedProposal.objects.get(chain=chain_id, step=comparison.step + 1, state=comparison.proposal_id)
-    Chain.objects.filter(pk=chain_id).update(step=comparison.step, head=comparison.proposal)
-    comparison.verdict, comparison.decided_at = "accept", timezone.now()
-    comparison.save()
-    drawing.write(campaign.pk)
-    chain = Chain.objects.get(pk=chain_id)
-    opened = chain.comparisons.get(step=comparison.step + 1)
-    assert chain.prefetched >= 1
-    assert opened.proposal.code == draft.code or opened.is_identity
-
-
-def test_chains_open_for_people_who_would_wait_from_starts_that_the_model_writes(
-    researcher, endpoint, idle_tasks, tmp_path, settings
-):
-    judges = [{"question": "Which is better?", "budget": 1}]
-    campaign = make(researcher, judges=judges, chains=1, most_chains=4, steps=3)
-    lifecycle.start(campaign)
-    idle_tasks()
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    # While the model cannot be asked, nothing is lost: the sweep tries again.
-    settings.ENDPOINT_ALLOWED_HOSTS = []
-    assert [bool(leases.take(person)) for person in people] == [True, False, False]
-    idle_tasks()
-    assert campaign.chains.count() == 1
-    assert campaign.openings.filter(chain=None).count() == 2
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    tasks.sweep()
-    idle_tasks()
-    held = [leases.take(person) for person in people]
-    assert [lease.comparison.chain.place for lease in held] == [0, 1, 2]
-    for lease, person in zip(held, people, strict=True):
-        leases.answer(lease.key, person, Side.LEFT, 0)
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
-    assert [row["reason"] for row in table(path, "chains.csv")][:3] == ["start", "wait", "wait"]
-
-
 def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, endpoint, idle_tasks, tmp_path):
     campaign = make(
         researcher, judges=[{"question": "Which is better?", "budget": 1}], chains=1, most_chains=9, steps=3
@@ -213,26 +130,6 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, end
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert [row["reason"] for row in table(path, "chains.csv")] == ["start", *["ahead"] * 6]
-
-
-def test_a_model_that_is_down_leaves_the_chain_waiting_with_the_reason(researcher, endpoint, idle_tasks, llama_url):
-    campaign = make(researcher)
-    lifecycle.start(campaign)
-    lifecycle.pause(campaign)
-    idle_tasks()
-    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
-    lifecycle.resume(campaign)
-    idle_tasks()
-    waiting = Chain.objects.exclude(waits_because="")
-    stuck = campaign.chains.filter(comparisons__verdict__isnull=True).exists() or waiting.exists()
-    assert stuck
-    assert all(chain.waits_until for chain in waiting)
-    Endpoint.objects.update(base_url=llama_url, open_until=None, failures=0)
-    Chain.objects.update(waits_until=None)
-    Turn.objects.all().delete()
-    # A vote that was still to be asked for has found another address than the judge's own.
-    turns.try_again(campaign)
-    finish(campaign, idle_tasks)
 
 
 def test_a_start_without_the_model_says_so_and_changes_nothing(researcher, endpoint, idle_tasks):

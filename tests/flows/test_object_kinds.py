@@ -9,13 +9,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Side, Vote
 from tests.support import files
 from tests.support.chromium import MS_TO_JUDGE, lease_on, press_and_wait
 from tests.support.record import assert_replay_passes, export_to
 from tests.support.sounds import recording
-from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
+from tests.support.stack import invitation_path, make_campaign, make_recipe
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -210,24 +209,6 @@ def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researche
     wait_until_playing(page, 0)
     press_and_wait(page, "ArrowRight")
     assert Vote.objects.get().chosen_side == Side.RIGHT
-
-
-def test_a_player_of_the_sandbox_keeps_its_arrows(sheet, researcher):
-    space = {"kind": "catalog", "objects": "audio", "neighbours": 1}
-    recipe = make_recipe(space=space, kernel={"kind": "neighbours"}, chains=1, steps=6)
-    draft = make_draft(researcher, file=files.archive(TAKES), filename="takes.zip", recipe=recipe)
-    page = sheet(1280, 900)
-    page.goto(sign_in_path(researcher))
-    page.goto(f"{draft.get_absolute_url()}sandbox/")
-    page.get_by_role("button", name="Start").click()
-    page.get_by_text("You: 0 votes").wait_for()
-    page.wait_for_load_state()
-    page.locator("audio").first.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(MS_TO_JUDGE)
-    page.locator("#question").focus()
-    page.keyboard.press("ArrowRight")
-    page.get_by_text("You: 1 vote").wait_for()
 
 
 def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):

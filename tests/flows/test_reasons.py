@@ -2,7 +2,6 @@
 
 import zipfile
 
-import pytest
 from django.urls import reverse
 
 import sampler
@@ -89,9 +88,3 @@ def test_a_model_that_tells_no_reasons_votes_without_them(campaign, client, tmp_
     assert not VoteReason.objects.exists()
     assert "the server tells no reasons" in client.get(done.get_absolute_url()).content.decode()
     assert table(export_to(done, tmp_path), "reasons.csv") == []
-
-
-@pytest.mark.parametrize("value", ["yes please", 3])
-def test_a_setting_that_is_no_yes_or_no_is_refused_by_its_name(value) -> None:
-    with pytest.raises(ValueError, match="reasons"):
-        sampler.ModelSource(endpoint="A model", reasons=value)

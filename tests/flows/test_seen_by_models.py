@@ -16,6 +16,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from tests.flows.test_model_costs import registered
 from tests.support.record import assert_replay_passes, export_to
 from tests.support.scripted_server import anything_else, chat_reply, scripted_server, status, votes_asked
 from tests.support.stack import make_draft, make_recipe
@@ -43,8 +44,6 @@ def blind(body: dict) -> dict:
 
 @pytest.fixture
 def judged(researcher, settings, idle_tasks, client):
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     client.force_login(researcher)
 
     def of(answer=seeing, dialect=Dialect.OPENAI, **vision):
@@ -57,10 +56,7 @@ def judged(researcher, settings, idle_tasks, client):
         )  # fmt: skip
         with scripted_server(answer) as script:
             script.pages["/version"] = status(404)
-            Endpoint.objects.create(
-                owner=researcher, name="A model", base_url=script.url, model="tiny", timeout_s=20,
-                dialect=dialect, dialect_is_declared=True,
-            )  # fmt: skip
+            registered(researcher, script, settings, dialect=dialect, dialect_is_declared=True)
             made = make_draft(researcher, file=MOLECULES, filename="molecules.csv",
                               recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))  # fmt: skip
             page = client.get(made.get_absolute_url()).content.decode()
@@ -134,12 +130,3 @@ def test_what_the_model_or_its_server_cannot_do_is_refused_at_the_start(judged):
     Endpoint.objects.all().delete()
     with pytest.raises(NotPossible, match="has no field for the detail of pictures"):
         judged(dialect=Dialect.VLLM, detail="high")
-
-
-def test_the_drafts_page_estimates_the_tokens_of_a_picture(judged, researcher, client, settings):
-    campaign, _, _ = judged(edge=128)
-    Endpoint.objects.update(can_images=True)
-    copy = make_draft(researcher, file=MOLECULES, filename="molecules.csv", recipe=campaign.recipe)
-    page = client.get(copy.get_absolute_url()).content.decode()
-    # One tile and the base, by the rule that it names.
-    assert "an estimate for each picture in it: about 255 (OpenAI&#x27;s rule for GPT-4o" in page

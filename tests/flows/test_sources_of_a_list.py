@@ -8,7 +8,7 @@ import pytest
 from prefmh_web.campaigns.models import Annotator
 from tests.support import files
 from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import invitation_path, make_campaign, make_recipe, vote_until_finished
+from tests.support.stack import make_campaign, make_recipe, vote_until_finished
 
 STATES = [f"A state of {source}, number {number}." for number in range(3) for source in ("one", "other")]
 LIST = files.table([["text", "source"], *([text, text.split()[3].strip(",")] for text in STATES)])
@@ -26,14 +26,6 @@ def shares_by_source(export) -> dict[str, float]:
     source_of = {row["state"]: row["value"] for row in table(export, "columns.csv") if row["column"] == "source"}
     visited = Counter(source_of[row["state"]] for row in table(export, "samples.csv") if row["step"] != "0")
     return {source: count / visited.total() for source, count in visited.items()}
-
-
-def test_no_voter_is_shown_the_column(researcher, client, idle_tasks):
-    campaign = make_campaign(researcher, file=LIST, recipe=RECIPE)
-    client.post(invitation_path(campaign))
-    page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
-    assert "A state of " in page
-    assert "source" not in page.lower()
 
 
 def test_the_source_that_voters_prefer_has_the_larger_share(researcher, idle_tasks, tmp_path):

@@ -2,11 +2,8 @@
 exported and replayed.
 """
 
-import csv
-import io
 import math
 import time
-import zipfile
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -18,9 +15,10 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
 from sampler.commands import main
+from tests.campaigns.record.test_export import rewrite
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
 from tests.support.scorer_programs import declare  # noqa: F401 - a fixture
-from tests.support.stack import make_campaign, sweep_everything
+from tests.support.stack import sweep_everything
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
 BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}
@@ -81,18 +79,6 @@ def test_a_base_campaign_runs_to_its_end_without_a_vote(made, tmp_path, client):
     client.force_login(made.owner)
     assert "each state is an independent draw" in client.get(reverse("console:edit", args=[made.pk])).content.decode()
     assert "People online" not in client.get(made.get_absolute_url()).content.decode()
-
-
-def test_draws_of_a_base_campaign_from_a_file_are_p0s(researcher, live_site, tmp_path):
-    recipe = {
-        "version": 1,
-        "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
-        "judges": [],
-        "chains": 2,
-    }
-    recipe |= {"kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 30, "seed": 5}
-    campaign = finished(make_campaign(researcher, recipe=recipe))
-    assert "60 verdicts" in assert_replay_passes(export_to(campaign, tmp_path))
 
 
 @pytest.mark.parametrize("made", [MARS], indirect=True)
@@ -182,31 +168,24 @@ def test_a_number_that_the_rule_cannot_use_is_no_score_and_the_page_says_why(res
     assert "wait until you try the scorers again" in page
 
 
-def test_a_start_without_the_scorer_that_decides_is_refused(researcher, idle_tasks):
-    with pytest.raises(lifecycle.NotPossible, match="The scorer “quality” is not offered for texts here"):
-        started(researcher, QUEST)
-
-
-@pytest.mark.parametrize("made", [BASE, MARS, QUEST], ids=["base", "score", "quest"], indirect=True)
-def test_the_report_takes_records_without_judges(made, tmp_path, capsys):
-    assert main(["diagnose", str(export_to(made, tmp_path)), "--resamples", "10"]) == 0
-    told = capsys.readouterr().out
-    assert "effective sample size" in told
-    assert "nan" not in told
-
-
 TAMPERINGS = {
-    "a rejected draw": (BASE, "steps.csv", lambda rows: rows[3].update(verdict="reject")),
-    "a vote out of nothing": (BASE, "votes.csv", lambda rows: rows.append(vote())),
-    "a verdict": (MARS, "steps.csv", lambda rows: flip(moved(rows))),
-    "a measured score": (MARS, "scores.csv", lambda rows: rows[0].update(score="0.123")),
-    "a score": (QUEST, "scores.csv", lambda rows: rows[0].update(score="0.5012")),
-    "a missing score": (QUEST, "scores.csv", lambda rows: rows.pop(0)),
-    "a score twice": (QUEST, "scores.csv", lambda rows: rows.append(rows[0])),
-    "all scores": (QUEST, "scores.csv", lambda rows: rows.clear()),
-    "what stands with a step": (QUEST, "steps.csv", lambda rows: moved(rows).update(proposal_scores="0.5012")),
-    "a forgotten verdict": (QUEST, "steps.csv", lambda rows: rows[-1].update(verdict="")),
-    "a base ratio": (QUEST, "steps.csv", lambda rows: moved(rows).update(log_r0="0.25")),
+    "base": {
+        "a rejected draw": ("steps.csv", lambda rows: rows[3].update(verdict="reject")),
+        "a vote out of nothing": ("votes.csv", lambda rows: rows.append(vote())),
+    },
+    "score": {
+        "a verdict": ("steps.csv", lambda rows: flip(moved(rows))),
+        "a measured score": ("scores.csv", lambda rows: rows[0].update(score="0.123")),
+    },
+    "quest": {
+        "a score": ("scores.csv", lambda rows: rows[0].update(score="0.5012")),
+        "a missing score": ("scores.csv", lambda rows: rows.pop(0)),
+        "a score twice": ("scores.csv", lambda rows: rows.append(rows[0])),
+        "all scores": ("scores.csv", lambda rows: rows.clear()),
+        "what stands with a step": ("steps.csv", lambda rows: moved(rows).update(proposal_scores="0.5012")),
+        "a forgotten verdict": ("steps.csv", lambda rows: rows[-1].update(verdict="")),
+        "a base ratio": ("steps.csv", lambda rows: moved(rows).update(log_r0="0.25")),
+    },
 }
 
 
@@ -223,26 +202,13 @@ def flip(row: dict) -> None:
     row["verdict"] = "accept" if row["verdict"] == "reject" else "reject"
 
 
-@pytest.mark.parametrize(
-    ("made", "name", "tamper"),
-    TAMPERINGS.values(),
-    ids=TAMPERINGS.keys(),
-    indirect=["made"],
-)
-def test_a_record_that_was_tampered_with_is_refused(made, name, tamper, tmp_path):
+@pytest.mark.parametrize("made", [BASE, MARS, QUEST], ids=TAMPERINGS, indirect=True)
+def test_a_record_without_judges_has_a_report_and_is_refused_once_it_was_tampered_with(made, tmp_path, capsys):
     path = export_to(made, tmp_path)
-    with zipfile.ZipFile(path) as archive:
-        files = {each: archive.read(each) for each in archive.namelist()}
-    reader = csv.DictReader(io.StringIO(files[name].decode(), newline=""))
-    rows = list(reader)
-    tamper(rows)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, reader.fieldnames)
-    writer.writeheader()
-    writer.writerows(rows)
-    files[name] = out.getvalue().encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for each, content in files.items():
-            archive.writestr(each, content)
-    with pytest.raises(CommandError):
-        call_command("replay", str(path), stdout=io.StringIO())
+    assert main(["diagnose", str(path), "--resamples", "10"]) == 0
+    told = capsys.readouterr().out
+    assert "effective sample size" in told
+    assert "nan" not in told
+    for name, tamper in TAMPERINGS[made.recipe["rule"]["kind"]].values():
+        with pytest.raises(CommandError):
+            call_command("replay", str(rewrite(path, name, tamper)))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from prefmh_web.endpoints.local.extra import needs
 from prefmh_web.endpoints.local.models import local_model, model_names
 from prefmh_web.endpoints.local.transformers_model import TransformersModel
 from prefmh_web.endpoints.local.weights import Weights
@@ -46,19 +45,6 @@ def test_a_folder_is_read_once(offered):
     assert drawn(local_model("small", limit=6)) == first
 
 
-def test_only_models_of_the_settings_are_offered(offered, settings):
-    with pytest.raises(ValueError, match=r"offers \(small, other\), not 'large'"):
-        local_model("large", limit=6)
-    with pytest.raises(ValueError, match="not"):
-        local_model(str(offered), limit=6)
-    with pytest.raises(FileNotFoundError, match="not downloaded"):
-        local_model("other", limit=6)
-    settings.LOCAL_MODELS = {}
-    assert model_names() == ()
-    with pytest.raises(ValueError, match="LOCAL_MODELS is not set"):
-        local_model("small", limit=6)
-
-
 def test_weights_that_could_hold_code_are_not_read(offered):
     torch.save(llama(1 + len(WORDS)).state_dict(), offered / "pytorch_model.bin")
     (offered / "model.safetensors").unlink()
@@ -77,8 +63,3 @@ def test_weights_that_are_damaged_are_refused_with_their_setting_and_what_to_do(
     (offered / "model.safetensors").write_text(content)
     with pytest.raises(ValueError, match=r"LOCAL_MODELS names .*cannot be loaded: .*Download the model again"):
         local_model("small", limit=6)
-
-
-def test_what_is_not_installed_is_named_with_the_extra():
-    with pytest.raises(ImportError, match=r"no_such_module, which the extra \[gpu\] brings"):
-        needs("no_such_module")

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prefmh_web.annotate.tasks import sweep_leases
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.open_comparisons import on
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side
@@ -51,12 +50,3 @@ def test_a_comparison_is_passed_over_if_and_only_if_it_has_room_for_nobody(resea
             assert comparison.is_askable == has_room
             seen.add(has_room)
     assert seen == {True, False}
-
-
-def test_the_sweep_finds_room_that_a_process_of_an_older_release_has_not_noted(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1))
-    Comparison.objects.update(is_askable=False)
-    person = Annotator.objects.create(campaign=campaign)
-    assert leases.take(person) is None
-    sweep_leases()
-    assert leases.take(person) is not None

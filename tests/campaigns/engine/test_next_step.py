@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.started import plan_of
@@ -69,18 +69,6 @@ def test_of_steps_that_need_no_vote_a_task_takes_over_after_some(researcher, idl
     assert_record_is_whole(campaign)
 
 
-def test_a_paused_campaign_opens_no_step_and_goes_on_when_resumed(campaign, person, idle_tasks):
-    lease = leases.take(person)
-    lifecycle.pause(campaign)
-    leases.answer(lease.key, person, Side.LEFT, None)
-    idle_tasks()
-    assert open_steps(campaign) == []
-    campaign.refresh_from_db()
-    lifecycle.resume(campaign)
-    idle_tasks()
-    assert len(open_steps(campaign)) == 1
-
-
 def test_a_kernel_that_fails_costs_nobody_their_vote(campaign, person, idle_tasks, monkeypatch, caplog):
     lease = leases.take(person)
     kernel = plan_of(campaign).kernel
@@ -97,20 +85,6 @@ def test_a_kernel_that_fails_costs_nobody_their_vote(campaign, person, idle_task
     tasks.sweep()
     idle_tasks()
     assert len(open_steps(campaign)) == 1
-
-
-def test_votes_of_people_of_an_older_version_are_counted_when_they_vote_again(campaign, person, idle_tasks):
-    for _ in range(3):
-        vote(person)
-        idle_tasks()
-    Annotator.objects.update(votes_cast=None)
-    vote(person)
-    person.refresh_from_db()
-    assert person.votes_cast == 4
-    late = leases.answer(Vote.objects.earliest("pk").key, person, Side.RIGHT, None)
-    assert late.chosen_side == Side.LEFT
-    person.refresh_from_db()
-    assert person.votes_cast == 4
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/server_stack.py")

@@ -18,8 +18,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening
 from prefmh_web.campaigns.proposals import starts
 from prefmh_web.campaigns.started import objects, plan_of
-from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.models import Endpoint
+from tests.flows.test_model_costs import registered
 from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.scripted_server import Script, Writer, scripted_server, status
 from tests.support.stack import make_recipe, sweep_everything, wait_until_idle
@@ -28,20 +27,16 @@ SPACE = {"kind": "model-texts", "model": "writer", "prompts": ["Write about the 
 
 
 @pytest.fixture
-def writer(settings) -> Iterator[Script]:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+def writer() -> Iterator[Script]:
     # Long enough for a second worker to find the same chain still to be opened.
     with scripted_server(Writer(lambda: time.sleep(0.3))) as script:
         yield script
 
 
 @pytest.fixture
-def campaign(researcher, writer, idle_tasks) -> Campaign:
+def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     """A campaign of one chain and one step, so that nothing is drawn ahead, in which nine may open."""
-    Endpoint.objects.create(
-        owner=researcher, name="writer", base_url=writer.url, model="m", dialect=Dialect.VLLM, concurrency=32
-    )
+    registered(researcher, writer, settings, name="writer", concurrency=32)
     judges = [{"question": "Which is better?", "budget": 1}]
     changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
     recipe = sampler.parse_recipe(make_recipe(**changes, most_chains=9)).model_dump(mode="json")

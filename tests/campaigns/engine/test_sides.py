@@ -8,7 +8,7 @@ import pytest
 import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Side
-from prefmh_web.endpoints.models import Endpoint
+from tests.flows.test_model_costs import registered
 from tests.support.scripted_server import KnownJudge, Script, is_vote, scripted_server, status
 from tests.support.stack import make_campaign, make_recipe
 
@@ -19,10 +19,8 @@ PEOPLE = {"question": "Which is better?", "budget": 3}
 
 
 @pytest.fixture
-def silent(settings) -> Iterator[Script]:
+def silent() -> Iterator[Script]:
     """A model that passes its test and gives no vote: what its votes would show is known all the same."""
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     with scripted_server(KnownJudge({})) as script:
         script.strikes = is_vote
         script.faults.extend([status(503)] * 10_000)
@@ -30,8 +28,10 @@ def silent(settings) -> Iterator[Script]:
 
 
 @pytest.mark.parametrize("judges", [[MODEL, PEOPLE], [PEOPLE, MODEL], [PEOPLE, MODEL, PEOPLE | {"question": "Or?"}]])
-def test_the_sides_that_people_see_are_independent_of_those_that_models_see(researcher, silent, idle_tasks, judges):
-    Endpoint.objects.create(owner=researcher, name="A model", base_url=silent.url, model="tiny")
+def test_the_sides_that_people_see_are_independent_of_those_that_models_see(
+    researcher, silent, settings, idle_tasks, judges
+):
+    registered(researcher, silent, settings)
     campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=CHAINS, steps=2))
     place, budgets = judges.index(MODEL), tuple(judge["budget"] for judge in judges)
     shown: list[tuple[bool, tuple[bool, ...]]] = []

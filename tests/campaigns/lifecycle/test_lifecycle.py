@@ -6,11 +6,10 @@ from django.core.files.base import ContentFile
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.catalogs import importing
-from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side, State
+from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, State
 from tests.support.files import archive, picture
-from tests.support.stack import make_campaign, make_draft, make_recipe
+from tests.support.stack import make_draft, make_recipe
 
 
 def test_starting_freezes_the_setup(campaign):
@@ -153,16 +152,3 @@ def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(resear
     draft.refresh_from_db()
     assert draft.is_draft
     assert draft.start_trouble == "It could not be started; the server's log says why."
-
-
-def test_a_campaign_without_a_step_left_is_finished(researcher, idle_tasks):
-    campaign = make_campaign(
-        researcher, recipe=make_recipe(chains=1, steps=3, judges=[{"question": "Which?", "budget": 1}])
-    )
-    person = Annotator.objects.create(campaign=campaign)
-    while lease := leases.take(person):
-        leases.answer(lease.key, person, Side.LEFT, None)
-        idle_tasks()
-    campaign.refresh_from_db()
-    assert campaign.status == Campaign.Status.FINISHED
-    assert campaign.finished_at

@@ -20,7 +20,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts, extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
-from prefmh_web.setup import duplicate, twins
+from prefmh_web.setup import twins
 from tests.console.test_pages import form
 from tests.security.addresses import all_addresses
 from tests.support import everywhere
@@ -247,12 +247,6 @@ def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks
     assert len(told) == 1
 
 
-def test_a_copy_draws_its_own_seed(running, researcher):
-    copy = duplicate.duplicate(running, researcher)
-    assert not copy.is_seed_typed
-    assert copy.recipe["seed"] != running.recipe["seed"]
-
-
 @pytest.mark.parametrize("typed", ["", "7"])
 def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_a_typed_seed_only(browsers, idle_tasks, typed):
     browsers[0].post(reverse("console:create"), form(seed=typed))
@@ -268,11 +262,6 @@ def test_whoever_reads_a_draft_does_not_see_its_seed(researcher, browsers):
     draft = make_draft(researcher)
     for path in (draft.get_absolute_url(), reverse("console:download", args=[draft.pk, "recipe.json"])):
         assert_is_nowhere(TYPED, browsers[0].get(path).content, path)
-
-
-def test_the_file_of_a_running_campaign_leaves_out_its_seed(running):
-    call_command("campaign", "export", str(running.pk), stdout=(out := io.StringIO()))
-    assert "seed:" not in out.getvalue()
 
 
 def test_voters_pages_say_nothing_of_the_seed(running):

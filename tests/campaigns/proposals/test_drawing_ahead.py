@@ -12,9 +12,9 @@ from prefmh_web.campaigns.engine import leases, renewal
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import claims, drawing
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.record import assert_record_is_whole
+from tests.flows.test_model_costs import registered
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 from tests.support.scripted_server import Writer, scripted_server, status, texts_written
 from tests.support.stack import make_recipe, vote_until_finished
 
@@ -37,11 +37,7 @@ def script(paper):
 
 @pytest.fixture
 def endpoint(researcher, script, settings) -> Endpoint:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    return Endpoint.objects.create(
-        owner=researcher, name="Slow", base_url=script.url, model="slow", dialect=Dialect.VLLM, concurrency=64
-    )
+    return registered(researcher, script, settings, name="Slow", model="slow", concurrency=64)
 
 
 def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
@@ -170,13 +166,15 @@ def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_
 
 
 @pytest.mark.parametrize("chains", [1, 4])
-def test_each_text_is_written_once(endpoint, script, paper, idle_tasks, chains):
+def test_each_text_is_written_once(endpoint, script, paper, idle_tasks, tmp_path, chains):
     paper.release(1000)
     campaign = make(endpoint, chains)
     lifecycle.start(campaign)
     people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
     vote_until_finished(campaign, people, {0: lambda place: 0.0}, np.random.default_rng(2))
     assert_record_is_whole(campaign)
+    # Whichever way a vote went, the text that was there is the one that the kernel would have drawn then.
+    assert_replay_passes(export_to(campaign, tmp_path))
     # Each chain's start and first proposal, and two for each step that follows another.
     assert texts_written(script) == chains * (2 + 2 * (STEPS - 1))
     assert sum(chain.prefetched for chain in Chain.objects.all()) == chains * (STEPS - 1)

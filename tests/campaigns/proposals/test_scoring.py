@@ -50,14 +50,6 @@ def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher
     assert scoring.waiting() == []
 
 
-def test_what_is_frozen_says_which_command_it_was_and_not_the_command(researcher, idle_tasks, declare):
-    declare(LENGTH)
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length words")
-    length, words = campaign.scorers.values_list("frozen", flat=True)
-    assert set(length) == {"name", "kind", "command_sha256"}
-    assert words == {"name": "words", "kind": "measured"}
-
-
 def test_a_scorer_that_is_not_offered_stops_the_start(researcher, idle_tasks):
     draft = make_draft(researcher, scorer_names="qed")
     with pytest.raises(lifecycle.NotPossible, match="“qed” is not offered for texts"):

@@ -1,6 +1,5 @@
 """Cells: moments as the database writes them; texts that a spreadsheet could run, to the export and back."""
 
-import zipfile
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -22,18 +21,6 @@ def test_every_protected_text_is_read_back_as_it_was(researcher, idle_tasks, tmp
     written = {row["content"] for row in table(path, "states.csv")}
     assert {"';=1+1", "'；x", "'''=1", "''plain", "'−1", "plain;=1"} <= written
     assert_replay_passes(path)
-
-
-def test_a_record_written_before_semicolons_were_protected_is_read_alike(researcher, idle_tasks, tmp_path):
-    texts = [";=1+1", "'=1", "=1", "plain"]
-    campaign = make_campaign(researcher, file=files.table([["text"], *([text] for text in texts)]))
-    new, old = export_to(campaign, tmp_path), tmp_path / "old.zip"
-    with zipfile.ZipFile(new) as source, zipfile.ZipFile(old, "w") as target:
-        for name in source.namelist():
-            target.writestr(name, source.read(name).replace(b"';=1", b";=1"))
-    assert {row["content"] for row in table(old, "states.csv")} >= {";=1+1", "''=1"}
-    assert [row["content"] for row in read_record(old).states] == texts
-    assert_replay_passes(old)
 
 
 @pytest.mark.parametrize("microsecond", [0, 1, 999, 1000, 417_000, 417_500, 999_999])

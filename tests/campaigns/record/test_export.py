@@ -46,10 +46,6 @@ def test_steps_say_which_of_several_lengths_they_walked(researcher, idle_tasks, 
     assert "part" in capsys.readouterr().out
 
 
-def test_other_records_have_no_parts(voted, tmp_path):
-    assert "part" not in table(export_to(voted, tmp_path), "steps.csv")[0]
-
-
 def rewrite(path, name, change):
     """Return a copy of an export with one file's rows changed."""
     copy = path.with_name(f"changed-{name}.zip")
@@ -57,10 +53,11 @@ def rewrite(path, name, change):
         for entry in before.namelist():
             text = before.read(entry).decode()
             if entry == name:
-                rows = list(csv.DictReader(io.StringIO(text, newline="")))
+                reader = csv.DictReader(io.StringIO(text, newline=""))
+                rows = list(reader)
                 change(rows)
                 out = io.StringIO()
-                writer = csv.DictWriter(out, rows[0])
+                writer = csv.DictWriter(out, reader.fieldnames)
                 writer.writeheader()
                 writer.writerows(rows)
                 text = out.getvalue()
@@ -102,26 +99,13 @@ TAMPERINGS = {
 }
 
 
-@pytest.mark.parametrize("what", TAMPERINGS)
-def test_replay_finds_a_changed_record(voted, tmp_path, what, capsys):
-    changed = rewrite(export_to(voted, tmp_path), *TAMPERINGS[what])
-    with pytest.raises(CommandError, match="difference") as refusal:
-        call_command("replay", str(changed))
-    assert refusal.value.returncode == 1
-    assert "DIFFERENT" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("content", [b"no zip", None])
-def test_replay_says_what_it_cannot_read(tmp_path, content):
-    path = tmp_path / "broken.zip"
-    if content is None:
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("recipe.json", "{}")
-    else:
-        path.write_bytes(content)
-    with pytest.raises(CommandError, match=r"broken\.zip") as refusal:
-        call_command("replay", str(path))
-    assert refusal.value.returncode == 2
+def test_replay_finds_a_changed_record(voted, tmp_path, capsys):
+    path = export_to(voted, tmp_path)
+    for what, (name, change) in TAMPERINGS.items():
+        with pytest.raises(CommandError, match="difference") as refusal:
+            call_command("replay", str(rewrite(path, name, change)))
+        assert refusal.value.returncode == 1, what
+        assert "DIFFERENT" in capsys.readouterr().out, what
 
 
 def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
