@@ -53,6 +53,7 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/delete/", campaigns.discard, name="discard"),
     path("campaigns/<int:campaign_id>/pause/", campaigns.transition, {"change": lifecycle.pause}, name="pause"),
     path("campaigns/<int:campaign_id>/resume/", campaigns.transition, {"change": lifecycle.resume}, name="resume"),
+    path("campaigns/<int:campaign_id>/finish/", campaigns.transition, {"change": lifecycle.finish_now}, name="finish"),
     path(
         "campaigns/<int:campaign_id>/warm-up/end/",
         campaigns.transition,

@@ -2,7 +2,7 @@
 
 drafts         saving a setup
 model_start    testing and freezing the models that a campaign asks
-status         start, pause, resume, discard: the one door through which a campaign's status changes
+status         start, pause, resume, finish, discard: the one door through which a campaign's status changes
 extension      further steps by a researcher's decision
 warm_up        the choice of how far a campaign walks, at the end of its warm-up
 access         members, links and annotators
@@ -12,12 +12,12 @@ fixed          what is fixed after the start, and why
 deletion       deleting a campaign with all its data, and archiving one
 caps           caps on what models may take: the one door through which those of a started campaign change
 scorers        the scorers that a campaign starts with, and asking one again
-suspension      what a researcher decides about a suspended step
 """
 
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle.status import (
     discard,
+    finish_now,
     note_trouble,
     pause,
     pause_at_cap,
@@ -30,6 +30,7 @@ __all__ = [
     "Deleted",
     "NotPossible",
     "discard",
+    "finish_now",
     "note_trouble",
     "pause",
     "pause_at_cap",

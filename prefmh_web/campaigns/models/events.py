@@ -41,6 +41,7 @@ class Event(models.Model):
     class Kind(models.TextChoices):
         PAUSED = "paused"
         RESUMED = "resumed"
+        FINISHED_NOW = "finished-now"
         EXTENDED = "extended"
         CAPS = "caps"
         STEP_SUSPENDED = "step-suspended"

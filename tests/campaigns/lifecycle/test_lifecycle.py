@@ -2,13 +2,17 @@
 
 import pytest
 from django.core.files.base import ContentFile
+from django.test import Client
+from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.catalogs import importing
-from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, State
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import access, drafts
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Membership, Side, State
 from tests.support.files import archive, picture
+from tests.support.record import assert_replay_passes, export_to, table
 from tests.support.stack import make_draft, make_recipe
 
 
@@ -152,3 +156,36 @@ def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(resear
     draft.refresh_from_db()
     assert draft.is_draft
     assert draft.start_trouble == "It could not be started; the server's log says why."
+
+
+def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(campaign, idle_tasks, tmp_path):
+    lease = leases.take(Annotator.objects.create(campaign=campaign))
+    lifecycle.finish_now(campaign)
+    assert Campaign.objects.get().status == "finished"
+    # A pair that was on a screen in that moment may still be answered, and nothing follows it.
+    leases.answer(lease.key, lease.annotator, Side.LEFT, 900)
+    tasks.sweep()
+    idle_tasks()
+    assert leases.take(lease.annotator) is None
+    assert Comparison.objects.count() == 3
+    assert [row["kind"] for row in table(export_to(campaign, tmp_path), "events.csv")][:2] == [
+        "started",
+        "finished-now",
+    ]
+    assert_replay_passes(export_to(campaign, tmp_path))
+    for change in (lifecycle.resume, lifecycle.finish_now):
+        with pytest.raises(lifecycle.NotPossible):
+            change(campaign)
+
+
+def test_a_researcher_finishes_on_the_page_and_a_viewer_does_not(signed_in, client, campaign, django_user_model):
+    viewer = django_user_model.objects.create_user("grace")
+    access.add_member(campaign, "grace", Membership.Role.VIEWER)
+    stranger = Client()
+    stranger.force_login(viewer)
+    path = reverse("console:finish", args=[campaign.pk])
+    assert stranger.post(path).status_code in (403, 404)
+    assert Campaign.objects.get().is_running
+    assert "Finish now" in signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    signed_in.post(path)
+    assert Campaign.objects.get().status == "finished"
