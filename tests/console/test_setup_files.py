@@ -175,21 +175,6 @@ def test_members_get_neither_the_setup_nor_a_duplicate(researcher, django_user_m
     assert Campaign.objects.count() == 1
 
 
-def test_two_campaigns_under_one_typed_seed_are_told_of_before_the_start(signed_in, researcher):
-    first = Campaign.objects.get(pk=send_to_draft(signed_in, LEAST + "seed: 7\n"))
-    page = signed_in.get(first.get_absolute_url()).content.decode()
-    assert "has the same seed" not in page
-    second = Campaign.objects.get(pk=send_to_draft(signed_in, LEAST + "seed: 7\n"))
-    told_of = f"Your campaign “Least” (number {first.pk}) has the same seed"
-    assert signed_in.get(second.get_absolute_url()).content.decode().count(told_of) == 1
-    third = Campaign.objects.get(pk=send_to_draft(signed_in, LEAST))
-    assert "too: the random numbers" not in signed_in.get(third.get_absolute_url()).content.decode()
-
-
-def send_to_draft(client, content: str) -> int:
-    return int(re.findall(r"\d+", send(client, content).url)[0])
-
-
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_a_damaged_zip_becomes_a_draft_or_is_told_in_sentences(signed_in, data):

@@ -146,17 +146,6 @@ def test_editing_keeps_the_words_to_the_last_space(researcher, endpoint, idle_ta
     assert campaign.recipe["judges"] == before
 
 
-def test_the_record_has_the_words_and_their_version_and_replays(researcher, endpoint, idle_tasks):
-    campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
-    assert campaign.status == Campaign.Status.FINISHED
-    (judge,) = json.loads(export_of(campaign, browser_of(researcher)))
-    version = PromptTemplate(system=SYSTEM, user=PAIR).version
-    assert judge["prompt"]["template"] == {"system": SYSTEM, "user": PAIR}
-    assert judge["prompt_version"] == version
-    assert version in browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
-    assert_record_is_whole(campaign)
-
-
 def completes(judge) -> object:
     """Return an answer of a server that completes texts as `judge` would answer a chat."""
 
@@ -194,7 +183,12 @@ def test_a_record_replays_and_one_with_a_changed_prompt_does_not(researcher, end
     campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
+    assert_record_is_whole(campaign)
     files = files_of(path)
+    (judge,) = json.loads(files["judges.json"])
+    version = PromptTemplate(system=SYSTEM, user=PAIR).version
+    assert (judge["prompt"]["template"], judge["prompt_version"]) == ({"system": SYSTEM, "user": PAIR}, version)
+    assert version in browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
     for changed in (b"The letter (A or B)", b'"prompt_version": "', b"careful judge"):
         judges = files["judges.json"].replace(changed, changed + b"x", 1)
         other = write(files | {"judges.json": judges}, tmp_path / "changed.zip")
