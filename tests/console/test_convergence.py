@@ -120,13 +120,6 @@ def test_equal_draws_share_the_ranks_that_belong_to_their_number(finished):
             assert ranks[np.sort(numbers) == value].mean() == pytest.approx(middle)
 
 
-def test_chains_with_the_same_few_values_have_level_ranks():
-    alike = Followed("words", tuple((c, np.tile([0.0, 5.0, 5.0, 6.0], 250)) for c in range(4)), 0, 0)
-    for _, ranks in alike.ranks:
-        # A tenth of the 1,000 draws in each tenth of the ranks, but for the one at an edge.
-        assert np.histogram(ranks, 10, (-0.5, 3999.5))[0] == pytest.approx(100, abs=1)
-
-
 def test_objects_are_measured_once_and_not_by_the_page(finished, researcher, monkeypatch):
     page = page_of(finished, researcher)
     assert "0 of" in page.content.decode()

@@ -8,7 +8,6 @@ from django.urls import reverse
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.participants.models import ConsentText, Recruitment
 from tests.security.world import browser_of
-from tests.support.recruited import recruited_campaign
 from tests.support.stack import make_draft
 
 PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
@@ -72,13 +71,6 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
 def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
     save(owner, draft, **PROLIFIC, consent="# Consent\r\n\r\nYes?")
     assert ConsentText.objects.get().version == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
-
-
-def test_people_of_earlier_campaigns_can_be_left_out(owner, researcher, draft):
-    earlier = recruited_campaign(researcher, name="Earlier")
-    assert "Earlier" in owner.get(reverse("console:participants", args=[draft.pk])).content.decode()
-    save(owner, draft, **PROLIFIC, excluded=[earlier.pk])
-    assert list(Recruitment.objects.get(campaign=draft).excluded.all()) == [earlier]
 
 
 def test_a_campaign_that_started_without_recruitment_stays_open_to_all(owner, campaign):

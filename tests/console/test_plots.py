@@ -57,24 +57,23 @@ def test_a_line_passes_through_its_numbers():
     assert points_of(plot.marks[0].path).tolist() == [[0, 1000], [500, 0], [1000, 500]]
 
 
-def test_all_chains_are_drawn_however_many_there_are_and_the_page_stays_small():
-    rng = np.random.default_rng(3)
-    plot = traces("Words", [Line(f"chain {c}", 0, rng.normal(size=1001), c) for c in range(200)], "words")
-    drawn = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
-    assert len(drawn) == 200
-    assert sum(map(len, drawn)) <= MOST_POINTS
-    assert "One step in 72 is drawn" in plot.description
-    assert len(shown(plot)) < 30_000
-
-
-def test_of_more_chains_than_points_allow_some_are_drawn_and_the_plot_says_so():
-    numbers = np.random.default_rng(4).normal(size=(5000, 50))
+@pytest.mark.parametrize(
+    ("chains", "steps", "drawn", "told", "most_bytes"),
+    [
+        (200, 1001, 200, "One step in 72 is drawn", 30_000),
+        (5000, 50, 1000, "1,000 lines, one a chain, chosen evenly from 5,000 chains;", 60_000),
+    ],
+)
+def test_a_page_stays_small_however_many_chains_are_drawn_and_says_what_is_left_out(
+    chains, steps, drawn, told, most_bytes
+):
+    numbers = np.random.default_rng(3).normal(size=(chains, steps))
     plot = traces("Words", [Line(f"chain {c}", 0, each, c) for c, each in enumerate(numbers)], "words")
-    drawn = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
-    assert len(drawn) == 1000
-    assert sum(map(len, drawn)) <= MOST_POINTS
-    assert "1,000 lines, one a chain, chosen evenly from 5,000 chains;" in plot.description
-    assert len(shown(plot)) < 60_000
+    lines = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
+    assert len(lines) == drawn
+    assert sum(map(len, lines)) <= MOST_POINTS
+    assert told in plot.description
+    assert len(shown(plot)) < most_bytes
 
 
 def test_where_a_chain_stands_now_is_drawn_though_steps_are_left_out():

@@ -52,11 +52,6 @@ def test_a_form_makes_a_baseline_and_editing_keeps_it(signed_in, idle_tasks, cha
     assert campaign.recipe == recipe
 
 
-def test_without_a_choice_votes_decide(signed_in, idle_tasks):
-    signed_in.post(reverse("console:create"), form())
-    assert Campaign.objects.get().recipe["rule"] == {"kind": "n-vote"}
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

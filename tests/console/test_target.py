@@ -26,13 +26,6 @@ def signed_in(client, researcher):
     return client
 
 
-def test_the_form_says_beside_the_control_what_two_judges_sample(signed_in):
-    page = signed_in.get(reverse("console:create")).content.decode()
-    control = page.partition('name="questions-0-order"')[2].partition("</div>")[0]
-    assert "exp(2s(x))" in control
-    assert "the same people, or the same model" in control
-
-
 @pytest.mark.parametrize(
     ("judges", "formula"),
     [

@@ -14,6 +14,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from tests.console.test_endpoints import signed_in
 from tests.support.model_server import CONTEXT, model_server, write_model
 from tests.support.ports import port_from
 from tests.support.scripted_server import (
@@ -26,19 +27,13 @@ from tests.support.scripted_server import (
 )
 from tests.support.stack import make_draft, make_recipe
 
+__all__ = ["signed_in"]
+
 QUESTION = "Which is darker?"
 TWO = "text\nThe red house stood there.\nThe grey sea lay there.\n"
 # A vote for the worse of the two has probability 1 / (1 + e^3.5) = 0.029.
 SCORES = {"The red house stood there.": 0.0, "The grey sea lay there.": 3.5}
 RARE = 1 / (1 + math.exp(3.5))
-
-
-@pytest.fixture
-def signed_in(client, researcher, settings):
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    client.force_login(researcher)
-    return client
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.record import assert_record_is_whole
 from tests.support.scripted_server import KnownJudge, Script, Writer, is_vote, says, scripted_server, status
 from tests.support.stack import TEXTS, make_draft, make_recipe
 
@@ -138,9 +137,3 @@ def test_texts_that_a_model_writes_are_counted_without_a_judge(researcher, setti
         usage = campaign.model_usage.get()
         assert usage.requests - at_start.requests == len(script.requests) - seen > 0
         assert usage.tokens_out - at_start.tokens_out == 8 * texts_written(script, seen)
-
-
-def test_nothing_is_counted_where_people_judge(researcher, idle_tasks):
-    campaign = started(idle_tasks, draft(researcher, {"question": QUESTION, "budget": 1}))
-    assert not campaign.model_usage.exists()
-    assert_record_is_whole(campaign)

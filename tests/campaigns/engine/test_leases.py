@@ -126,20 +126,6 @@ def test_a_vote_after_the_expiry_counts_while_there_is_room(campaign, person):
     assert not person.resting
 
 
-def test_a_vote_after_the_expiry_is_kept_but_not_counted_when_its_place_is_taken(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
-    late, quick = people(campaign, 2)
-    lease = leases.take(late)
-    make_overdue(lease)
-    leases.expire()
-    replacement = leases.take(quick)
-    assert replacement.comparison_id == lease.comparison_id
-    assert not leases.answer(lease.key, late, Side.LEFT, None).counted
-    assert leases.answer(replacement.key, quick, Side.LEFT, None).counted
-    idle_tasks()
-    assert_record_is_whole(campaign)
-
-
 def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher, idle_tasks):
     campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
     late, quick = people(campaign, 2)
