@@ -94,7 +94,8 @@ def site(tmp_path_factory, models) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def asking(site):
-    """The process that asks model servers."""
+    """The process that asks model servers; it says first what it needs."""
+    assert "DATABASE_POOL_SIZE=4" in site.run("manage.py", "judges", check=False).stderr
     judges = site.judges(calls=CALLS)
     site.launch(judges)
     return judges
