@@ -168,11 +168,9 @@ def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(camp
     idle_tasks()
     assert leases.take(lease.annotator) is None
     assert Comparison.objects.count() == 3
-    assert [row["kind"] for row in table(export_to(campaign, tmp_path), "events.csv")][:2] == [
-        "started",
-        "finished-now",
-    ]
-    assert_replay_passes(export_to(campaign, tmp_path))
+    path = export_to(campaign, tmp_path)
+    assert "finished-now" in [row["kind"] for row in table(path, "events.csv")]
+    assert_replay_passes(path)
     for change in (lifecycle.resume, lifecycle.finish_now):
         with pytest.raises(lifecycle.NotPossible):
             change(campaign)
