@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class EndpointsConfig(AppConfig):
-    name = "prefmh_web.endpoints"
