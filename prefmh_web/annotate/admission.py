@@ -2,7 +2,7 @@
 
 Where a platform sends people, who they are is told by their id, and a session only remembers it: the same id is the
 same annotator in every browser, and another id in the same browser is somebody else. The same goes for the links of a
-panel: who opens that of a seat is this seat.
+panel: who opens that of a panelist is this panelist.
 """
 
 import re
@@ -192,19 +192,21 @@ def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
 
 
 def _sitting(invitation: Invitation) -> Annotator | None:
-    """Return who came by the link of a seat before, on another device perhaps; None of a crowd."""
-    if invitation.seat is None:
+    """Return who came by the link of a panelist before, on another device perhaps; None of a crowd."""
+    if invitation.panelist is None:
         return None
-    return Annotator.objects.filter(campaign=invitation.campaign_id, seat=invitation.seat).first()
+    return Annotator.objects.filter(campaign=invitation.campaign_id, panelist=invitation.panelist).first()
 
 
 def _may_be(annotator: Annotator, invitation: Invitation) -> bool:
-    """False for the person of one seat with the link of another: two of a panel may share a computer."""
-    return annotator.seat == invitation.seat
+    """False for one panelist with the link of another: two of a panel may share a computer."""
+    return annotator.panelist == invitation.panelist
 
 
 def _new(invitation: Invitation) -> Annotator:
-    return Annotator.objects.create(campaign_id=invitation.campaign_id, invitation=invitation, seat=invitation.seat)
+    return Annotator.objects.create(
+        campaign_id=invitation.campaign_id, invitation=invitation, panelist=invitation.panelist
+    )
 
 
 def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:
@@ -225,8 +227,8 @@ def who_joined(session: SessionBase, campaign_id: int) -> Annotator | None:
     if annotator_id is None:
         return None
     known = Annotator.objects.select_related("campaign").filter(pk=annotator_id, campaign=campaign_id)
-    # A session may have been stored again after they were forgotten. A seat stays whoever's it is.
-    return known.exclude(erased_at__isnull=False, seat__isnull=True).first()
+    # A session may have been stored again after they were forgotten. A panelist stays who they are.
+    return known.exclude(erased_at__isnull=False, panelist__isnull=True).first()
 
 
 def forget(campaign: Campaign, annotators: Collection[int]) -> int:

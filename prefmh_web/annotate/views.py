@@ -14,7 +14,7 @@ from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
-from prefmh_web.campaigns.monitoring.seats import waits_in
+from prefmh_web.campaigns.monitoring.panel import waits_in
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import checks, completion, consent, erasure, payments, way
@@ -71,22 +71,26 @@ def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, obj
     return {
         **(_asked(campaign) if _must_agree(annotator, campaign) else {}),
         "is_back": annotator is not None,
-        **_seat(invitation),
+        **_panelist(invitation),
         "campaign": campaign,
         "instructions": campaign.instructions,
-        "questions": [judge.question for judge in started.judges if judge.seat in (None, invitation.seat)],
+        "questions": [judge.question for judge in started.judges if judge.panelist in (None, invitation.panelist)],
         "kind": started.object_kind,
         "votes_each": terms_of(campaign).votes_each,
         "minutes_each": terms_of(campaign).most_active_minutes,
     }
 
 
-def _seat(invitation: Invitation) -> dict[str, object]:
-    """Return which seat of a panel somebody has, and how many chains wait for them: the reminder on their own page."""
-    if invitation.seat is None:
+def _panelist(invitation: Invitation) -> dict[str, object]:
+    """Return which panelist somebody is, and how many chains wait for them: the reminder on their own page."""
+    if invitation.panelist is None:
         return {}
-    waits = waits_in(invitation.campaign).get(invitation.seat, [])
-    return {"seat": invitation.seat, "seats": invitation.campaign.seats.count(), "waiting": len(waits)}
+    waits = waits_in(invitation.campaign).get(invitation.panelist, [])
+    return {
+        "panelist": invitation.panelist,
+        "panelists": len(invitation.campaign.parsed_recipe.panelists),
+        "waiting": len(waits),
+    }
 
 
 @spoken_by_link

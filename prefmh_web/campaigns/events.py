@@ -73,10 +73,10 @@ class ChainEnded(OfStep):
     words: str
 
 
-class OfSeat(Nothing):
-    """A seat of a panel."""
+class OfPanelist(Nothing):
+    """A panelist, by their number."""
 
-    seat: int
+    panelist: int
 
 
 class OfRole(Nothing):
@@ -149,7 +149,7 @@ _SAYS: dict[Kind, type[Nothing]] = {
     Kind.STEP_SUSPENDED: StepSuspended,
     Kind.STEP_TRIED_AGAIN: OfStep,
     Kind.CHAIN_ENDED: ChainEnded,
-    Kind.REMINDED: OfSeat,
+    Kind.REMINDED: OfPanelist,
     Kind.MEMBER_SET: OfRole,
     Kind.MEMBER_REMOVED: OfRole,
     Kind.PARTICIPANTS_SET: ParticipantsSet,

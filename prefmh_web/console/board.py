@@ -15,9 +15,9 @@ from prefmh_web.campaigns.monitoring import reasons
 from prefmh_web.campaigns.monitoring.convergence import follow, main_property
 from prefmh_web.campaigns.monitoring.costs import Costs, costs_of
 from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
+from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
-from prefmh_web.campaigns.monitoring.seats import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.record import calls
 from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
@@ -139,7 +139,7 @@ class Board:
     @property
     def is_panel(self) -> bool:
         """True where named people judge, each for themselves."""
-        return self.campaign.parsed_recipe.seats > 0
+        return self.campaign.parsed_recipe.panelists != ()
 
     @property
     def is_elastic(self) -> bool:
@@ -246,8 +246,8 @@ def _chains(recipe: sampler.Recipe) -> str:
 
 def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
     words, source = [f"N = {judge.budget}"], judge.source
-    if isinstance(source, sampler.SeatSource):
-        words = [f"a panel of {recipe.seats}, one answer of each seat"]
+    if isinstance(source, sampler.PanelistSource):
+        words = [f"a panel of {len(recipe.panelists)}, one answer of each panelist"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
     if isinstance(source, sampler.ModelSource):

@@ -122,15 +122,15 @@ def _judges(campaign: Campaign, recipe: sampler.Recipe) -> Iterator[str]:
     for question, who, budget in seen:
         about = "of an object" if noun == "ratings" else "on a pair"
         yield f"The question “{question}” was answered by {who}, with at most N = {budget} {noun} {about}."
-    if recipe.seats:
-        yield f"The panel has {recipe.seats} members, and each of them is a judge of their own."
+    if recipe.panelists:
+        yield f"The panel has {len(recipe.panelists)} members, and each of them is a judge of their own."
 
 
 def _who(source: Any, name: str) -> str:
     if isinstance(source, sampler.ModelSource):
         drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
         return f"the model {name} at temperature {source.temperature:g}{drawn}"
-    return "each member of a panel" if isinstance(source, sampler.SeatSource) else "people"
+    return "each member of a panel" if isinstance(source, sampler.PanelistSource) else "people"
 
 
 def _rule(recipe: sampler.Recipe) -> Iterator[str]:

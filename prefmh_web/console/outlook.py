@@ -81,7 +81,7 @@ def _trouble(progress: Progress) -> str:
         (len(progress.suspended), "Steps are suspended."),
         (len(progress.waits), "Chains wait for a model."),
         (progress.models.suspended if progress.models else 0, "A model needs you."),
-        (len(progress.held_up), "A seat holds up chains."),
+        (len(progress.held_up), "A panelist holds up chains."),
         (progress.lacks_people, "Too few people are online."),
     ]
     return next((words for count, words in found if count), "")

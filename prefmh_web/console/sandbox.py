@@ -210,7 +210,7 @@ def first_pair_of(campaign: Campaign) -> ShownPair | None:
     return shown(Sandbox(campaign, begin()).pair(), campaign.object_kind)
 
 
-_OF_PEOPLE = ("people", "seat")
+_OF_PEOPLE = ("people", "panelist")
 
 
 def asks_people(campaign: Campaign) -> bool:

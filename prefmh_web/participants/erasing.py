@@ -1,7 +1,7 @@
 """What goes when somebody is forgotten. Called by `erasure.py` alone, under its locks.
 
 goes     ids, what their platform's links said of them, their answers, what they reported about pairs, what others
-         wrote about them, the name of their seat, their sessions, the code and the bonus
+         wrote about them, their name on a panel, their sessions, the code and the bonus
 stays    votes, leases and checks under the annotator's number, in which language they judged, how their part ended;
          of consent, the version and the time
 """
@@ -17,7 +17,8 @@ from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.models import Annotator, Campaign, Seat
+from prefmh_web.campaigns.lifecycle import panels
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.monitoring import problems
 from prefmh_web.participants.models import Answer, Check, Participant, Participation, PracticeAnswer
 
@@ -48,8 +49,8 @@ def _deleted(rows: QuerySet[Any]) -> int:
 
 
 def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
-    numbers = Annotator.objects.filter(pk__in=annotators, seat__isnull=False).values("seat")
-    return Seat.objects.filter(campaign=campaign, number__in=numbers).exclude(name="").update(name="")
+    numbers = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
+    return panels.forget_names(campaign, [number for number in numbers if number is not None])
 
 
 def _forget_ids(parts: QuerySet[Participation]) -> int:

@@ -124,7 +124,7 @@ def _numbers(annotator: Annotator, scope: Scope) -> list[int]:
 
 
 def _ask(numbers: Collection[int]) -> None:
-    """Note the wish, and end the parts that go on. Of those on a panel, the name goes and the seat stays theirs."""
+    """Note the wish, and end the parts that go on. Of a panelist the name goes; they stay the panelist."""
     _lock(numbers)
     Annotator.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
     for number in numbers:
@@ -134,7 +134,7 @@ def _ask(numbers: Collection[int]) -> None:
             # What the sweep would have settled in the next seconds.
             due = completion.outcome_due(person, person.campaign) if person.votes_cast else None
             completion.end_of(person, person.campaign, due or Outcome.WITHDRAWN)
-        if person.seat is None and person.removed_at is None:
+        if person.panelist is None and person.removed_at is None:
             access.remove(person)
 
 

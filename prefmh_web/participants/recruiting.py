@@ -218,16 +218,16 @@ def demand_startable(campaign: Campaign) -> None:
     """
     recruitment = recruitment_of(campaign)
     own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
-    if not campaign.parsed_recipe.seats:
+    if not campaign.parsed_recipe.panelists:
         return
     if recruitment.platform.knows_people:
         raise NotPossible(
-            f"A panel has a link for each seat, so {recruitment.platform.title} cannot send its people. On the page "
+            f"A panel has a link for each person, so {recruitment.platform.title} cannot send its people. On the page "
             "Participants choose that anybody with the link may vote, or choose a crowd in the setup."
         )
     if recruitment.votes_each is not None or recruitment.minutes_each is not None:
         raise NotPossible(
-            "Every step of a panel may need an answer of every seat. Remove the limit of votes or minutes on the page "
+            "Every step of a panel may need an answer of everybody. Remove the limit of votes or minutes on the page "
             "Participants."
         )
 

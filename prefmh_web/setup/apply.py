@@ -71,7 +71,7 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     names = [*recipe.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
     scorers = offered(space.objects) if names else {}
     yield from (f"This site offers no scorer “{name}” for these objects." for name in names if name not in scorers)
-    if (answers := sum(isinstance(judge.source, sampler.SeatSource) for judge in recipe.judges)) > MANY_ANSWERS:
+    if (answers := sum(isinstance(judge.source, sampler.PanelistSource) for judge in recipe.judges)) > MANY_ANSWERS:
         percent = 100 * sampler.best_acceptance(answers)
         yield (
             f"All {answers} answers of the panel must be a yes for a step to be accepted: {percent:.1f} % of the steps "
@@ -104,8 +104,6 @@ def _draft(setup: Setup, owner: User, file: File[Any] | None) -> Campaign:
         owner=owner,
         file=file,
         filename=setup.file.name if setup.file else "",
-        # Who sits there is no part of a file.
-        seats=[""] * recipe.seats,
         **draft_fields(setup, recipe),
     )
 

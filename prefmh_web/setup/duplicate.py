@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.files.base import File
 
+import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup import apply, export
@@ -19,7 +20,7 @@ from prefmh_web.setup.problems import SetupError
 def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
     """Create a draft with the setup of a campaign, in whatever state this is, under a seed of its own.
 
-    As with a setup's file, nobody comes with it: a panel has as many seats, and no names.
+    Nobody comes with it: a panel is as large, and has numbers for names.
 
     Args:
         changes: fields of the setup that are other in the copy.
@@ -31,7 +32,7 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
     setup = export.setup_of(campaign)
     name = f"Copy of {setup.name}"[:LONGEST_NAME].rstrip()
     # Under the same seed the two would have the same random numbers, also where somebody has typed it.
-    copied = setup.model_copy(update={"name": name, "seed": None} | changes)
+    copied = setup.model_copy(update={"name": name, "seed": None, "judges": sampler.unnamed(setup.judges)} | changes)
     try:
         with _file_of(campaign, has_file=setup.file is not None) as file:
             return apply.create(copied, owner, file)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import sampler
 from prefmh_web.participants.protocol_file import LEFT_OUT as MARK
 
 _CODE, _ANSWER = "A-CODE", "right"
@@ -17,7 +18,8 @@ _ADDRESSES = ("way_back",)
 
 
 def hide(setup: dict[str, Any], *, hides_answers: bool) -> dict[str, Any]:
-    """Return a setup, as plain data, with marks for codes, addresses and, if they are to be hidden, right answers."""
+    """Return a setup, as plain data, with marks for codes, addresses and, if they are to be hidden, right answers; a
+    panel has numbers for names."""
     people = dict(setup.get("people") or {})
     people |= {key: MARK for key in _ADDRESSES if people.get(key)}
     if people.get("codes"):
@@ -26,7 +28,7 @@ def hide(setup: dict[str, Any], *, hides_answers: bool) -> dict[str, Any]:
     if hides_answers and protocol.get("comprehension"):
         checks = [check | {_ANSWER: MARK} for check in protocol["comprehension"]]
         people["protocol"] = protocol | {"comprehension": checks}
-    return setup | {"people": people}
+    return sampler.unnamed_recipe(setup) | {"people": people}
 
 
 def fill(setup: Any) -> Iterator[str]:

@@ -3,8 +3,8 @@
 `campaign.yaml` is this model as text, and its JSON Schema is published with the docs. The parts that fix the chains are
 the sampler's own (`sampler.Recipe`), those about people are `people.py` and the protocol; nothing is said twice.
 
-Not in it: keys of endpoints, which are named only; people, so a panel is the number of its seats; and a seed that was
-drawn, so that a second campaign from the same file draws its own.
+Not in it: keys of endpoints, which are named only; people, but for a panel's names, which the record's copy leaves out;
+and a seed that was drawn, so that a second campaign from the same file draws its own.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Setup(Part):
         file: where a list of the researcher's own comes from.
         kernel: what is proposed.
         rule: what accepts a proposal.
-        judges: what is asked, how often, and who answers: people, a seat of a panel, an endpoint or a local model by
+        judges: what is asked, how often, and who answers: people, a panelist, an endpoint or a local model by
             its name.
         chains: at the start.
         most_chains: further ones open for people who would wait, up to so many.

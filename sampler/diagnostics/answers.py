@@ -177,10 +177,10 @@ def _is(row: Row, column: str, yes: str, no: str) -> bool:
 
 
 def _source(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
-    """Return who answers: "people", a seat, or a model by its endpoint, and its temperature where it has several."""
+    """Return who answers: people, a panelist, or a model by its endpoint, and its temperature where it has several."""
     source = judge.get("source") or {"kind": "people"}
-    if source["kind"] == "seat":
-        return f"seat {source['seat']}"
+    if source["kind"] == "panelist":
+        return f"panelist {source['name']}"
     if source["kind"] != "model":
         return str(source["kind"])
     temperatures = {

@@ -1,86 +1,82 @@
 """A panel: named people, each of whom is a judge of their own with one vote on each pair.
 
-Seat k prefers x' to x with log-odds s_k(x') - s_k(x). Under the N-vote rule with several judges, each of budget 1, the
-chains sample p0 exp(sum_k s_k), however much the seats differ. A crowd of different people has no such law: the average
-of their preferences is not Bradley-Terry.
+Panelist k prefers x' to x with log-odds s_k(x') - s_k(x). Under the N-vote rule with several judges, each of budget 1,
+the chains sample p0 exp(sum_k s_k), however much the panelists differ. A crowd of different people has no such law: the
+average of their preferences is not Bradley-Terry.
 
-Two things follow from one person behind each judge. A judge has one vote: a second one on the same pair in the same
-step would repeat the first. And an answer that is remembered from an earlier step is no fresh draw, so it is counted
-how often a seat met a pair again, and how often it then chose as before (`PairsMet`).
+A judge has one vote: a second one on the same pair in the same step would be of the same person, and repeat the first.
+
+Names are for the campaign's owner. To everybody else a panelist is a number, in the order in which a recipe names them:
+`unnamed` and `unnamed_recipe` put it in the name's place, and a recipe that was changed so says the same.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import PeopleSource, SeatSource
+from sampler.judges.sources import PanelistSource, PeopleSource
 
 _TWICE = "would ask the same person the same pair twice in a step, and the second answer is no fresh draw"
 
 
-def seats_of(judges: Sequence[JudgeRecipe]) -> int:
-    """Return how many seats a panel has; 0 where there is no panel."""
-    return max((judge.source.seat for judge in judges if isinstance(judge.source, SeatSource)), default=0)
+def panelists_of(judges: Sequence[JudgeRecipe]) -> tuple[str, ...]:
+    """Return the names of a panel, by their numbers from 1; none where there is no panel."""
+    return tuple(dict.fromkeys(judge.source.name for judge in judges if isinstance(judge.source, PanelistSource)))
+
+
+def unnamed(judges: Sequence[JudgeRecipe]) -> tuple[JudgeRecipe, ...]:
+    """Return judges with the number of each panelist in the place of the name."""
+    names = panelists_of(judges)
+    return tuple(
+        judge.model_copy(update={"source": PanelistSource(name=str(names.index(judge.source.name) + 1))})
+        if isinstance(judge.source, PanelistSource)
+        else judge
+        for judge in judges
+    )
+
+
+def unnamed_recipe(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe, in plain data, with the number of each panelist in the place of the name."""
+    sources = [judge.get("source", {}) for judge in described.get("judges", ())]
+    names = list(dict.fromkeys(source["name"] for source in sources if source.get("kind") == "panelist"))
+    judges = [
+        judge | {"source": source | {"name": str(names.index(source["name"]) + 1)}}
+        if source.get("kind") == "panelist"
+        else judge
+        for judge, source in zip(described.get("judges", ()), sources, strict=True)
+    ]
+    return {**described, "judges": judges} if names else dict(described)
 
 
 def best_acceptance(answers: int) -> float:
     """Return how probable it is that a step is accepted if nobody cares and r0 = 1: all answers must be a yes.
 
     Args:
-        answers: how many there are on a pair, one for each question and seat.
+        answers: how many there are on a pair, one for each question and panelist.
     """
     return float(0.5**answers)
 
 
 def panel_misfits(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that does not fit a panel; nothing where there is none."""
-    seats = seats_of(judges)
-    for place, judge in enumerate(judges) if seats else ():
+    names = panelists_of(judges)
+    numbers = {str(number): name for number, name in enumerate(names, start=1)}
+    asked: defaultdict[str, list[str]] = defaultdict(list)
+    for place, judge in enumerate(judges) if names else ():
         if isinstance(judge.source, PeopleSource):
-            yield f"judges.{place}.source", "must be a seat or a model: with a panel, nobody else votes"
-        elif isinstance(judge.source, SeatSource):
-            yield from ((f"judges.{place}.{name}", reason) for name, reason in _no_fresh_draw(judge))
-    for question, asked in _seats_by_question(judges).items():
-        if asked != list(range(1, seats + 1)):
-            numbers = ", ".join(map(str, asked))
-            message = f"“{question}” is asked of seats {numbers}; it must be asked of each of 1 to {seats}, once"
-            yield "judges", message
-
-
-def _no_fresh_draw(judge: JudgeRecipe) -> Iterator[tuple[str, str]]:
-    if judge.budget != 1:
-        yield "budget", f"must be 1 for a seat: more votes {_TWICE}"
-    if judge.order != "random":
-        yield "order", f"must be 'random' for a seat: two judges, one for each order, {_TWICE}"
-
-
-def _seats_by_question(judges: Sequence[JudgeRecipe]) -> dict[str, list[int]]:
-    """Return which seats each question is asked of, in order."""
-    asked: defaultdict[str, list[int]] = defaultdict(list)
-    for judge in judges:
-        if isinstance(judge.source, SeatSource):
-            asked[judge.question].append(judge.source.seat)
-    return {question: sorted(seats) for question, seats in asked.items()}
-
-
-@dataclass
-class PairsMet:
-    """How often one person met a pair again, and how often they then chose the object that they chose the last time.
-
-    A person who is asked for the first time each time agrees on an even pair every second time.
-    """
-
-    met_again: int = 0
-    agreed: int = 0
-    _chosen: dict[tuple[str, frozenset[Hashable]], Hashable] = field(default_factory=dict)
-
-    def note(self, question: str, chosen: Hashable, other: Hashable) -> None:
-        """Take in an answer, in the order in which they were given: which object was chosen, and which was not."""
-        pair = question, frozenset((chosen, other))
-        if pair in self._chosen:
-            self.met_again += 1
-            self.agreed += self._chosen[pair] == chosen
-        self._chosen[pair] = chosen
+            yield f"judges.{place}.source", "must be a panelist or a model: with a panel, nobody else votes"
+        elif isinstance(judge.source, PanelistSource):
+            asked[judge.question].append(judge.source.name)
+            if numbers.get(judge.source.name, judge.source.name) != judge.source.name:
+                yield f"judges.{place}.source.name", "must not be the number of another panelist"
+            if judge.budget != 1:
+                yield f"judges.{place}.budget", f"must be 1 for a panelist: more votes {_TWICE}"
+            if judge.order != "random":
+                reason = f"must be 'random' for a panelist: two judges, one for each order, {_TWICE}"
+                yield f"judges.{place}.order", reason
+    for question, of_whom in asked.items():
+        if sorted(of_whom) != sorted(names):
+            yield "judges", f"“{question}” must be asked of each of the {len(names)} panelists, once"

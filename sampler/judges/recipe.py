@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from sampler.judges.sources import (
     ModelSource,
     Order,
+    PanelistSource,
     PeopleSource,
-    SeatSource,
     Source,
 )
 
@@ -44,7 +44,7 @@ class JudgeRecipe(BaseModel):
         if isinstance(self.source, ModelSource):
             asked = "" if self.source.prompt is None else f", asked in the words of {self.source.prompt.version}"
             return f"model “{self.source.endpoint}” at temperature {self.source.temperature:g}{asked}"
-        return f"seat {self.source.seat}" if isinstance(self.source, SeatSource) else "people"
+        return f"panelist {self.source.name}" if isinstance(self.source, PanelistSource) else "people"
 
 
 def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str]]:

@@ -21,6 +21,7 @@ from sampler.judges.templates import PromptTemplate
 from sampler.judges.vision import Vision
 
 EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
 # other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`rules.order`).
@@ -35,13 +36,13 @@ class PeopleSource(BaseModel):
     kind: Literal["people"] = "people"
 
 
-class SeatSource(BaseModel):
-    """One named person of a panel, by the number of their seat, from 1; see `panels.py`."""
+class PanelistSource(BaseModel):
+    """One person of a panel, by their name, which nobody but the campaign's owner sees; see `panels.py`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["seat"] = "seat"
-    seat: int = Field(ge=1)
+    kind: Literal["panelist"] = "panelist"
+    name: PanelistName
 
 
 class ModelSource(BaseModel):
@@ -87,4 +88,4 @@ class ModelSource(BaseModel):
         return temperature
 
 
-Source = Annotated[PeopleSource | SeatSource | ModelSource, Field(discriminator="kind")]
+Source = Annotated[PeopleSource | PanelistSource | ModelSource, Field(discriminator="kind")]

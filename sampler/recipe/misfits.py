@@ -72,8 +72,8 @@ def _elastic_misfits(recipe: Recipe, most: int) -> Iterator[str]:
         yield f"must be more than the {recipe.chains} chains of the start; leave it out for a fixed number of chains"
     if not recipe.rule.asks_judges:
         yield "does not go with a rule that asks nobody: chains open when a person would wait; leave it out"
-    elif recipe.seats:
-        yield "does not go with a panel: each further chain waits for all seats; leave it out"
+    elif recipe.panelists:
+        yield "does not go with a panel: each further chain waits for all panelists; leave it out"
     elif any(judge.source.kind != "people" for judge in recipe.judges):
         yield "does not go with models that judge: chains open when a person would wait; leave it out"
 
@@ -89,8 +89,10 @@ def _warm_up_misfits(recipe: Recipe, warm_up: WarmUp) -> Iterator[RecipeProblem]
         known = ", ".join(names) or "none, because the record does not hold the files; write the length yourself"
         message = f"there is no property '{unknown[0]}' of these objects; there are {known}"
         yield RecipeProblem("kernel.warm_up.properties", message)
-    if recipe.seats:
-        message = "weighs votes as those of one law, and the seats of a panel differ; choose a fixed number of moves"
+    if recipe.panelists:
+        message = (
+            "weighs votes as those of one law, and the panelists of a panel differ; choose a fixed number of moves"
+        )
         yield RecipeProblem("kernel.warm_up", message)
     if recipe.rule.evidence != "votes":
         yield RecipeProblem("kernel.warm_up", "counts votes, and this rule takes none; write the length yourself")

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sampler.chain import Plan
-from sampler.judges.panels import seats_of
+from sampler.judges.panels import panelists_of, unnamed
 from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource
 from sampler.judges.templates import Fitting
@@ -70,8 +70,8 @@ class Recipe(BaseModel):
 
     @property
     def law(self) -> str:
-        """The law that the chains sample, in plain text."""
-        return target_law(self.judges, self.rule, self.components)
+        """The law that the chains sample, in plain text. It names nobody."""
+        return target_law(unnamed(self.judges), self.rule, self.components)
 
     @property
     def generates(self) -> bool:
@@ -161,9 +161,9 @@ class Recipe(BaseModel):
         return max(self.burn_in, warm_up)
 
     @property
-    def seats(self) -> int:
-        """How many named people judge, each for themselves; 0 where a crowd does, or models alone."""
-        return seats_of(self.judges)
+    def panelists(self) -> tuple[str, ...]:
+        """The names of a panel's people, who judge each for themselves; none where a crowd does, or models alone."""
+        return panelists_of(self.judges)
 
     @property
     def moves(self) -> frozenset[str]:

@@ -40,7 +40,7 @@ _ANYWHERE: dict[str, Entry] = {
     "hidden_ms": (_MS, "how much of elapsed_ms the page was in a hidden tab; empty where it is not known"),
     "lease": ("UUID", "the pair that a person was handed, alike in all tables; empty of a model or an open pair"),
     "opened_at": (_TIME, "when it opened"),
-    "joined_at": (_TIME, "when the person joined; empty of a seat whose link nobody has opened"),
+    "joined_at": (_TIME, "when the person joined"),
     "version": ("SHA-256, hexadecimal", "of the consent text"),
     "answered_at": (_TIME, "when it was answered"),
 }  # fmt: skip
@@ -58,7 +58,6 @@ _FILES: dict[str, Entry] = {
     "samples.csv": ("CSV", "the object of each chain after each step; step 0 is the start"),
     "ratings.csv": ("CSV", "a row for each rating by a model; no row where votes or scores decide"),
     "chains.csv": ("CSV", "when and why each chain opened"),
-    "seats.csv": ("CSV", "a row for each seat of the panel"),
     "extensions.csv": ("CSV", "steps that a researcher added after the start"),
     "columns.csv": ("CSV", "the further columns of the uploaded list: a row for each object and column"),
     "scores.csv": ("CSV", "a row for each object and scorer"),
@@ -122,14 +121,6 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
     "chains.csv": {
         "reason": ("start, wait or ahead", "why it opened: see docs/record-format.md"),
         "annotator": (_FROM_1, "for whom it opened; empty if the reason is start"),
-    },
-    "seats.csv": {
-        "seat": (_FROM_1, "the seat"),
-        "votes": (_COUNT, "votes given, late ones included"),
-        "skips": (_COUNT, "pairs skipped"),
-        "met_again": (_COUNT, "votes about a pair that this person had voted on before, on the same question"),
-        "agreed": (_COUNT, "those of them in which the same object was chosen"),
-        "reminders": (_COUNT, "how often the researcher noted a reminder"),
     },
     "extensions.csv": {
         "extension": (_FROM_1, "the extension"),

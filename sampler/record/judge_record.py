@@ -12,7 +12,7 @@ from typing import Any
 
 from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.recipe import JudgeRecipe
-from sampler.judges.sources import ModelSource, SeatSource
+from sampler.judges.sources import ModelSource, PanelistSource
 from sampler.judges.templates import template_of
 from sampler.recipe import Recipe
 from sampler.record import schema
@@ -57,8 +57,8 @@ def _fields(
         "the question": (judge["question"], expected.question),
         "the source": (judge["source"], expected.source.kind),
     }
-    if isinstance(expected.source, SeatSource):
-        compared["the seat"] = judge["seat"], expected.source.seat
+    if isinstance(expected.source, PanelistSource):
+        compared["the panelist"] = judge["panelist"], recipe.panelists.index(expected.source.name) + 1
     if not isinstance(expected.source, ModelSource) or "request" not in judge:
         return compared
     request = _object(judge, "request")

@@ -20,7 +20,6 @@ Row = dict[str, str]
 _NOT_ALWAYS = (
     schema.CHAINS,
     schema.SUSPENDED,
-    schema.SEATS,
     schema.CHECKS,
     schema.COLUMNS,
     schema.SCORES,
@@ -58,8 +57,6 @@ class Record:
     """When and why each chain opened; None where all did at the start."""
     suspended: list[Row] | None = None
     """Steps that nobody was asked about for a while, or for ever, and why; None where there were none."""
-    seats: list[Row] | None = None
-    """The people of a panel, by the numbers of their seats; None where there is no panel."""
     protocol: dict[str, Any] | None = None
     """What shaped who voted and on what, if the record says it."""
     checks: list[Row] | None = None

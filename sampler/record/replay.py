@@ -33,11 +33,11 @@ from sampler.record.commitment import Commitment, compare_commitment, read_recip
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.extension_record import compare_extensions
 from sampler.record.judge_record import compare_judges
+from sampler.record.panel_record import compare_panelists
 from sampler.record.protocol_record import compare_protocol
 from sampler.record.rating_evidence import RatingEvidence
 from sampler.record.score_evidence import NoEvidence, ScoreEvidence
 from sampler.record.score_record import compare_scores
-from sampler.record.seat_record import compare_seats
 from sampler.record.state_index import CatalogIndex, GeneratedIndex, StateIndex
 from sampler.record.suspended_record import compare_suspended
 from sampler.record.tuning_record import chosen_in
@@ -103,7 +103,6 @@ def replay(
     chains: Iterable[Row] | None = None,
     *,
     suspended: Iterable[Row] | None = None,
-    seats: Iterable[Row] | None = None,
     protocol: Mapping[str, Any] | None = None,
     checks: Iterable[Row] | None = None,
     columns: Iterable[Row] | None = None,
@@ -114,11 +113,10 @@ def replay(
     """Recompute every decision of an export.
 
     The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json of a warm-up; the rows of
-    chains.csv, where chains open while the campaign runs; those of suspended.csv, if steps were suspended; those of
-    seats.csv, where a panel judges; protocol.json and the rows of checks.csv, where people were shown trials that are
-    no votes; those of columns.csv, where the list of the objects has further columns; the rows of scores.csv and
-    scorers.json, where there are scorers; and those of extensions.csv, where a researcher added steps.
-    Without a rule that rates, ratings are not needed.
+    chains.csv, where chains open while the campaign runs; those of suspended.csv, if steps were suspended;
+    protocol.json and the rows of checks.csv, where people were shown trials that are no votes; those of columns.csv,
+    where the list of the objects has further columns; the rows of scores.csv and scorers.json, where there are scorers;
+    and those of extensions.csv, where a researcher added steps. Without a rule that rates, ratings are not needed.
 
     While the seed of a campaign is not told, what was drawn is taken as recorded, and what the votes make of
     it is recomputed.
@@ -160,7 +158,7 @@ def replay(
             *_compare_votes(evidence, tables.votes),
             *_compare_contents(tables.states, tables.samples),
             *compare_columns(parsed, tables.states, None if columns is None else list(_whole("columns", columns))),
-            *compare_seats(parsed, tables, None if seats is None else list(_whole("seats", seats))),
+            *compare_panelists(parsed, tables),
             *(() if judges is None else compare_judges(parsed, judges, tables.votes, tables.ratings)),
             *compare_scores(parsed, tables.states, tables.scores, scorers or ()),
             *(() if protocol is None else _compare_trials(parsed, protocol, trials, tables)),

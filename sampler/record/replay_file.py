@@ -32,7 +32,6 @@ def replay_record(record: Record) -> Replay:
         *tables,
         *others,
         suspended=record.suspended,
-        seats=record.seats,
         protocol=record.protocol,
         checks=record.checks,
         columns=record.columns,

@@ -147,20 +147,6 @@ SUSPENDED = Table(
 """Steps that nobody was asked about for a while, or for ever, and why; only where there are any."""
 TRIED_AGAIN, DECIDED, ENDED = "tried-again", "decided", "ended"
 """The outcomes in it; none while a step is suspended."""
-SEATS = Table(
-    "seats",
-    (
-        Column("seat", whole),
-        Column("annotator", whole),
-        Column("joined_at", moment),
-        Column("votes", whole),
-        Column("skips", whole),
-        Column("met_again", whole),
-        Column("agreed", whole),
-        Column("reminders", whole),
-    ),
-)
-"""The people of a panel, each by the number of their seat: `Recipe.seats`."""
 CALLS = Table(
     "calls",
     (

@@ -27,7 +27,6 @@ _TABLES = (
     schema.CHAINS,
     schema.SUSPENDED,
     schema.EXTENSIONS,
-    schema.SEATS,
     schema.CHECKS,
     schema.COLUMNS,
     schema.SCORES,

@@ -166,7 +166,7 @@ class PointwiseRecipe(_JudgedRecipe):
 
 _CANNOT_RATE = {
     "people": "must be a model: people compare, they do not rate",
-    "seat": "must be a model: people compare, they do not rate",
+    "panelist": "must be a model: people compare, they do not rate",
 }
 
 RuleRecipe = Annotated[

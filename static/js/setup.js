@@ -79,7 +79,7 @@ function putWalkAside(section, space) {
   const canWalk = (value("convention") ?? "exact") === "exact" && (space !== "model-texts" || value("cut") === "limit");
   const isLocal = canWalk && (space !== "catalog" || chosen("catalog-move") !== "independent");
   // A warm-up counts votes, and compares what can be measured of the objects. Of a list of images nothing can.
-  // Nor does it weigh the votes of a panel, whose seats differ.
+  // Nor does it weigh the votes of a panel, whose panelists differ.
   const canWarmUp = (chosen("rule-kind") ?? "n-vote") === "n-vote" && chosen("panel-kind") !== "panel" && (space !== "catalog" || chosen("catalog-objects") !== "images");
   show(distance, isLocal && canWarmUp);
   show(walk, isLocal);

@@ -18,7 +18,6 @@ NOT_ALWAYS = (
     schema.COLUMNS,
     schema.CHAINS,
     schema.SUSPENDED,
-    schema.SEATS,
     schema.CALLS,
     schema.SCORES,
     schema.EXTENSIONS,

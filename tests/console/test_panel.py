@@ -1,4 +1,4 @@
-"""Panels on the researcher's pages: the setup and what it refuses, the seats, and what is not possible after Start."""
+"""Panels on the researcher's pages: the setup and what it refuses, and what is not possible after Start."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, panels
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Seat, Side
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
 from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
@@ -36,13 +36,12 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
     idle_tasks()
     draft = Campaign.objects.get()
     assert [judge["source"] for judge in draft.recipe["judges"]] == [
-        {"kind": "seat", "seat": seat} for seat in (1, 2, 3)
+        {"kind": "panelist", "name": name} for name in NAMES
     ]
-    assert [seat.name for seat in draft.seats.all()] == list(NAMES)
     page = signed_in.get(answer.url).content.decode()
     assert "12.5 % of the steps at best" in page
     assert "These objects make only 66 pairs" in page
-    assert "Which? (a panel of 3, one answer of each seat)" in page
+    assert "Which? (a panel of 3, one answer of each panelist)" in page
     setup = signed_in.get(reverse("console:edit", args=[draft.pk])).content.decode()
     assert "\n".join(NAMES) in setup
     assert setup.count('value="Which?"') == 1
@@ -54,6 +53,7 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
         ({"questions-0-budget": "2"}, "With a panel, N is 1"),
         ({"questions-0-order": "both", "questions-0-budget": "2"}, "With a panel, N is 1"),
         ({"panel-names": " \n"}, "Name at least one person"),
+        ({"panel-names": "2\nAda"}, "must not be the number of another panelist"),
         ({"panel-names": "Ada\nAda"}, "stands there twice"),
         ({"panel-names": "A" * 121}, "at most 120 characters"),
         ({"panel-names": "\n".join("ABCDEFG")}, "0.8 % of the steps at best"),
@@ -66,22 +66,20 @@ def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, m
     assert answer.status_code == 200
     assert message in answer.content.decode()
     assert not Campaign.objects.exists()
-    assert not Seat.objects.exists()
 
 
-def test_seven_seats_are_possible_for_those_who_want_them(signed_in):
+def test_seven_people_are_possible_for_those_who_want_them(signed_in):
     signed_in.post(reverse("console:create"), panel_form(**{"panel-names": "\n".join("ABCDEFG"), "panel-many": "on"}))
-    assert Seat.objects.count() == 7
+    assert Campaign.objects.get().parsed_recipe.panelists == tuple("ABCDEFG")
 
 
-def test_a_draft_that_becomes_a_crowds_has_no_seats(signed_in, idle_tasks):
+def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
     signed_in.post(reverse("console:create"), panel_form())
     idle_tasks()
     draft = Campaign.objects.get()
     signed_in.post(reverse("console:edit", args=[draft.pk]), form(**{"panel-names": "\n".join(NAMES)}))
     draft.refresh_from_db()
-    assert not draft.parsed_recipe.seats
-    assert not draft.seats.exists()
+    assert not draft.parsed_recipe.panelists
 
 
 def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
@@ -124,13 +122,13 @@ def answer(person, side: Side | None = None) -> None:
     leases.answer(lease.key, person, side or Side(lease.proposal_side), 1500)
 
 
-def test_a_seat_that_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researcher, signed_in, tmp_path):
+def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researcher, signed_in, tmp_path):
     campaign = panel_campaign(researcher, 2, names=NAMES[:2], recipe={"chains": 2})
     Comparison.objects.update(uniform=0.0, log_r0=0.0)
     awake = sit_down(campaign, 1)
     for _ in range(2):
         answer(awake)
-    # Both chains wait for the other seat, and nothing is left for this one.
+    # Both chains wait for the other panelist, and nothing is left for this one.
     assert leases.take(awake) is None
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
     Lease.objects.update(ended_at=timezone.now() - timedelta(hours=1))
@@ -140,23 +138,24 @@ def test_a_seat_that_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researc
     assert "2 pairs wait for your answer since" in page
     assert NAMES[1] in page
     signed_in.post(reverse("console:remind", args=[campaign.pk, 2]))
-    assert "Reminded 1 time" in signed_in.get(path).content.decode()
+    assert "1 time, the last time" in signed_in.get(path).content.decode()
     own_page = Client().get(link_of(campaign, 2).get_absolute_url()).content.decode()
     assert "2 pairs wait for your answer." in own_page
     assert not any(name in own_page for name in NAMES)
     export = export_to(campaign, tmp_path)
-    assert [row["reminders"] for row in table(export, "seats.csv")] == ["0", "1"]
+    [reminder] = [row for row in table(export, "events.csv") if row["kind"] == "reminded"]
+    assert reminder["detail"] == "panelist=2"
     assert not any(name in everything_in(export) for name in NAMES)
     # Whoever wakes up goes on where they left.
     answer(sit_down(campaign, 2))
     assert leases.take(awake)
 
 
-def test_a_seat_that_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
+def test_a_panelist_who_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
     campaign = panel_campaign(researcher, 2, recipe={"chains": 1})
     assert "has held up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    assert "Seat 2 has held up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "Panelist 2 has held up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
 
 
 def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
@@ -202,15 +201,18 @@ def test_a_panel_that_was_ended_early_says_so(researcher, signed_in, decided):
 def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
     campaign = panel_campaign(researcher, 2)
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    panels.remind(campaign.seats.get(number=1))
-    path, links = reverse("console:panel", args=[campaign.pk]), [link_of(campaign, seat).token for seat in (1, 2)]
+    panels.remind(campaign, 1)
+    path, links = (
+        reverse("console:panel", args=[campaign.pk]),
+        [link_of(campaign, panelist).token for panelist in (1, 2)],
+    )
     page = signed_in.get(path).content.decode()
     assert all(link in page for link in links)
     panels.end(campaign)
     page = signed_in.get(path).content.decode()
     assert not any(link in page for link in links)
     assert "nobody can join by a link any more" in page
-    assert "Reminded 1 time" in page
+    assert "1 time, the last time" in page
 
 
 def test_a_campaign_of_a_crowd_cannot_be_ended_as_a_panel(campaign):

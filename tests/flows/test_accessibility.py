@@ -75,7 +75,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     panel = panel_campaign(researcher, 2, names=("Ada", "Grace"))
     check(f"{panel.get_absolute_url()}panel/")
     check(link_of(panel, 2).get_absolute_url())
-    panel_draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2)), seats=("Ada", "Grace"))
+    panel_draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2, names=("Ada", "Grace"))))
     for path in (panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/"):
         check(path)
     check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")

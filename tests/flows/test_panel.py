@@ -1,4 +1,4 @@
-"""A panel in real browsers: set up by names, each seat by its own link, one of them on two devices, one asleep."""
+"""A panel in real browsers: set up by names, each panelist by its own link, one of them on two devices, one asleep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Comparison, Vote
-from tests.support.record import assert_replay_passes, everything_in, export_to, table
+from tests.support.record import assert_replay_passes, everything_in, export_to
 from tests.support.stack import TEXTS
 
 pytestmark = pytest.mark.browser
@@ -29,7 +29,7 @@ def set_up(page, live_site, researcher, folder) -> Campaign:
     page.locator("input[name=name]").fill("Our panel")
     page.locator("input[name=catalog-file]").set_input_files(file)
     page.get_by_label("A panel: people whom you name").check()
-    page.get_by_label("Seats of the panel").fill("\n".join(NAMES))
+    page.get_by_label("People of the panel").fill("\n".join(NAMES))
     page.locator("input[name=questions-0-question]").fill("Which is darker?")
     page.locator("input[name=chains]").fill("2")
     page.locator("input[name=steps]").fill("3")
@@ -42,7 +42,7 @@ def set_up(page, live_site, researcher, folder) -> Campaign:
     return Campaign.objects.get()
 
 
-def open_seat(chromium, live_site, link: str):
+def open_link(chromium, live_site, link: str):
     page = chromium.new_context(base_url=live_site.url).new_page()
     page.goto(link)
     page.get_by_role("button", name="Start").click()
@@ -65,20 +65,20 @@ def test_a_panel_of_two_votes_to_the_end(chromium, live_site, researcher, idle_t
     owner = chromium.new_context(base_url=live_site.url).new_page()
     campaign = set_up(owner, live_site, researcher, tmp_path)
     assert NAMES[0] in owner.content()
-    links = [owner.get_by_label(f"Link of seat {seat}").input_value() for seat in (1, 2)]
-    first = open_seat(chromium, live_site, links[0])
+    links = [owner.get_by_label(f"Link of panelist {panelist}").input_value() for panelist in (1, 2)]
+    first = open_link(chromium, live_site, links[0])
     answers_until_it_waits(first)
-    # The other seat sleeps: its chains wait, and the page says so with something to send.
+    # The other panelist sleeps: its chains wait, and the page says so with something to send.
     assert campaign.annotators.count() == 1
     if campaign.chains.filter(step__lt=3).exists():
         Comparison.objects.filter(verdict=None).update(opened_at=timezone.now() - timedelta(hours=2))
         owner.reload()
-        reminder = owner.get_by_label("Reminder for seat 2").input_value()
+        reminder = owner.get_by_label("Reminder for panelist 2").input_value()
         assert links[1] in reminder
-        owner.get_by_role("button", name="Note that seat 2 was reminded").click()
-        owner.get_by_text("Reminded 1 time").wait_for()
-    second = open_seat(chromium, live_site, links[1])
-    phone = open_seat(chromium, live_site, links[1])
+        owner.get_by_role("button", name="Note that panelist 2 was reminded").click()
+        owner.get_by_text("1 time, the last time").wait_for()
+    second = open_link(chromium, live_site, links[1])
+    phone = open_link(chromium, live_site, links[1])
     assert campaign.annotators.count() == 2
     second.context.close()
     pages = [first, phone]
@@ -90,10 +90,9 @@ def test_a_panel_of_two_votes_to_the_end(chromium, live_site, researcher, idle_t
         return Campaign.objects.get(pk=campaign.pk).status == Campaign.Status.FINISHED
 
     eventually(is_finished, 40)
-    assert set(Vote.objects.values_list("annotator__seat", "judge__seat")) <= {(1, 1), (2, 2)}
+    assert set(Vote.objects.values_list("annotator__panelist", "judge__panelist")) <= {(1, 1), (2, 2)}
     export = export_to(campaign, tmp_path)
     assert_replay_passes(export)
-    assert [row["seat"] for row in table(export, "seats.csv")] == ["1", "2"]
     assert not any(name in everything_in(export) for name in NAMES)
     for page in pages:
         assert not any(name in page.content() for name in NAMES)

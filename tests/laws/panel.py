@@ -1,4 +1,4 @@
-"""A panel of five people who differ, through the real database: each opens the link of a seat, and answers by the
+"""A panel of five people who differ, through the real database: each opens the link of a panelist, and answers by the
 functions that the pages call.
 
 `python -m tests.laws.panel` simulates the same with `sampler` alone and prints what the test can see.
@@ -22,8 +22,8 @@ SEED = 20261124
 CHAINS, STEPS = 20, 450
 # Expected moves of one kind, below which they are no kind of their own to a chi-square test.
 FEWEST = 5
-# One row for each seat. The first cares much, the others lean the other way and differ by what stands after them: there
-# the average preference of five votes lies far from the sum of five scores, and a crowd's law from the panel's.
+# One row for each panelist. The first cares much, the others lean the other way and differ by what stands after them:
+# there the average preference of five votes lies far from the sum of five scores, and a crowd's law from the panel's.
 _OTHERS = np.array(
     [[1, -1, 0, 0.5, -0.5, 0], [-1, 1, 0.5, -0.5, 0, 0], [0, 0.5, -1, 1, 0, -0.5], [0, -0.5, 0.5, -1, 0.5, 0.5]]
 )
@@ -42,22 +42,22 @@ class Members:
     remember: bool = False
     _chosen: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)
 
-    def prefers(self, rng: np.random.Generator, seat: int, current: int, proposal: int) -> bool:
-        """Draw whether the person of a seat, from 0, chooses the proposal."""
-        drawn = bool(rng.random() < expit(TASTES[seat, proposal] - TASTES[seat, current]))
+    def prefers(self, rng: np.random.Generator, panelist: int, current: int, proposal: int) -> bool:
+        """Draw whether the person of a panelist, from 0, chooses the proposal."""
+        drawn = bool(rng.random() < expit(TASTES[panelist, proposal] - TASTES[panelist, current]))
         if not self.remember:
             return drawn
-        before = self._chosen.setdefault((seat, frozenset((current, proposal))), proposal if drawn else current)
+        before = self._chosen.setdefault((panelist, frozenset((current, proposal))), proposal if drawn else current)
         return before == proposal
 
 
 def preferences() -> list[Matrix]:
-    """Return how probable it is that each seat chooses x' at [x, x']."""
+    """Return how probable it is that each panelist chooses x' at [x, x']."""
     return [np.asarray(expit(tastes[None, :] - tastes[:, None])) for tastes in TASTES]
 
 
 def law_of_the_panel() -> Matrix:
-    """Return the chain of five seats."""
+    """Return the chain of five panelists."""
     return transitions(preferences(), BUDGETS)
 
 
@@ -67,7 +67,7 @@ def law_of_a_crowd() -> Matrix:
 
 
 def simulated(members: Members, seed: int, steps: int = STEPS) -> Paths:
-    """Return where the chains of a panel go, with `sampler` alone: seats answer in a random order."""
+    """Return where the chains of a panel go, with `sampler` alone: panelists answer in a random order."""
     plan = sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), BUDGETS)
     positions = [begin(plan, chain) for chain in range(CHAINS)]
     paths = np.zeros((CHAINS, steps + 1), dtype=np.int64)
@@ -83,10 +83,10 @@ def simulated(members: Members, seed: int, steps: int = STEPS) -> Paths:
 def _verdict(members: Members, drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
     tally = Tally.empty(len(BUDGETS))
     order: Sequence[int] = list(np.argsort(rng.random(len(BUDGETS))))
-    for seat in order:
+    for panelist in order:
         if (verdict := tell(drawn, tally)) is not Verdict.UNDECIDED:
             return verdict
-        tally = tally.add(seat, members.prefers(rng, seat, drawn.current, drawn.proposal))
+        tally = tally.add(panelist, members.prefers(rng, panelist, drawn.current, drawn.proposal))
     return tell(drawn, tally)
 
 

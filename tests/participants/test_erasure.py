@@ -14,7 +14,7 @@ from django.urls import reverse
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Seat, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Vote
 from prefmh_web.participants import budget, erasure, payments, places
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Consent, Participant, Participation
@@ -301,19 +301,22 @@ def test_a_whole_campaign_goes_through_the_same_door(researcher, tmp_path):
     assert erasure.forget(study) == (0, 0)
 
 
-def test_of_a_seat_the_name_goes_and_the_seat_stays(researcher):
+def test_of_a_panelist_the_name_goes_and_they_stay_the_panelist(researcher):
     panel = panel_campaign(researcher, names=("ZZAdaZZ", "ZZGraceZZ", "ZZAlanZZ"))
     ada = sit_down(panel, 1)
     content = bytes_of_all(panel)
     assert b"ZZAdaZZ" in content
     owner = browser_of(researcher)
     page = owner.get(reverse("console:person", args=[panel.pk, ada.pk])).content.decode()
-    assert "The name of seat 1 is deleted" in page
+    assert "The name of panelist 1 is deleted" in page
     owner.post(reverse("console:erase", args=[panel.pk, ada.pk]), {"is_sure": "on"})
     content = bytes_of_all(panel)
     assert b"ZZAdaZZ" not in content
-    assert list(Seat.objects.values_list("name", flat=True)) == ["", "ZZGraceZZ", "ZZAlanZZ"]
-    # Nobody leaves a panel: who opens the link is still who sits there.
+    panel.refresh_from_db()
+    law = panel.recipe["target"]
+    assert panel.parsed_recipe.panelists == ("1", "ZZGraceZZ", "ZZAlanZZ")
+    assert panel.parsed_recipe.law == law
+    # Nobody leaves a panel: who opens the link is still the same person.
     assert sit_down(panel, 1) == ada
     assert sit_down(panel, 1).removed_at is None
 

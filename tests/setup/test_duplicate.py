@@ -2,6 +2,7 @@
 
 import pytest
 
+import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup.duplicate import duplicate
@@ -25,9 +26,12 @@ def test_a_duplicate_has_the_same_setup_and_its_own_name_and_seed(name, research
     assert after.name == f"Copy of {before.name}"
     assert after.recipe["seed"] != before.recipe["seed"]
     assert not after.is_seed_typed
-    assert setup_of(after) == setup_of(before).model_copy(update={"name": after.name, "seed": None})
-    # Its name and seed apart, as its rows say it.
-    Campaign.objects.filter(pk=before.pk).update(name=after.name, is_seed_typed=False)
+    assert setup_of(after) == setup_of(before).model_copy(
+        update={"name": after.name, "seed": None, "judges": sampler.unnamed(setup_of(before).judges)}
+    )
+    # Its name, its seed and a panel's names apart, as its rows say it.
+    unnamed = sampler.unnamed_recipe(before.recipe)
+    Campaign.objects.filter(pk=before.pk).update(name=after.name, is_seed_typed=False, recipe=unnamed)
     before.refresh_from_db()
     assert_same(before, after)
 
@@ -43,7 +47,7 @@ def test_each_has_its_own_file(researcher):
 
 def test_nobody_of_a_panel_comes_with_it(researcher):
     after = copied(SETUPS["panel"](researcher), researcher)
-    assert list(after.seats.values_list("name", flat=True)) == ["", "", ""]
+    assert after.parsed_recipe.panelists == ("1", "2", "3")
 
 
 def test_what_another_owner_lacks_is_told_and_nothing_is_made(researcher, django_user_model):

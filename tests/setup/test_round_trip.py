@@ -5,7 +5,9 @@ import pytest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.recruiting import recruitment_of
-from prefmh_web.setup.export import file_of
+from prefmh_web.setup.export import file_of, setup_of, text_of
+from prefmh_web.setup.files import NAME
+from prefmh_web.setup.record import texts
 from tests.support.setups import SETUPS, imported, written_file
 
 _STORED = ("name", "language", "lease_seconds", "suspend_after_skips", "suspend_after_reports")
@@ -65,9 +67,10 @@ def test_what_differs_is_seen(researcher):
     assert written_file(before) != file
 
 
-def test_a_file_holds_no_people_no_keys_and_no_seed_that_was_drawn(researcher):
+def test_the_owners_file_names_a_panel_and_no_file_a_seed_that_was_drawn(researcher):
     panel = SETUPS["panel"](researcher)
-    assert b"Lovelace" not in written_file(panel)
+    assert "name: Ada Lovelace" in text_of(setup_of(panel))
+    assert "Lovelace" not in dict(texts(panel))[NAME]
     assert str(panel.recipe["seed"]).encode() not in written_file(panel)
     typed = SETUPS["texts"](researcher)
     assert f"seed: {typed.recipe['seed']}".encode() in written_file(typed)

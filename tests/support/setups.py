@@ -95,8 +95,8 @@ def written(owner) -> Campaign:
 
 def panel(owner) -> Campaign:
     """A panel whose people have names."""
-    recipe = make_recipe(judges=panel_judges(3))
-    return _draft(owner, recipe, TEXTS.encode(), "texts.csv", seats=["Ada Lovelace", "Bo", "Cy"])
+    recipe = make_recipe(judges=panel_judges(3, names=("Ada Lovelace", "Bo", "Cy")))
+    return _draft(owner, recipe, TEXTS.encode(), "texts.csv")
 
 
 def prolific(owner) -> Campaign:

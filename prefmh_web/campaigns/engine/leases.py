@@ -288,8 +288,8 @@ def _lease(
     Args:
         busy: where those are noted that somebody else holds at this moment; None to wait for them.
     """
-    if judge.seat != annotator.seat:
-        # The judge of somebody else's seat, or of a crowd: `wanted_by` offers none.
+    if judge.panelist != annotator.panelist:
+        # Another panelist's judge, or one of a crowd: `wanted_by` offers none.
         return None
     with locked_pair(seen.pk, patient=busy is None) as comparison:
         if comparison is None:

@@ -140,14 +140,14 @@ class OpenComparison:
         """True when the annotator's vote on this comparison counts, or they have just skipped it."""
         return self.has_answered(annotator_id, judge) or (annotator_id, judge.pk) in self._resting
 
-    def in_turn(self, seat: int | None) -> list[StartedJudge]:
-        """The judges that a person is, the one least asked first: of a panel those of their seat, and no others."""
-        theirs = [judge for judge in self.campaign.people if judge.seat == seat]
+    def in_turn(self, panelist: int | None) -> list[StartedJudge]:
+        """The judges that a person is, the one least asked first: a panelist is their own judges only."""
+        theirs = [judge for judge in self.campaign.people if judge.panelist == panelist]
         return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.budget, judge.place))
 
-    def give_to(self, annotator_id: int, seat: int | None = None) -> bool:
+    def give_to(self, annotator_id: int, panelist: int | None = None) -> bool:
         """Count this person as asked, if there is a question for them; False if there is none."""
-        for judge in self.in_turn(seat):
+        for judge in self.in_turn(panelist):
             if not self.is_barred(annotator_id, judge) and self.has_room(judge):
                 self.note("live", judge.pk, annotator_id)
                 return True
@@ -222,7 +222,7 @@ def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJud
     """
     campaign = started_campaign(annotator.campaign)
     for seen in _askable_in(campaign):
-        for judge in seen.in_turn(annotator.seat):
+        for judge in seen.in_turn(annotator.panelist):
             if not seen.is_barred(annotator.pk, judge) and seen.has_room(judge):
                 yield seen, judge
 
@@ -240,10 +240,10 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
     found = {annotator_id for annotator_id, status in waiting if status != status_now}
     annotator_ids = [annotator_id for annotator_id, status in waiting if status == status_now]
     outdated, started = len(found), started_campaign(campaign)
-    seats = _seats_of(annotator_ids) if started.is_panel else {}
+    panelists = _panelists_of(annotator_ids) if started.is_panel else {}
     for opened in _askable_in(started) if is_wanted else ():
         for annotator_id in annotator_ids:
-            if annotator_id not in found and opened.give_to(annotator_id, seats.get(annotator_id)):
+            if annotator_id not in found and opened.give_to(annotator_id, panelists.get(annotator_id)):
                 found.add(annotator_id)
             if not opened.has_room_for_somebody():
                 break
@@ -260,8 +260,8 @@ def waiting_for(campaign: Campaign) -> Iterator[tuple[OpenComparison, list[Start
             yield opened, judges
 
 
-def _seats_of(annotator_ids: Sequence[int]) -> dict[int, int | None]:
-    return dict(Annotator.objects.filter(pk__in=annotator_ids).values_list("pk", "seat"))
+def _panelists_of(annotator_ids: Sequence[int]) -> dict[int, int | None]:
+    return dict(Annotator.objects.filter(pk__in=annotator_ids).values_list("pk", "panelist"))
 
 
 def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:

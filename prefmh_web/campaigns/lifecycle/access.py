@@ -98,7 +98,7 @@ def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
     """Make another link, for one person or for many.
 
     Raises:
-        NotPossible: the campaign is a draft, or a panel, whose seats have their links.
+        NotPossible: the campaign is a draft, or a panel, whose panelists have their links.
     """
     demand_no_panel(campaign)
     if campaign.is_draft:
@@ -110,7 +110,7 @@ def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
     """Let nobody else join by a link; `withdraw` also ends the access of those who have.
 
     Raises:
-        NotPossible: it is the link of a seat.
+        NotPossible: it is the link of a panelist.
     """
     demand_no_panel(invitation.campaign)
     with transaction.atomic():
@@ -127,7 +127,7 @@ def remove(annotator: Annotator) -> None:
     A link for many admits them again, as somebody new: nothing tells a fresh browser from another person.
 
     Raises:
-        NotPossible: they have a seat on a panel.
+        NotPossible: they are on a panel.
     """
     demand_no_panel(annotator.campaign)
     with transaction.atomic():
@@ -140,7 +140,7 @@ def demand_no_panel(campaign: Campaign) -> None:
     Raises:
         NotPossible: they are a panel.
     """
-    if campaign.seats.exists():
+    if campaign.has_panel:
         raise NotPossible(
             "Nobody joins a panel, leaves it for somebody else or is removed from it after the start: the chains would "
             "then sample another law. If somebody has left for good, end the campaign on the panel's page."

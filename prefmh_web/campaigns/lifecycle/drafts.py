@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -10,29 +9,21 @@ from django.core.files.base import File
 from django.db import transaction
 
 from prefmh_web.campaigns.catalogs import importing
-from prefmh_web.campaigns.lifecycle import fixed, panels
+from prefmh_web.campaigns.lifecycle import fixed
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
 
 
-def create(
-    *, owner: User, file: File[Any] | None = None, filename: str = "", seats: Sequence[str] = (), **fields: Any
-) -> Campaign:
-    """Create a draft from a checked recipe; queue the reading of the file whose objects it speaks of, if any.
-
-    Args:
-        seats: the names of a panel, in the order of their seats.
-    """
+def create(*, owner: User, file: File[Any] | None = None, filename: str = "", **fields: Any) -> Campaign:
+    """Create a draft from a checked recipe; queue the reading of the file whose objects it speaks of, if any."""
     with transaction.atomic():
         campaign = Campaign.objects.create(owner=owner, **fields)
         if file is not None and not campaign.parsed_recipe.generates:
             importing.upload(campaign, file, filename)
-        if seats:
-            panels.name_seats(campaign, seats)
     return campaign
 
 
-def change(campaign: Campaign, *, file: File[Any] | None = None, seats: Sequence[str] = (), **fields: Any) -> None:
+def change(campaign: Campaign, *, file: File[Any] | None = None, **fields: Any) -> None:
     """Change a draft; read its file again if the file, the kind of object or the neighbours changed.
 
     A file that a changed recipe has no more use for goes, with what was read from it.
@@ -46,7 +37,6 @@ def change(campaign: Campaign, *, file: File[Any] | None = None, seats: Sequence
     with transaction.atomic():
         space_before = lock_draft(campaign.pk).parsed_recipe.space
         Campaign.objects.filter(pk=campaign.pk).update(**fields)
-        panels.name_seats(campaign, seats)
         campaign.refresh_from_db()
         if campaign.parsed_recipe.generates:
             importing.remove(campaign)

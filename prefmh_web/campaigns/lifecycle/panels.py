@@ -1,46 +1,41 @@
-"""The seats of a panel, and the end of a panel that cannot go on. Their links are made by `status.start`.
+"""Panels after the start: the end of one that cannot go on, reminders, and names that are forgotten.
 
-    name_seats    stores the names of a draft's seats
-    remind        notes that somebody was reminded
-    end           ends a campaign before its last step, because somebody has left for good
-
-After the start nobody takes another's seat, and nobody is sent away: another person has another score, and the chains
-that came so far were decided by the one who sat there.
+After the start nobody takes a panelist's place, and nobody is sent away: another person has another score, and the
+chains that came so far were decided by the first one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
+import sampler
 from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.models import Campaign, Seat
+from prefmh_web.campaigns.models import Campaign
 
 
-def name_seats(campaign: Campaign, names: Sequence[str]) -> None:
-    """Store who sits on the panel of a draft, in the order of their numbers; nobody for no panel.
-
-    Raises:
-        NotPossible: the campaign has started, or is deleted.
-    """
+def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
+    """Put their numbers in the place of panelists' names; return how many had one. The law is the same."""
     with transaction.atomic():
-        draft = lock_draft(campaign.pk)
-        draft.seats.all().delete()
-        Seat.objects.bulk_create(
-            Seat(campaign=draft, number=number, name=name) for number, name in enumerate(names, start=1)
-        )
+        locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        names = locked.parsed_recipe.panelists
+        gone = {names[number - 1] for number in numbers if names[number - 1] != str(number)}
+        if gone:
+            nameless = sampler.unnamed_recipe(locked.recipe)["judges"]
+            judges = [
+                without if judge["source"].get("name") in gone else judge
+                for judge, without in zip(locked.recipe["judges"], nameless, strict=True)
+            ]
+            Campaign.objects.filter(pk=campaign.pk).update(recipe=locked.recipe | {"judges": judges})
+    return len(gone)
 
 
-def remind(seat: Seat) -> None:
-    """Note that somebody was reminded, now."""
-    with transaction.atomic():
-        Seat.objects.filter(pk=seat.pk).update(reminders=F("reminders") + 1, reminded_at=timezone.now())
-        events.note(seat.campaign_id, events.Kind.REMINDED, said={"seat": seat.number})
+def remind(campaign: Campaign, panelist: int) -> None:
+    """Note that a panelist was reminded, now."""
+    events.note(campaign.pk, events.Kind.REMINDED, said={"panelist": panelist})
 
 
 def end(campaign: Campaign) -> None:
@@ -52,7 +47,7 @@ def end(campaign: Campaign) -> None:
         NotPossible: the campaign has no panel, or is not under way.
     """
     with transaction.atomic():
-        if not Seat.objects.filter(campaign=campaign).exists():
+        if not campaign.has_panel:
             raise NotPossible("Only a campaign with a panel can be ended before its last step.")
         under_way = Campaign.objects.filter(
             pk=campaign.pk, status__in=(Campaign.Status.RUNNING, Campaign.Status.PAUSED)

@@ -29,7 +29,6 @@ from prefmh_web.campaigns.models import (
     Comparison,
     Invitation,
     Judge,
-    Seat,
     TryoutPair,
 )
 from prefmh_web.campaigns.proposals.backends import backend_of
@@ -322,6 +321,7 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 
 
 def _create_judges(campaign: Campaign) -> None:
+    names = campaign.parsed_recipe.panelists
     for place, judge in enumerate(campaign.parsed_recipe.judges):
         source = judge.source if isinstance(judge.source, sampler.ModelSource) else None
         Judge.objects.create(
@@ -332,21 +332,19 @@ def _create_judges(campaign: Campaign) -> None:
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
             is_asked_first=source is not None and source.first,
-            seat=judge.source.seat if isinstance(judge.source, sampler.SeatSource) else None,
+            panelist=names.index(judge.source.name) + 1 if isinstance(judge.source, sampler.PanelistSource) else None,
         )
 
 
 def _create_links(campaign: Campaign) -> None:
-    """Make the link for everybody; of a panel, a row and a link for each seat. None where nobody is asked."""
-    seats = range(1, campaign.parsed_recipe.seats + 1)
+    """Make the link for everybody; of a panel, one for each panelist. None where nobody is asked."""
+    panelists = range(1, len(campaign.parsed_recipe.panelists) + 1)
     if not campaign.parsed_recipe.rule.asks_judges:
         return
-    if not seats:
+    if not panelists:
         Invitation.objects.get_or_create(campaign=campaign)
         return
-    campaign.seats.exclude(number__in=seats).delete()
-    Seat.objects.bulk_create([Seat(campaign=campaign, number=number) for number in seats], ignore_conflicts=True)
-    Invitation.objects.bulk_create(Invitation(campaign=campaign, seat=number) for number in seats)
+    Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
 
 
 def _endpoint(campaign: Campaign, name: str) -> Endpoint:

@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
                 ('budget', models.PositiveIntegerField()),
                 ('order', models.CharField(choices=[('random', 'Random'), ('balanced', 'Balanced'), ('proposal-first', 'Proposal First'), ('proposal-second', 'Proposal Second')], default='random', max_length=15)),
                 ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='judges', to='endpoints.endpoint')),
-                ('seat', models.PositiveSmallIntegerField(null=True)),
+                ('panelist', models.PositiveSmallIntegerField(null=True)),
                 ('is_asked_first', models.BooleanField(default=False)),
                 ('frozen', models.JSONField(null=True)),
                 ('stopped_because', models.CharField(blank=True, default='', max_length=500)),
@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('is_single_use', models.BooleanField(default=False)),
                 ('revoked_at', models.DateTimeField(null=True)),
-                ('seat', models.PositiveSmallIntegerField(null=True)),
+                ('panelist', models.PositiveSmallIntegerField(null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -163,21 +163,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('place',),
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'name'), name='scorer_once_per_name')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Seat',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='seats', to='campaigns.campaign')),
-                ('number', models.PositiveSmallIntegerField()),
-                ('name', models.CharField(blank=True, max_length=120)),
-                ('reminders', models.PositiveIntegerField(default=0)),
-                ('reminded_at', models.DateTimeField(null=True)),
-            ],
-            options={
-                'ordering': ('number',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'number'), name='seat_once_per_campaign')],
             },
         ),
         migrations.CreateModel(
@@ -259,13 +244,13 @@ class Migration(migrations.Migration):
                 ('online_until', models.DateTimeField(null=True)),
                 ('resting', models.BooleanField(default=False)),
                 ('votes_cast', models.IntegerField(null=True)),
-                ('seat', models.PositiveSmallIntegerField(null=True)),
+                ('panelist', models.PositiveSmallIntegerField(null=True)),
                 ('erasure_requested_at', models.DateTimeField(null=True)),
                 ('erased_at', models.DateTimeField(null=True)),
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False)), fields=['campaign'], name='annotator_to_be_erased')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('seat__isnull', False)), fields=('campaign', 'seat'), name='seat_taken_once'), models.CheckConstraint(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False), _connector='OR'), name='erased_on_request')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('panelist__isnull', False)), fields=('campaign', 'panelist'), name='panelist_joined_once'), models.CheckConstraint(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False), _connector='OR'), name='erased_on_request')],
             },
         ),
         migrations.CreateModel(

@@ -17,7 +17,6 @@ from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
 from prefmh_web.campaigns.models.reasons import VoteReason
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
-from prefmh_web.campaigns.models.seats import Seat
 from prefmh_web.campaigns.models.spending import ModelUsage
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
 from prefmh_web.campaigns.models.tryouts import Tryout, TryoutPair
@@ -45,7 +44,6 @@ __all__ = [
     "ReplyIdentity",
     "ReportReason",
     "Score",
-    "Seat",
     "Side",
     "State",
     "Tryout",

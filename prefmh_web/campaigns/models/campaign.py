@@ -129,20 +129,26 @@ class Campaign(models.Model):
         return self.warm_up > 0 and self.walk_length is None
 
     @property
+    def has_panel(self) -> bool:
+        """True of a started campaign whose people are named, each a judge of their own."""
+        return self.judges.filter(panelist__isnull=False).exists()
+
+    @property
     def hides_seed(self) -> bool:
         """True while nobody may see the seed: from the start of a campaign to its end."""
         return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_told_at is None
 
     @property
     def told_recipe(self) -> dict[str, Any]:
-        """The recipe as others may see it, in plain data: with the hash in the place of a seed that is not told yet; of
-        a draft without its seed.
+        """The recipe as others may see it, in plain data: with numbers for a panel's names, and with the hash in the
+        place of a seed that is not told yet; of a draft without its seed.
         """
+        recipe = sampler.unnamed_recipe(self.recipe)
         if self.is_draft:
-            return {name: value for name, value in self.recipe.items() if name != "seed"}
+            return {name: value for name, value in recipe.items() if name != "seed"}
         if self.hides_seed:
-            return sampler.sealed_recipe(self.recipe, self.seed_hash, was_typed=self.is_seed_typed)
-        return sampler.opened_recipe(self.recipe, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
+            return sampler.sealed_recipe(recipe, self.seed_hash, was_typed=self.is_seed_typed)
+        return sampler.opened_recipe(recipe, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
 
     @property
     def parsed_recipe(self) -> sampler.Recipe:
@@ -186,8 +192,8 @@ class Judge(models.Model):
     budget = models.PositiveIntegerField()
     order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
-    # Of a panel: whose judge it is, by the number of their seat.
-    seat = models.PositiveSmallIntegerField(null=True)
+    # Of a panel: which panelist it is, by their number.
+    panelist = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
     is_asked_first = models.BooleanField(default=False)
     # Of a model: what it is asked, where and how, as the campaign started with it; see `frozen_judges.py`.

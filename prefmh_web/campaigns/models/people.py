@@ -40,8 +40,8 @@ class Invitation(models.Model):
     # One person only, if set; whoever opens it next is turned away.
     is_single_use = models.BooleanField(default=False)
     revoked_at = models.DateTimeField(null=True)
-    # Of a panel: whoever opens it is this seat, in every browser.
-    seat = models.PositiveSmallIntegerField(null=True)
+    # Of a panel: whoever opens it is this panelist, by their number, in every browser.
+    panelist = models.PositiveSmallIntegerField(null=True)
 
     def __str__(self) -> str:
         return f"invitation to {self.campaign_id}"
@@ -70,8 +70,8 @@ class Annotator(models.Model):
     resting = models.BooleanField(default=False)
     # How many votes they have cast; null for nobody has counted yet.
     votes_cast = models.IntegerField(null=True)
-    # Of a panel: which seat is theirs. It never changes.
-    seat = models.PositiveSmallIntegerField(null=True)
+    # Of a panel: which panelist they are. It never changes.
+    panelist = models.PositiveSmallIntegerField(null=True)
     # Since when nothing is to say any more who they are, and since when nothing does: in between, they are to be paid.
     # Written only by `participants/erasure.py`.
     erasure_requested_at = models.DateTimeField(null=True)
@@ -82,7 +82,7 @@ class Annotator(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("campaign", "seat"), condition=models.Q(seat__isnull=False), name="seat_taken_once"
+                fields=("campaign", "panelist"), condition=models.Q(panelist__isnull=False), name="panelist_joined_once"
             ),
             models.CheckConstraint(
                 name="erased_on_request",

@@ -21,7 +21,7 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.seats import Wait, waits_in
+from prefmh_web.campaigns.monitoring.panel import Wait, waits_in
 from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps
 from prefmh_web.campaigns.monitoring.suspended import SuspendedStep, suspended_in
@@ -113,7 +113,7 @@ class Progress:
     """Steps that wait for the researcher."""
     unanswered: Unanswered | None
     held_up: dict[int, list[Wait]]
-    """Of a panel: the chains that have waited for a seat for longer than it has time to answer."""
+    """Of a panel: the chains that have waited for a panelist for longer than it has time to answer."""
 
     @property
     def most_chains(self) -> int | None:
@@ -207,7 +207,7 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
 
 
 def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
-    if not campaign.parsed_recipe.seats:
+    if not campaign.parsed_recipe.panelists:
         return {}
     return waits_in(campaign, longer_than=timedelta(seconds=campaign.lease_seconds))
 

@@ -1,6 +1,6 @@
 """The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
-Further files tell of chains that opened while the campaign ran, of suspended steps, of a panel, of what was added to
+Further files tell of chains that opened while the campaign ran, of suspended steps, of what was added to
 the steps, of the further columns of an uploaded list, of what models thought and took, and of scorers; each only where
 there is something to tell.
 
@@ -27,7 +27,6 @@ from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Judge
 from prefmh_web.campaigns.record import calls, pictures, preferences, reasons, rows, scores, suspended
 from prefmh_web.campaigns.record.rows import Row
-from prefmh_web.campaigns.record.seats import seats
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.record.steps import steps
 from prefmh_web.settings.languages import SOURCE
@@ -50,7 +49,6 @@ _CALLS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CALLS.file: cal
 _REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file: reasons.rows}
 _SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: scores.rows}
 _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
-_SEATS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SEATS.file: seats}
 
 
 def recipe(campaign: Campaign) -> str:
@@ -76,8 +74,8 @@ def judges(campaign: Campaign) -> str:
 def _judge(judge: Judge) -> dict[str, object]:
     source = "model" if judge.is_model else "people"
     about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
-    if judge.seat is not None:
-        about |= {"source": "seat", "seat": judge.seat}
+    if judge.panelist is not None:
+        about |= {"source": "panelist", "panelist": judge.panelist}
     if not judge.is_model:
         language = judge.campaign.language
         return about if language == SOURCE else about | {"language": language}
@@ -102,7 +100,7 @@ def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
 def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row]]]:
     """Return the tables of a started campaign's record, by the file's name."""
     recipe = campaign.parsed_recipe
-    found = TABLES | (_CHAINS if recipe.is_elastic else {}) | (_SEATS if recipe.seats else {})
+    found = TABLES | (_CHAINS if recipe.is_elastic else {})
     found |= _EXTENSIONS if campaign.steps_added else {}
     found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}

@@ -24,7 +24,7 @@ class StartedJudge:
     order: str
     is_model: bool
     is_asked_first: bool
-    seat: int | None = None
+    panelist: int | None = None
     """Of a panel: whose judge it is."""
     all_at_once: bool = False
     """Whether a model is asked for all its votes on a pair at once."""
@@ -66,7 +66,7 @@ class StartedCampaign:
     @cached_property
     def is_panel(self) -> bool:
         """True where named people judge, each for themselves."""
-        return any(judge.seat is not None for judge in self.judges)
+        return any(judge.panelist is not None for judge in self.judges)
 
     @cached_property
     def _by_key(self) -> dict[int, StartedJudge]:
@@ -100,7 +100,7 @@ def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCa
             order=row.order,
             is_model=row.is_model,
             is_asked_first=row.is_asked_first,
-            seat=row.seat,
+            panelist=row.panelist,
             all_at_once=_is_asked_at_once(recipe.judges[row.place].source),
         )
         for row in rows

@@ -14,7 +14,7 @@ KINDS = {
     PANEL: "A panel: people whom you name, each with a link of their own",
 }
 _MOST_JUDGES = 8
-# From so many seats on, a step is accepted less than once in a hundred times.
+# From so many panelists on, a step is accepted less than once in a hundred times.
 _MANY = 6
 _ONE_VOTE = (
     "With a panel, N is 1: with more, or in both orders, the same person would be asked about the same pair twice in a "
@@ -34,8 +34,8 @@ class PanelForm(forms.Form):
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 5}),
-        label="Seats of the panel, one name per line",
-        help_text="Voters, colleagues in the campaign and the record see the number of each seat only. The names are "
+        label="People of the panel, one name per line",
+        help_text="Voters, colleagues in the campaign and the record see a number for each. The names are "
         "for you and the admins of this site.",
     )
     many = forms.BooleanField(
@@ -52,7 +52,7 @@ class PanelForm(forms.Form):
         if len(longest := max(names, key=len, default="")) > 120:
             raise forms.ValidationError(f"A name has at most 120 characters; “{longest[:20]}…” has {len(longest)}.")
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise forms.ValidationError(f"“{twice}” stands there twice. Each person has one seat.")
+            raise forms.ValidationError(f"“{twice}” stands there twice. Each person is one panelist.")
         return names
 
     def clean(self) -> dict:
@@ -67,8 +67,8 @@ class PanelForm(forms.Form):
         return bool(self.cleaned_data["kind"] == PANEL)
 
     @property
-    def seats(self) -> list[str]:
-        """The names, by seat; none for a crowd."""
+    def panelists(self) -> list[str]:
+        """The names; none for a crowd."""
         return self.cleaned_data["names"] if self.is_panel else []
 
     def fits(self, questions: forms.BaseFormSet[QuestionForm]) -> bool:
@@ -80,7 +80,7 @@ class PanelForm(forms.Form):
         for form in of_people:
             if form.cleaned_data["budget"] != 1 or (form.cleaned_data["order"] or "random") != "random":
                 form.add_error("budget" if form.cleaned_data["budget"] != 1 else "order", _ONE_VOTE)
-        self._demand_few(len(of_people) * len(self.seats), len(asked) - len(of_people))
+        self._demand_few(len(of_people) * len(self.panelists), len(asked) - len(of_people))
         return not (self.errors or any(form.errors for form in of_people))
 
     def _demand_few(self, answers: int, models: int) -> None:
@@ -89,8 +89,8 @@ class PanelForm(forms.Form):
         elif answers + models > _MOST_JUDGES:
             self.add_error(
                 "names",
-                f"Seats times questions are {answers} answers on each pair. With those of models, {_MOST_JUDGES} are "
-                "possible at most. Remove seats or questions.",
+                f"People times questions are {answers} answers on each pair. With those of models, {_MOST_JUDGES} are "
+                "possible at most. Remove people or questions.",
             )
         elif answers > _MANY and not self.cleaned_data["many"]:
             percent = 100 * sampler.best_acceptance(answers)
@@ -100,16 +100,15 @@ class PanelForm(forms.Form):
                 "if nobody cares. Tick this box if you want that.",
             )
 
-    def seated(self, judges: list[dict]) -> list[dict]:
-        """Return the judges of a recipe with each one that people are in as many copies as there are seats."""
-        seats = range(1, len(self.seats) + 1)
-        if not seats:
+    def with_panelists(self, judges: list[dict]) -> list[dict]:
+        """Return the judges of a recipe with each one that people are in as many copies as there are panelists."""
+        if not self.panelists:
             return judges
         return [
             judge | source
             for judge in judges
             for source in (
-                [{"source": {"kind": "seat", "seat": seat}} for seat in seats]
+                [{"source": {"kind": "panelist", "name": name}} for name in self.panelists]
                 if judge["source"]["kind"] == "people"
                 else [{}]
             )
@@ -117,8 +116,6 @@ class PanelForm(forms.Form):
 
 
 def _fields_of(campaign: Campaign) -> dict:
-    seats = campaign.parsed_recipe.seats
-    named = {seat.number: seat.name for seat in campaign.seats.all()}
-    names = [named.get(number) or f"Seat {number}" for number in range(1, seats + 1)]
-    questions = sum(judge.source.kind == "seat" for judge in campaign.parsed_recipe.judges)
-    return {"kind": PANEL if seats else CROWD, "names": "\n".join(names), "many": questions > _MANY}
+    names = campaign.parsed_recipe.panelists
+    questions = sum(judge.source.kind == "panelist" for judge in campaign.parsed_recipe.judges)
+    return {"kind": PANEL if names else CROWD, "names": "\n".join(names), "many": questions > _MANY}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django import forms
 from django.core.exceptions import ValidationError
 
@@ -150,7 +152,7 @@ def questions_of(campaign: Campaign) -> list[dict]:
     return [
         _question_of(judge) | ({"order": "both", "budget": 2 * judge.budget} if judge.order in _HALVES else {})
         for judge in judges
-        if _is_asked_once(judge)
+        if _is_asked_once(judge, campaign.parsed_recipe.panelists)
         and (judge.order != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges))
     ]
 
@@ -169,9 +171,9 @@ def _question_of(judge: sampler.JudgeRecipe) -> dict:
     return row | answers | vision_fields_of(source.vision) | {"source": source.endpoint}
 
 
-def _is_asked_once(judge: sampler.JudgeRecipe) -> bool:
+def _is_asked_once(judge: sampler.JudgeRecipe, names: Sequence[str]) -> bool:
     """False for all but one of the judges that a panel is for one question."""
-    return not isinstance(judge.source, sampler.SeatSource) or judge.source.seat == 1
+    return not isinstance(judge.source, sampler.PanelistSource) or judge.source.name == names[0]
 
 
 def _is_first_half(one: sampler.JudgeRecipe, other: sampler.JudgeRecipe) -> bool:

@@ -121,7 +121,7 @@ class SetupForms:
             return None
         if (setup := self._setup(recipe)) is None:
             return None
-        return draft_fields(setup, recipe) | {"seats": self.panel.seats if self.rule.asks_judges else []}
+        return draft_fields(setup, recipe)
 
     def _setup(self, recipe: sampler.Recipe) -> Setup | None:
         """Return what the forms say as the setup that a file describes; None after adding every reason to a form."""
@@ -196,8 +196,8 @@ class SetupForms:
     def _judges(self) -> list[dict]:
         if not self.rule.asks_judges:
             return []
-        kept = judges_of(self.questions, self.panel.seats, self._before)
-        return self.panel.seated(judges_in(self.questions)) if kept is None else kept
+        kept = judges_of(self.questions, self.panel.panelists, self._before)
+        return self.panel.with_panelists(judges_in(self.questions)) if kept is None else kept
 
     def _recipe(self) -> sampler.Recipe | None:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}

@@ -46,10 +46,13 @@ class StepsForm(forms.Form):
             # Ratings and scores belong to objects; nobody votes on a step.
             del self.fields["judge"], self.fields["person"]
             return
-        seats = (f"{judge.question} (seat {judge.seat})" if judge.seat else judge.question for judge in started.judges)
+        panelists = (
+            f"{judge.question} (panelist {judge.panelist})" if judge.panelist else judge.question
+            for judge in started.judges
+        )
         judges = self.fields["judge"]
         assert isinstance(judges, forms.TypedChoiceField)
-        judges.choices = [("", "all judges"), *enumerate(seats)]
+        judges.choices = [("", "all judges"), *enumerate(panelists)]
 
     @property
     def wanted(self) -> Wanted | None:

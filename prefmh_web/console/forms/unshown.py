@@ -72,9 +72,11 @@ def rule_of(form: forms.BaseForm, campaign: Campaign | None) -> Plain | None:
     return rule
 
 
-def judges_of(questions: forms.BaseFormSet[Any], seats: Sequence[str], campaign: Campaign | None) -> list[Plain] | None:
-    """Return the draft's judges if the questions are as they were, and the panel as large; otherwise None."""
-    if campaign is None or len(seats) != campaign.parsed_recipe.seats:
+def judges_of(
+    questions: forms.BaseFormSet[Any], panelists: Sequence[str], campaign: Campaign | None
+) -> list[Plain] | None:
+    """Return the draft's judges if the questions are as they were, and the panel too; otherwise None."""
+    if campaign is None or tuple(panelists) != campaign.parsed_recipe.panelists:
         return None
     meant = [form for form in questions.forms if form.cleaned_data]
     if len(meant) != questions.initial_form_count() or any(map(changed, questions.forms)):

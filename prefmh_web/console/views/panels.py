@@ -1,34 +1,31 @@
-"""A panel's page: who sits where, who holds up which chains, and the end of a panel that cannot go on."""
+"""A panel's page: who has joined, who holds up which chains, and the end of a panel that cannot go on."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access, panels
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.monitoring.seats import seats_of
+from prefmh_web.campaigns.monitoring.panel import panelists_of
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 
 
 @login_required
 @require_safe
 def panel(request: SignedInRequest, campaign_id: int) -> HttpResponse:
-    """Show the seats of a started campaign. Only the owner sees the names."""
+    """Show the panelists of a started campaign. Only the owner sees the names."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
-    if campaign.is_draft or not campaign.parsed_recipe.seats:
+    if campaign.is_draft or not campaign.parsed_recipe.panelists:
         raise Http404("This campaign has no panel, or has not started.")
-    seats = seats_of(campaign)
-    minutes = [seat.minutes_left for seat in seats if seat.minutes_left is not None]
     context = {
         "campaign": campaign,
-        "seats": seats,
-        "minutes_left": max(minutes, default=None),
+        "panelists": panelists_of(campaign),
         "now": timezone.now(),
         "site": request.build_absolute_uri("/").removesuffix("/"),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,
@@ -40,8 +37,10 @@ def panel(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 @require_POST
 @posts_by_user
 def remind(request: HttpRequest, campaign_id: int, number: int) -> HttpResponse:
-    """Note that the person of a seat was reminded."""
+    """Note that a panelist was reminded."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
-    panels.remind(get_object_or_404(campaign.seats, number=number))
-    messages.info(request, f"Noted: seat {number} was reminded.")
+    if not campaign.judges.filter(panelist=number).exists():
+        raise Http404("There is no such panelist.")
+    panels.remind(campaign, number)
+    messages.info(request, f"Noted: panelist {number} was reminded.")
     return redirect("console:panel", campaign.pk)

@@ -35,7 +35,7 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     pages = Paginator(form.shown(everybody), A_PAGE)
     context = frame(request, campaign) | {
         "form": form,
-        "panel": campaign.seats.exists(),
+        "panel": campaign.has_panel,
         "all": len(everybody),
         "page": pages.get_page(request.GET.get("page")),
         "gold": (gold := gold_agreement.answers_in(campaign)),

@@ -73,7 +73,7 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     """Show the setup of a started campaign, its links and its members."""
     context = frame(request, campaign) | {"board": board_of_setup(campaign)}
     if context["may_run"]:
-        links = campaign.invitations.filter(seat__isnull=True).annotate(joined=Count("annotators"))
+        links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")
         context["site"] = request.build_absolute_uri("/").removesuffix("/")
     if context["may_own"]:

@@ -84,7 +84,7 @@ def duplicated(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         copy = duplicate.duplicate(campaign, request.user)
     except NotPossible as reason:
         return told_at_setup(request, campaign, reason)
-    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_seats(copy)}")
+    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_panelists(copy)}")
     return redirect(copy)
 
 
@@ -108,5 +108,5 @@ def run_pilot(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return redirect(made)
 
 
-def _seats(copy: Campaign) -> str:
-    return " Enter the names of its panel in the setup." if copy.parsed_recipe.seats else ""
+def _panelists(copy: Campaign) -> str:
+    return " Enter the names of its panel in the setup." if copy.parsed_recipe.panelists else ""

@@ -1,4 +1,4 @@
-"""Leases of a panel: each seat answers for itself, and for nobody else."""
+"""Leases of a panel: each panelist answers for itself, and for nobody else."""
 
 from datetime import timedelta
 
@@ -12,12 +12,12 @@ from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
 
 
 @pytest.fixture
 def panel(researcher):
-    """A campaign of three seats and one chain, whose first step nobody's "no" is needed for."""
+    """A campaign of three panelists and one chain, whose first step nobody's "no" is needed for."""
     campaign = panel_campaign(researcher, 3, recipe={"chains": 1, "steps": 20})
     Comparison.objects.update(uniform=0.0, log_r0=0.0)
     return campaign
@@ -29,14 +29,14 @@ def say_yes(person) -> Lease:
     return lease
 
 
-def test_each_seat_answers_a_pair_once_and_only_then_it_is_decided(panel, idle_tasks):
-    people = [sit_down(panel, seat) for seat in (3, 1, 2)]
+def test_each_panelist_answers_a_pair_once_and_only_then_it_is_decided(panel, idle_tasks):
+    people = [sit_down(panel, panelist) for panelist in (3, 1, 2)]
     first = Comparison.objects.get()
     for person in people:
         first.refresh_from_db()
         assert first.verdict is None
         lease = say_yes(person)
-        assert (lease.comparison_id, lease.judge.seat) == (first.pk, person.seat)
+        assert (lease.comparison_id, lease.judge.panelist) == (first.pk, person.panelist)
     first.refresh_from_db()
     assert first.verdict == Comparison.Verdict.ACCEPT
 
@@ -52,19 +52,19 @@ def test_one_no_decides_without_the_others(panel):
     assert Comparison.objects.get(pk=lease.comparison_id).verdict == Comparison.Verdict.REJECT
 
 
-def test_the_lease_of_another_seat_is_refused(panel):
+def test_the_lease_of_another_panelist_is_refused(panel):
     first, second = sit_down(panel, 1), sit_down(panel, 2)
     lease = leases.take(first)
     with pytest.raises(Comparison.DoesNotExist):
         leases.answer(lease.key, second, Side.LEFT, 900)
     leases.skip(lease.key, first)
     for seen, judge in open_comparisons.wanted_by(first):
-        assert judge.seat == 1
+        assert judge.panelist == 1
         assert leases._lease(seen, judge, second, None, None) is None
     assert not Vote.objects.exists()
 
 
-def test_somebody_without_a_seat_is_asked_nothing(panel):
+def test_somebody_who_is_no_panelist_is_asked_nothing(panel):
     assert leases.take(Annotator.objects.create(campaign=panel)) is None
 
 
@@ -74,48 +74,48 @@ def test_a_skipped_pair_comes_back_to_the_same_person_later(panel, monkeypatch):
     leases.skip(lease.key, person)
     assert leases.take(person) is None
     # Meanwhile the chain may be served by the others.
-    assert leases.take(other).judge.seat == 2
+    assert leases.take(other).judge.panelist == 2
     leases.skip(leases.live_lease_of(other).key, other)
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
     again = leases.take(person)
-    assert (again.comparison_id, again.judge.seat) == (lease.comparison_id, 1)
+    assert (again.comparison_id, again.judge.panelist) == (lease.comparison_id, 1)
     assert again.key != lease.key
 
 
-def test_of_those_who_wait_only_seats_that_are_wanted_look_again(panel):
+def test_of_those_who_wait_only_panelists_who_are_wanted_look_again(panel):
     first, second = sit_down(panel, 1), sit_down(panel, 2)
     say_yes(first)
     waiting = [(person.pk, "running") for person in (first, second)]
     assert open_comparisons.takers(panel, waiting) == {second.pk}
 
 
-def test_a_link_opens_one_seat_on_every_device_and_two_seats_may_share_one(panel):
+def test_a_link_is_one_person_on_every_device_and_two_may_share_one(panel):
     link = link_of(panel, 1).get_absolute_url()
     other_link = link_of(panel, 2).get_absolute_url()
     laptop, phone = Client(), Client()
     for browser in (laptop, phone):
         assert browser.post(link).url == f"{link}vote/"
     person = panel.annotators.get()
-    assert person.seat == 1
-    # A second person of the panel with the first one's laptop: not the first one's seat.
+    assert person.panelist == 1
+    # A second person of the panel with the first one's laptop: not the first one's panelist.
     assert laptop.get(f"{other_link}vote/").url == other_link
     assert laptop.post(other_link).url == f"{other_link}vote/"
-    assert sorted(panel.annotators.values_list("seat", flat=True)) == [1, 2]
+    assert sorted(panel.annotators.values_list("panelist", flat=True)) == [1, 2]
     assert laptop.get(f"{link}vote/").url == link
     assert phone.get(f"{link}vote/").status_code == 200
 
 
-def test_a_seat_is_taken_once_whatever_happens(panel):
+def test_a_panelist_joins_once_whatever_happens(panel):
     sit_down(panel, 1)
     with pytest.raises(IntegrityError), transaction.atomic():
-        Annotator.objects.create(campaign=panel, seat=1)
-    assert admission.join(SessionStore(), link_of(panel, 1)).seat == 1
+        Annotator.objects.create(campaign=panel, panelist=1)
+    assert admission.join(SessionStore(), link_of(panel, 1)).panelist == 1
     assert panel.annotators.count() == 1
 
 
 def replayed(record: sampler.Record):
     tables = record.states, record.steps, record.votes, record.samples, record.ratings
-    found = sampler.replay(record.recipe, *tables, judges=record.judges, seats=record.seats)
+    found = sampler.replay(record.recipe, *tables, judges=record.judges)
     return found.differences
 
 
@@ -124,29 +124,19 @@ def with_a_vote_of_somebody_else(record: sampler.Record) -> None:
     last["annotator"] = next(row["annotator"] for row in record.votes if row["annotator"] != last["annotator"])
 
 
-def with_more_pairs_met(record: sampler.Record) -> None:
-    record.seats[0]["met_again"] = "1000"
+def with_one_person_for_both(record: sampler.Record) -> None:
+    for row in record.votes:
+        row["annotator"] = record.votes[0]["annotator"]
 
 
-def with_the_people_changed(record: sampler.Record) -> None:
-    one, other = record.seats
-    one["annotator"], other["annotator"] = other["annotator"], one["annotator"]
-
-
-def without_a_seat(record: sampler.Record) -> None:
-    del record.seats[1]
-
-
-def with_another_seat_in_judges(record: sampler.Record) -> None:
-    record.judges[0]["seat"] = 2
+def with_another_panelist_in_judges(record: sampler.Record) -> None:
+    record.judges[0]["panelist"] = 2
 
 
 TAMPERED = {
-    with_a_vote_of_somebody_else: "whom no other seat has",
-    with_more_pairs_met: "seat 1: met_again is “1000”",
-    with_the_people_changed: "seat 1: annotator is",
-    without_a_seat: "seat 2: the seat is no row",
-    with_another_seat_in_judges: "the seat",
+    with_a_vote_of_somebody_else: "who is nobody else",
+    with_one_person_for_both: "who is nobody else",
+    with_another_panelist_in_judges: "the panelist",
 }
 
 
@@ -154,7 +144,7 @@ def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, i
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
     judges = panel_judges(2, "Which is darker?", "Which is better?")
     campaign = panel_campaign(researcher, recipe={"judges": judges, "steps": 6})
-    people = [sit_down(campaign, seat) for seat in (1, 2)]
+    people = [sit_down(campaign, panelist) for panelist in (1, 2)]
     for turn in range(500):
         idle_tasks()
         campaign.refresh_from_db()
@@ -170,6 +160,3 @@ def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, i
         record = sampler.read_record(path)
         tamper(record)
         assert any(told in str(difference) for difference in replayed(record)), told
-    rows = table(path, "seats.csv")
-    assert [row["seat"] for row in rows] == ["1", "2"]
-    assert sum(int(row["votes"]) for row in rows) == len(table(path, "votes.csv"))

@@ -8,15 +8,16 @@ from scipy.special import expit
 
 import sampler
 from sampler import exact
-from sampler.judges.panels import PairsMet, best_acceptance
+from sampler.judges.panels import best_acceptance
 from tests.laws.law import CATALOG
 from tests.support.catalogs import neighbours_law
 
+NAMES = ("Ada", "Grace", "Alan")
 RECIPE = {
     "version": 1,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 5},
     "kernel": {"kind": "neighbours"},
-    "judges": [{"question": "Which?", "budget": 1, "source": {"kind": "seat", "seat": seat}} for seat in (1, 2, 3)],
+    "judges": [{"question": "Which?", "budget": 1, "source": {"kind": "panelist", "name": name}} for name in NAMES],
     "chains": 3,
     "steps": 50,
     "seed": 1,
@@ -35,30 +36,31 @@ def with_judge(place: int, **changes) -> dict:
     return recipe
 
 
-def test_a_panel_samples_the_sum_of_the_scores_of_its_seats():
+def test_a_panel_samples_the_sum_of_the_scores_of_its_people():
     recipe = sampler.parse_recipe(RECIPE)
-    assert recipe.seats == 3
+    assert recipe.panelists == NAMES
     assert recipe.law == (
-        "p0(x) * exp(s1(x) + s2(x) + s3(x)); s1: “Which?”, seat 1; s2: “Which?”, seat 2; s3: “Which?”, seat 3"
+        "p0(x) * exp(s1(x) + s2(x) + s3(x)); "
+        "s1: “Which?”, panelist 1; s2: “Which?”, panelist 2; s3: “Which?”, panelist 3"
     )
 
 
 def test_a_model_may_answer_another_question():
     model = {"question": "Is it a text?", "budget": 4, "source": {"kind": "model", "endpoint": "mine"}}
-    assert sampler.parse_recipe(changed(judges=[*RECIPE["judges"], model])).seats == 3
+    assert sampler.parse_recipe(changed(judges=[*RECIPE["judges"], model])).panelists == NAMES
 
 
 @pytest.mark.parametrize(
     ("recipe", "path", "message"),
     [
-        (with_judge(0, budget=2), "judges.0.budget", "must be 1 for a seat"),
+        (with_judge(0, budget=2), "judges.0.budget", "must be 1 for a panelist"),
         (with_judge(1, order="proposal-first"), "judges.1.order", "the same pair twice"),
         (with_judge(2, source={"kind": "people"}), "judges.2.source", "nobody else votes"),
-        (with_judge(2, source={"kind": "seat", "seat": 2}), "judges", "it must be asked of each of 1 to 2, once"),
-        (with_judge(2, source={"kind": "seat", "seat": 4}), "judges", "is asked of seats 1, 2, 4"),
-        (with_judge(2, question="Another?"), "judges", "“Another?” is asked of seats 3"),
-        (with_judge(2, source={"kind": "seat", "seat": 0}), "judges.2.source.seat", "greater than or equal to 1"),
-        (changed(kernel=WALK), "kernel.warm_up", "the seats of a panel differ"),
+        (with_judge(2, source={"kind": "panelist", "name": "Ada"}), "judges", "asked of each of the 2 panelists, once"),
+        (with_judge(2, question="Another?"), "judges", "“Another?” must be asked of each of the 3 panelists, once"),
+        (with_judge(2, source={"kind": "panelist", "name": " "}), "judges.2.source.name", "at least 1 character"),
+        (with_judge(2, source={"kind": "panelist", "name": "1"}), "judges.2.source.name", "number of another panelist"),
+        (changed(kernel=WALK), "kernel.warm_up", "the panelists of a panel differ"),
         (changed(most_chains=9), "most_chains", "does not go with a panel"),
         (changed(rule={"kind": "pointwise", "form": "separate"}), "judges.0.source", "people compare"),
     ],
@@ -69,7 +71,7 @@ def test_what_a_panel_cannot_be_is_refused_where_it_stands(recipe, path, message
     assert any(problem.path == path and message in problem.message for problem in refused.value.problems)
 
 
-def test_seats_of_any_scores_leave_the_law_of_their_sum_unchanged():
+def test_panelists_of_any_scores_leave_the_law_of_their_sum_unchanged():
     scores = np.random.default_rng(1).normal(0, 2, size=(5, len(CATALOG.weights)))
     q = neighbours_law(CATALOG)
     preferences = np.stack([expit(each[None, :] - each[:, None]) for each in scores], axis=-1)
@@ -87,10 +89,14 @@ def test_the_best_acceptance_is_that_of_people_who_do_not_care():
     assert best_acceptance(5) == pytest.approx(sampler.NVote((1,) * 5).mean_acceptance(np.zeros(1), even)[0])
 
 
-def test_a_pair_that_is_met_again_is_compared_with_the_last_answer():
-    met = PairsMet()
-    for question, chosen, other in (
-        ("Which?", "a", "b"), ("Which?", "b", "a"), ("Which?", "b", "a"), ("Which?", "a", "c"), ("Why?", "a", "b"),
-    ):  # fmt: skip
-        met.note(question, chosen, other)
-    assert (met.met_again, met.agreed) == (2, 1)
+def test_to_others_a_panelist_is_a_number_and_the_law_is_the_same():
+    named = sampler.parse_recipe(RECIPE)
+    told = sampler.unnamed_recipe(RECIPE)
+    assert not any(name in str(told) for name in NAMES)
+    assert sampler.parse_recipe(told).panelists == ("1", "2", "3")
+    assert sampler.parse_recipe(told).law == named.law
+    assert sampler.unnamed(named.judges) == sampler.parse_recipe(told).judges
+    # Once more, nothing changes; and nothing does where there is no panel.
+    assert sampler.unnamed_recipe(told) == told
+    crowd = changed(judges=[{"question": "Which?", "budget": 1}])
+    assert sampler.unnamed_recipe(crowd) == crowd
