@@ -38,7 +38,7 @@ def set_up(page, live_site, researcher, folder) -> Campaign:
     page.get_by_text("You can start.").wait_for()
     page.get_by_role("button", name="Start").click()
     page.get_by_role("link", name="Panel").first.click()
-    page.get_by_role("heading", name="Links and reminders").wait_for()
+    page.get_by_role("heading", name="Links").wait_for()
     return Campaign.objects.get()
 
 
