@@ -2,7 +2,6 @@ from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import warm_up
-from prefmh_web.campaigns.lifecycle.panels import end as end_panel
 from prefmh_web.console.views import (
     campaigns,
     caps,
@@ -62,7 +61,6 @@ urlpatterns = [
     ),
     path("campaigns/<int:campaign_id>/panel/", panels.panel, name="panel"),
     path("campaigns/<int:campaign_id>/panel/<int:number>/remind/", panels.remind, name="remind"),
-    path("campaigns/<int:campaign_id>/panel/end/", campaigns.transition, {"change": end_panel}, name="end-panel"),
     path("campaigns/<int:campaign_id>/members/", members.add, name="add-member"),
     path("campaigns/<int:campaign_id>/members/<int:member_id>/remove/", members.remove, name="remove-member"),
     path("campaigns/<int:campaign_id>/invitations/", invitations.create, name="invite"),

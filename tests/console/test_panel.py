@@ -174,7 +174,7 @@ def test_a_panel_that_somebody_has_left_is_ended_with_its_record(researcher, sig
     person = sit_down(campaign, 1)
     answer(person)
     on_screen = leases.take(person)
-    signed_in.post(reverse("console:end-panel", args=[campaign.pk]))
+    signed_in.post(reverse("console:finish", args=[campaign.pk]))
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
     # What is on the screen may still be answered; nothing follows it.
@@ -185,14 +185,14 @@ def test_a_panel_that_somebody_has_left_is_ended_with_its_record(researcher, sig
     assert leases.take(person) is None
     assert_replay_passes(export_to(campaign, tmp_path))
     with pytest.raises(lifecycle.NotPossible, match="running or paused"):
-        panels.end(campaign)
+        lifecycle.finish_now(campaign)
 
 
 @pytest.mark.parametrize("decided", [0, 8])
 def test_a_panel_that_was_ended_early_says_so(researcher, signed_in, decided):
     campaign = panel_campaign(researcher, 2, recipe={"chains": 2, "steps": 20})
     Chain.objects.update(step=decided)
-    panels.end(campaign)
+    lifecycle.finish_now(campaign)
     ended = "The campaign was ended before its last step."
     assert f"Finished.</strong> {ended}" in signed_in.get(campaign.get_absolute_url()).content.decode()
     assert ended in signed_in.get(reverse("console:results", args=[campaign.pk])).content.decode()
@@ -208,13 +208,8 @@ def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed
     )
     page = signed_in.get(path).content.decode()
     assert all(link in page for link in links)
-    panels.end(campaign)
+    lifecycle.finish_now(campaign)
     page = signed_in.get(path).content.decode()
     assert not any(link in page for link in links)
     assert "nobody can join by a link any more" in page
     assert "1 time, the last time" in page
-
-
-def test_a_campaign_of_a_crowd_cannot_be_ended_as_a_panel(campaign):
-    with pytest.raises(lifecycle.NotPossible, match="Only a campaign with a panel"):
-        panels.end(campaign)

@@ -171,12 +171,10 @@ def started(owner) -> Campaign:
 
 def finished(owner) -> Campaign:
     """A panel that has ended, whose scorers hold those of its rule."""
-    from prefmh_web.campaigns.lifecycle import panels
-
     made = panel(owner)
     lifecycle.start(made)
     wait_until_idle()
-    panels.end(made)
+    lifecycle.finish_now(made)
     made.refresh_from_db()
     return made
 

@@ -1,4 +1,4 @@
-"""Panels after the start: the end of one that cannot go on, reminders, and names that are forgotten.
+"""Panels after the start: reminders, and names that are forgotten.
 
 After the start nobody takes a panelist's place, and nobody is sent away: another person has another score, and the
 chains that came so far were decided by the first one.
@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.db import transaction
-from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch, events
-from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.models import Campaign
 
 
@@ -36,23 +34,3 @@ def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
 def remind(campaign: Campaign, panelist: int) -> None:
     """Note that a panelist was reminded, now."""
     events.note(campaign.pk, events.Kind.REMINDED, said={"panelist": panelist})
-
-
-def end(campaign: Campaign) -> None:
-    """End a panel's campaign before its last step. What was decided stays, and so does the record.
-
-    A pair that is on somebody's screen may still be answered; nothing follows it.
-
-    Raises:
-        NotPossible: the campaign has no panel, or is not under way.
-    """
-    with transaction.atomic():
-        if not campaign.has_panel:
-            raise NotPossible("Only a campaign with a panel can be ended before its last step.")
-        under_way = Campaign.objects.filter(
-            pk=campaign.pk, status__in=(Campaign.Status.RUNNING, Campaign.Status.PAUSED)
-        )
-        if not under_way.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
-            raise NotPossible("Only a campaign that is running or paused can be ended.")
-        events.note(campaign.pk, events.Kind.PANEL_ENDED)
-        dispatch.campaign_finished(campaign)

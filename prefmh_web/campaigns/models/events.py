@@ -47,7 +47,6 @@ class Event(models.Model):
         STEP_SUSPENDED = "step-suspended"
         STEP_TRIED_AGAIN = "step-tried-again"
         CHAIN_ENDED = "chain-ended"
-        PANEL_ENDED = "panel-ended"
         REMINDED = "reminded"
         SCORERS_ASKED = "scorers-asked-again"
         MEMBER_SET = "member-set"
