@@ -12,12 +12,16 @@ from django.conf import settings
 from django.test import TransactionTestCase
 
 from prefmh_web.endpoints import limits
-from tests.support import copies, engines, needs
-from tests.support.chromium import ARGUMENTS, CHROMIUM
-from tests.support.live_processes import LiveProcesses, on_the_test_database
-from tests.support.processes import Installation, Processes
-from tests.support.stack import LiveServer, make_campaign, wait_until_idle
-from tests.support.worker import worker_in_this_process
+from tests.support import campaigns, servers
+from tests.support.campaigns import LiveServer, make_campaign, wait_until_idle, worker_in_this_process
+from tests.support.installations import (
+    ARGUMENTS,
+    CHROMIUM,
+    Installation,
+    LiveProcesses,
+    Processes,
+    on_the_test_database,
+)
 
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -68,7 +72,7 @@ EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
 
 
 def pytest_addoption(parser) -> None:
-    told = "with tests.support.server_stack: serve with web, worker and beat as processes of their own"
+    told = "with tests.support.servers: serve with web, worker and beat as processes of their own"
     parser.addoption("--processes", action="store_true", help=told)
     told = "run the tests that start servers of their own, and no others"
     parser.addoption("--servers", action="store_true", default=None, help=told)
@@ -80,7 +84,7 @@ def pytest_configure(config) -> None:
     """Hash passwords quickly in this process; the site's own setting is Django's. Leave out of a run of everything what
     an option asks for.
     """
-    settings.PASSWORD_HASHERS = ["tests.support.passwords.QuickHasher"]
+    settings.PASSWORD_HASHERS = ["tests.support.campaigns.QuickHasher"]
     is_of_everything = config.args_source is not pytest.Config.ArgsSource.ARGS
     for option in LEFT_OUT if is_of_everything else ():
         if getattr(config.option, option) is None:
@@ -88,7 +92,7 @@ def pytest_configure(config) -> None:
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Start long files first; on the server stack, skip what is the same without it (`support/server_stack.py`)."""
+    """Start long files first; on the server stack, skip what is the same without it (`support/servers.py`)."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     for item in items:
         # On a busy machine a page may connect anew between two looks at it. The summary names each second try.
@@ -138,7 +142,7 @@ def processes(request, tmp_path_factory) -> Processes | None:
     if not request.config.getoption("--processes"):
         return None
     if settings.EMBEDDED:
-        pytest.fail("--processes needs PostgreSQL and Redis: python -m tests.support.server_stack --processes ...")
+        pytest.fail("--processes needs PostgreSQL and Redis: python -m tests.support.servers --processes ...")
     return Processes(tmp_path_factory.mktemp("processes"))
 
 
@@ -149,9 +153,9 @@ def django_db_setup(django_db_setup, django_db_blocker, processes) -> Iterator[N
     """
     if settings.EMBEDDED:
         with django_db_blocker.unblock():
-            copies.keep_empty()
+            campaigns.keep_empty()
         with pytest.MonkeyPatch.context() as patches:
-            patches.setattr(TransactionTestCase, "_fixture_teardown", lambda _: copies.make_empty())
+            patches.setattr(TransactionTestCase, "_fixture_teardown", lambda _: campaigns.make_empty())
             yield
         return
     with redis.Redis.from_url(settings.REDIS_URL) as client:
@@ -229,7 +233,7 @@ def chromium():
     For each module anew: while it lives, Playwright's event loop runs in the tests' thread, and other tests need
     a thread without one.
     """
-    needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
+    servers.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
     from playwright.sync_api import expect, sync_playwright
 
     # As long as it waits for what it clicks. On a busy machine a page connects anew before its answer comes.
@@ -258,7 +262,7 @@ def eventually() -> Callable[[Callable[[], object]], object]:
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory) -> Iterator[Installation]:
     """PostgreSQL, Redis, two web processes, a worker and beat, shared by the tests that drive and break them."""
-    engines.demand()
+    servers.demand_engines()
     installation = Installation(tmp_path_factory.mktemp("installation"))
     try:
         installation.start()

@@ -15,10 +15,8 @@ from django.core.management import call_command
 
 from prefmh_web.campaigns.record import export
 from prefmh_web.settings.languages import SOURCE
-from tests.participants.test_stages import WHOLE
-from tests.support import needs
-from tests.support.recruited import prolific, recruited_campaign
-from tests.support.stack import invitation_path, make_campaign
+from tests.support import servers
+from tests.support.campaigns import WHOLE, invitation_path, make_campaign, prolific, recruited_campaign
 
 LOCALE = Path(settings.LOCALE_PATHS[0])
 TRANSLATED = sorted(code for code, _ in settings.LANGUAGES if code != SOURCE)
@@ -27,7 +25,7 @@ HOW = "needs gettext: apt install gettext"
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_a_language_has_every_sentence(code, tmp_path, monkeypatch):
-    needs.demand(shutil.which("xgettext"), HOW)
+    servers.demand(shutil.which("xgettext"), HOW)
     for folder in ("templates", "prefmh_web"):
         shutil.copytree(settings.BASE_DIR / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(tmp_path)
@@ -41,7 +39,7 @@ def test_a_language_has_every_sentence(code, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_a_language_is_compiled_and_its_placeholders_fit(code, tmp_path):
-    needs.demand(shutil.which("msgfmt"), HOW)
+    servers.demand(shutil.which("msgfmt"), HOW)
     written, compiled = LOCALE / code / "LC_MESSAGES/django.po", tmp_path / "django.mo"
     subprocess.run(["msgfmt", "--check-format", "-o", compiled, written], check=True)
     now, shipped = (_catalog(file) for file in (compiled, written.with_suffix(".mo")))

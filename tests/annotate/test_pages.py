@@ -12,7 +12,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Lease, Side, Vote
 from sampler import PAPER_MIXTURE
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe
 
 
 @pytest.fixture

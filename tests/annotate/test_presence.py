@@ -14,7 +14,7 @@ from django.utils import timezone
 from prefmh_web.annotate import presence
 from prefmh_web.annotate.presence import Standing
 from prefmh_web.campaigns.models import Annotator
-from tests.support.stack import invitation_path
+from tests.support.campaigns import invitation_path
 
 
 @pytest.fixture

@@ -5,9 +5,7 @@ from django.db import IntegrityError, transaction
 
 from prefmh_web.campaigns.models import Event, Lease, Vote
 from tests.security.world import browser_of
-from tests.support.record import everything_in, export_to, table
-from tests.support.recruited import pair_of
-from tests.support.stack import invitation_path, wait_until_idle
+from tests.support.campaigns import everything_in, export_to, invitation_path, pair_of, table, wait_until_idle
 
 SAID = {"reason": "upsetting", "words": "=cmd() I am Anna"}
 

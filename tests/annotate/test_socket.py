@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed
 from prefmh_web.annotate import waiting
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
-from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe
+from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from prefmh_web.asgi import application
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
 from tests.annotate.test_socket import lease_in
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe
 
 # Sooner than a waiting page looks by itself.
 SOON_S = 5

@@ -7,8 +7,7 @@ import pytest
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.client import RequestRefused
-from tests.support.setups import SETUPS
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import SETUPS, wait_until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"

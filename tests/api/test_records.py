@@ -13,8 +13,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused
 from sampler import schema
-from tests.support.setups import SETUPS
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import SETUPS, make_campaign, make_recipe, vote_until_finished
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.support.engines import Postgres
+from tests.support.servers import Postgres
 
 MIB = 2**20
 _COLUMNS = ("processor", "wall", "first", "memory", "size", "stored")

@@ -36,8 +36,8 @@ import httpx
 
 from tests.benchmarks.load_revisions import commit_of
 from tests.benchmarks.load_stage import Stage
-from tests.support.ports import port_from
-from tests.support.processes import ROOT, Process, wait_for
+from tests.support.installations import ROOT, Process, wait_for
+from tests.support.models import port_from
 
 _SETUP = """
 import json, sys

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tests.support.scripted_server import anything_else, chat_reply, is_vote
+from tests.support.models import anything_else, chat_reply, is_vote
 
 _TOO_MANY = 429
 _KEPT = 500

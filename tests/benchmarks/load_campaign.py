@@ -24,7 +24,7 @@ def first_there(names: tuple[str, ...]):
 def make(owner, people: int, texts: int, lease_seconds: int, changes: dict, **recipe: object) -> dict:
     """Start a campaign and let people join it."""
     from prefmh_web.campaigns import lifecycle
-    from tests.support.stack import make_draft, make_recipe
+    from tests.support.campaigns import make_draft, make_recipe
 
     recipe = make_recipe(steps=5000, **recipe) | changes
     if "space" in changes:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.benchmarks.load_stage import Stage
-from tests.support.engines import path_of
+from tests.support.servers import path_of
 
 CLIENTS = 8
 _COPIES = """

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.processes import HERE, Checkout
-from tests.support.unpacking import unpack
+from tests.support.campaigns import unpack
+from tests.support.installations import HERE, Checkout
 
 
 @dataclass(frozen=True)

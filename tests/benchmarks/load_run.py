@@ -15,7 +15,7 @@ from tests.benchmarks.load_floor import quantiles
 from tests.benchmarks.load_measure import Measured, put_load
 from tests.benchmarks.load_revisions import Revision
 from tests.benchmarks.load_stage import Stage
-from tests.support.engines import DURABLE, WITHOUT_FSYNC
+from tests.support.servers import DURABLE, WITHOUT_FSYNC
 
 # The share of the offered load that has to be reached for a run to count.
 REACHED = 0.97

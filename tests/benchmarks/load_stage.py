@@ -13,8 +13,8 @@ from prefmh_web.embedded.server import free_port
 from tests.benchmarks import load_campaign
 from tests.benchmarks.load_crowd import Seat
 from tests.benchmarks.load_meters import Tree
-from tests.support.engines import WITHOUT_FSYNC
-from tests.support.processes import HERE, Checkout, Installation, wait_for
+from tests.support.installations import HERE, Checkout, Installation, wait_for
+from tests.support.servers import WITHOUT_FSYNC
 
 _ALL_ASK_S = 300
 

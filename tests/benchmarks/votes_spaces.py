@@ -14,7 +14,7 @@ from sampler.exact import walk_law
 from sampler.experiments import synthetic as published
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.spaces.texts.grammar import Grammar
-from tests.support.molecules import SmallSpace, plain, proposal_matrix, size_log_p0
+from tests.support.sampling import SmallSpace, plain, proposal_matrix, size_log_p0
 
 Matrix = npt.NDArray[np.float64]
 SEED = 20261123

@@ -1,3 +1,3 @@
-from tests.support.scorer_programs import declare
+from tests.support.models import declare
 
 __all__ = ["declare"]

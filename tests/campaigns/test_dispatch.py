@@ -5,7 +5,7 @@ from celery import Celery
 
 from prefmh_web.campaigns.models import Catalog
 from prefmh_web.celery import app as celery_app
-from tests.support.stack import make_draft
+from tests.support.campaigns import make_draft
 
 
 @pytest.fixture

@@ -19,11 +19,21 @@ from prefmh_web.participants import budget, consent, recruiting
 from prefmh_web.participants.models import ConsentText, Participation, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from tests.console.test_pages import form
-from tests.participants.test_stages import WHOLE
 from tests.security.world import browser_of
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_recipe, wait_until_idle
+from tests.support.campaigns import (
+    WHOLE,
+    arrive,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    make_recipe,
+    pair_of,
+    prolific,
+    recruited_campaign,
+    table,
+    vote,
+    wait_until_idle,
+)
 
 ONE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=2, steps=10)
 PROTOCOL = WHOLE | {

@@ -9,7 +9,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
-from tests.support.stack import make_campaign, make_draft, make_recipe
+from tests.support.campaigns import make_campaign, make_draft, make_recipe
 
 SETUP = {"chains": "4", "most_chains": "20", "steps": "100", "burn_in": "10", "questions-0-budget": "2"}
 

@@ -14,8 +14,8 @@ from prefmh_web.campaigns.monitoring.trajectories import Trajectories, accepted_
 from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.console.consumer import ConvergenceConsumer
 from tests.console.test_socket import cookies_of
-from tests.support.sockets import closing_code, open_socket
-from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
+from tests.support.campaigns import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
+from tests.support.installations import closing_code, open_socket
 
 TEXTS = "text\n" + "".join(
     f"The {colour} {'old ' * place}{thing} stood there.\n"

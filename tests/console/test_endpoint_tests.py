@@ -11,7 +11,7 @@ from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints import tasks, testing
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from tests.console.test_endpoints import endpoint, fields, press_test, script, signed_in
-from tests.support.scripted_server import KnownJudge, chat_reply
+from tests.support.models import KnownJudge, chat_reply
 
 __all__ = ["endpoint", "script", "signed_in"]
 

@@ -9,7 +9,7 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import form
 from tests.console.test_spaces import MOLECULES
-from tests.support.scripted_server import KnownJudge, chat_reply, raw, reply, scripted_server, status
+from tests.support.models import KnownJudge, chat_reply, raw, reply, scripted_server, status
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import form
 from tests.console.test_spaces import IMAGES, MOLECULES, TEXTS
-from tests.support.stack import make_draft
+from tests.support.campaigns import make_draft
 
 
 def page_of(client, draft) -> str:

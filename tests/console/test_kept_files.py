@@ -15,7 +15,7 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.catalogs import kept, leftovers
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
-from tests.support.stack import TEXTS, make_draft
+from tests.support.campaigns import TEXTS, make_draft
 
 _TICKET = re.compile(r'name="kept-catalog-file" value="([^"]+)"')
 

@@ -14,7 +14,7 @@ from prefmh_web.objects import media
 from tests.console.test_pages import form
 from tests.console.test_spaces import as_sent
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
-from tests.support.stack import make_recipe
+from tests.support.campaigns import make_recipe
 
 FIELDS = {
     "space": "model-images",

@@ -12,7 +12,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, Judge, State
 from tests.console.test_pages import form
 from tests.console.test_spaces import MOLECULES
 from tests.security.world import browser_of
-from tests.support.stack import make_draft, make_recipe, wait_until_idle
+from tests.support.campaigns import make_draft, make_recipe, wait_until_idle
 
 GENERATED = make_recipe(space={"kind": "images"}, kernel={"kind": "independent"})
 

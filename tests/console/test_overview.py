@@ -12,8 +12,8 @@ from prefmh_web.campaigns.models import Annotator, Chain, Comparison
 from prefmh_web.campaigns.monitoring.outlook import pace_of
 from prefmh_web.console.following import Allowance, Group
 from tests.console.test_socket import cookies_of
-from tests.support.sockets import open_socket
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import make_campaign, make_recipe, vote_until_finished
+from tests.support.installations import open_socket
 
 LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
 

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Chain
-from tests.support.stack import TEXTS, make_campaign, make_draft
+from tests.support.campaigns import TEXTS, make_campaign, make_draft
 
 
 def form(**changes) -> dict:

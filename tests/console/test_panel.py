@@ -13,9 +13,18 @@ from prefmh_web.campaigns.lifecycle import access, panels
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
-from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
-from tests.support.record import assert_replay_passes, everything_in, export_to, table
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import (
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    link_of,
+    make_draft,
+    make_recipe,
+    panel_campaign,
+    panel_judges,
+    sit_down,
+    table,
+)
 
 NAMES = ("Grace Hopper", "Emmy Noether", "Mary Cartwright")
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.participants.models import ConsentText, Recruitment
 from tests.security.world import browser_of
-from tests.support.stack import make_draft
+from tests.support.campaigns import make_draft
 
 PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
 

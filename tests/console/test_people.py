@@ -13,12 +13,23 @@ from prefmh_web.campaigns.models import Annotator, Event, Membership, Vote
 from prefmh_web.participants import exclusion, speed
 from prefmh_web.participants.models import Check, Participant, Participation
 from prefmh_web.participants.people import people_of
-from tests.participants.test_checks import OFTEN, answer_check, vote_until_check
+from tests.participants.test_checks import OFTEN
 from tests.participants.test_exclusion import GROUNDS
 from tests.security.world import browser_of
-from tests.support.record import export_to, table
-from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, wait_until_idle
+from tests.support.campaigns import (
+    answer_check,
+    arrive,
+    export_to,
+    invitation_path,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    table,
+    vote,
+    vote_until_check,
+    wait_until_idle,
+)
 
 
 @pytest.fixture

@@ -10,11 +10,19 @@ from prefmh_web.participants import recruiting
 from prefmh_web.participants.models import Recruitment
 from prefmh_web.participants.protocol import Protocol
 from tests.participants.test_practice import MOLECULES
-from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD, WHOLE, go_on
+from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
 from tests.security.world import browser_of
-from tests.support.files import archive, picture
-from tests.support.recruited import arrive, prolific, recruited_campaign
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import (
+    WHOLE,
+    archive,
+    arrive,
+    go_on,
+    make_draft,
+    make_recipe,
+    picture,
+    prolific,
+    recruited_campaign,
+)
 
 ROLE = {"text": "What are you?", "name": "role", "kind": "choice", "options": "student\r\nother", "when": ""}
 AGE = {"text": "How old are you?", "name": "age", "kind": "number", "eligible": "18-65"}

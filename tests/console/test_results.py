@@ -19,7 +19,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
-from tests.support.stack import invitation_path, make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe, vote_until_finished
 
 BURN_IN = 4
 SCORES = {0: lambda place: place / 6, 1: lambda place: -place / 6}

@@ -14,8 +14,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, State, Vote
 from prefmh_web.participants import recruiting
 from tests.participants.test_practice import PAIRS as PRACTICE
-from tests.participants.test_stages import CODES_OF_ALL, WHOLE
-from tests.support.stack import make_campaign, make_draft, make_recipe
+from tests.support.campaigns import CODES_OF_ALL, WHOLE, make_campaign, make_draft, make_recipe
 
 STUDY = {
     "recruiter": "prolific",

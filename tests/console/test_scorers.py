@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Score
 from tests.security.world import browser_of
-from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything
+from tests.support.campaigns import make_campaign, make_draft, make_recipe, sweep_everything
 
 LENGTH = "print(len(told['content']), flush=True)"
 

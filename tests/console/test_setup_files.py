@@ -17,9 +17,7 @@ from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.setup import files
 from tests.security.world import browser_of
 from tests.setup.documents import LEAST, WHOLE, as_text
-from tests.support.files import archive
-from tests.support.setups import SETUPS, written_file
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import SETUPS, archive, wait_until_idle, written_file
 
 IMPORT = "/campaigns/import/"
 

@@ -12,7 +12,7 @@ from prefmh_web.console.forms.spaces import SPACE_FORMS
 from prefmh_web.console.unstored import Sample
 from prefmh_web.objects import OBJECT_KINDS
 from tests.console.test_pages import form
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import make_draft, make_recipe
 
 _FOLD = re.compile(r'<details class="fold[^"]*"( open)?><summary>([^<]+)</summary>')
 

@@ -3,7 +3,7 @@
 from django.test import Client
 
 from prefmh_web.campaigns import lifecycle
-from tests.support.sockets import closing_code, open_socket
+from tests.support.installations import closing_code, open_socket
 
 
 def cookies_of(user) -> str:

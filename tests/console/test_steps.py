@@ -13,10 +13,8 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Membership, Side, Vote
 from prefmh_web.campaigns.monitoring.steps import ScorerNumbers, StepRow, Wanted, rows_of, steps_in
 from tests.security.world import browser_of
-from tests.support import ratings
-from tests.support.files import archive
-from tests.support.sounds import recording
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support import campaigns
+from tests.support.campaigns import archive, make_campaign, make_recipe, recording, vote_until_finished
 
 BEGINNING = "In the oldest street of the town, behind the church and the market, there was, as everybody knew, "
 BEGINNINGS = "text\n" + "".join(
@@ -24,7 +22,7 @@ BEGINNINGS = "text\n" + "".join(
 )
 
 # Fixtures: pytest looks for them among the names of this file.
-rating_endpoint, rating_script = ratings.rating_endpoint, ratings.rating_script
+rating_endpoint, rating_script = campaigns.rating_endpoint, campaigns.rating_script
 
 
 @pytest.fixture
@@ -170,8 +168,8 @@ def test_a_persons_page_leads_to_their_steps(signed_in, finished):
 
 @pytest.fixture
 def rated(researcher, endpoint, idle_tasks):
-    made = ratings.make(researcher, idle_tasks)
-    ratings.finish(made, idle_tasks)
+    made = campaigns.make(researcher, idle_tasks)
+    campaigns.finish(made, idle_tasks)
     return made
 
 
@@ -179,7 +177,7 @@ def rated(researcher, endpoint, idle_tasks):
 def scored(researcher, idle_tasks):
     rule = {"kind": "score", "form": "power", "scorers": ["words"], "beta": 1}
     made = make_campaign(researcher, recipe=make_recipe(judges=[], rule=rule, chains=2, steps=10))
-    ratings.finish(made, idle_tasks)
+    campaigns.finish(made, idle_tasks)
     return made
 
 

@@ -8,7 +8,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, 
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.console.test_pages import form
 from tests.security.world import browser_of
-from tests.support.stack import vote_until_finished
+from tests.support.campaigns import vote_until_finished
 
 WHY = "A file is broken."
 

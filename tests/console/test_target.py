@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import assert_replay_passes, export_to, make_campaign, make_recipe
 
 DARK = {"question": "Which is darker?", "budget": 2}
 KIND = {"question": "Which is kinder?", "budget": 1}

@@ -10,8 +10,8 @@ from prefmh_web.campaigns.monitoring.judging import Share
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import A_REQUEST, QUESTION, TOKENS_IN, asked, by_model, draft, endpoint, script
 from tests.security.world import browser_of
-from tests.support.scripted_server import chat_reply, says, status
-from tests.support.stack import make_recipe
+from tests.support.campaigns import make_recipe
+from tests.support.models import chat_reply, says, status
 
 __all__ = ["endpoint", "script"]
 

@@ -7,7 +7,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from tests.security.world import browser_of
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
 
 JUDGES = [
     {"question": "Which is darker?", "budget": 1, "order": order} for order in ("proposal-first", "proposal-second")

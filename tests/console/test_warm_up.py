@@ -13,8 +13,15 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain
 from prefmh_web.console.board import board_for
 from tests.campaigns.lifecycle.test_warm_up import decide, late
 from tests.console.test_spaces import as_sent
-from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished
-from tests.support.warm_ups import TEXTS, warming_campaign, warming_recipe
+from tests.support.campaigns import WARM_UP_TEXTS as TEXTS
+from tests.support.campaigns import (
+    make_campaign,
+    make_draft,
+    make_recipe,
+    vote_until_finished,
+    warming_campaign,
+    warming_recipe,
+)
 
 
 def page_of(client, campaign: Campaign) -> str:

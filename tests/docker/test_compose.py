@@ -19,10 +19,9 @@ from prefmh_web.endpoints.addresses import checked_base_url
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import AddressRefused
 from prefmh_web.settings import environment
-from tests.support.nginx import nginx_before
-from tests.support.ports import port_from
-from tests.support.processes import ROOT, Process, wait_for
-from tests.support.server_stack import without_ours
+from tests.support.installations import ROOT, Process, nginx_before, wait_for
+from tests.support.models import port_from
+from tests.support.servers import without_ours
 
 COMPOSE, DOCKERFILE = ROOT / "docker/compose.yaml", ROOT / "docker/Dockerfile"
 IGNORED, NGINX = ROOT / "docker/Dockerfile.dockerignore", ROOT / "docker/nginx.conf"

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from prefmh_web.embedded import patience
-from tests.support.sockets import cookies_after_joining, open_socket, send
-from tests.support.stack import LiveServer, invitation_path
+from tests.support.campaigns import LiveServer, invitation_path
+from tests.support.installations import cookies_after_joining, open_socket, send
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 PATIENCE_S = 0.4

@@ -11,9 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.ports import port_from
-from tests.support.processes import is_ready, wait_for
-from tests.support.scorer_programs import is_gone
+from tests.support.installations import is_ready, wait_for
+from tests.support.models import is_gone, port_from
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,9 +6,7 @@ import pytest
 
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.model_server import model_server, write_model
-from tests.support.ports import port_from
-from tests.support.scripted_server import KnownJudge, Script, scripted_server
+from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
 # Logits at temperature 1, and the texts they are for.
 KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, others={"Well": -3.0, "a": -4.0})

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from prefmh_web.endpoints.addresses import check_address, checked_base_url, resolve
 from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.errors import AddressRefused, Refused, Unreachable
-from tests.support.scripted_server import Script, status
+from tests.support.models import Script, status
 
 ASK = [{"role": "user", "content": "Which?"}]
 

@@ -12,7 +12,7 @@ import pytest
 
 from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.errors import BadReply, EndpointError, ServerError, TimedOut, Unreachable
-from tests.support.scripted_server import Script, chat_reply, dripping, raw, reply, send, slow, trickling, wire
+from tests.support.models import Script, chat_reply, dripping, raw, reply, send, slow, trickling, wire
 
 ASK = [{"role": "user", "content": "the dark house or the red moon"}]
 # A request is given up after TIMEOUT_S; one that is still under way after PATIENCE_S has no end.

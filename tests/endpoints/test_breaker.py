@@ -16,7 +16,7 @@ from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimit
 from prefmh_web.endpoints.gates import ByTheRow, Kept
 from prefmh_web.endpoints.models import Endpoint, Slot
 from sampler.judges import Exhibit
-from tests.support.scripted_server import Script, says, status
+from tests.support.models import Script, says, status
 
 PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
 

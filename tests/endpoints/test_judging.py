@@ -24,18 +24,7 @@ from prefmh_web.endpoints.errors import (
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import Exhibit, Picture, RatingScale
 from tests.endpoints.conftest import KNOWN
-from tests.support.scripted_server import (
-    KnownJudge,
-    Script,
-    chat_reply,
-    cut,
-    dripping,
-    raw,
-    returns,
-    says,
-    slow,
-    status,
-)
+from tests.support.models import KnownJudge, Script, chat_reply, cut, dripping, raw, returns, says, slow, status
 
 CURRENT, PROPOSAL = "the red moon", "the dark house"
 SEED = 20261121

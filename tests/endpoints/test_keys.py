@@ -12,7 +12,7 @@ from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, Unable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from tests.support.scripted_server import Script, cut, raw, returns, says, slow, status
+from tests.support.models import Script, cut, raw, returns, says, slow, status
 
 KEY = "sk-verysecret0123456789"
 ASK = [{"role": "user", "content": "the dark house or the red moon"}]

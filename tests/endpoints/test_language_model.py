@@ -13,7 +13,7 @@ from prefmh_web.endpoints.errors import BadReply, Unable
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from sampler.spaces.texts.language_model import CannotScoreError
-from tests.support.scripted_server import Script, returns
+from tests.support.models import Script, returns
 
 PROMPT = "Begin a story about the sea."
 END = 2

@@ -11,7 +11,7 @@ from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import Exhibit
 from tests.endpoints.conftest import KNOWN
-from tests.support.scripted_server import Script, votes_asked
+from tests.support.models import Script, votes_asked
 
 CURRENT, PROPOSAL = "the red moon", "the dark house"
 SEED, VOTES, TEMPERATURE = 20261122, 600, 0.5

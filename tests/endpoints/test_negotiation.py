@@ -10,7 +10,7 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import RateLimited
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.negotiation import alters_the_law, negotiate
-from tests.support.scripted_server import Script, chat_reply, reply, send, status
+from tests.support.models import Script, chat_reply, reply, send, status
 
 WORDS = ["sea", "wave", "moon", "night", "salt", "wind", "ship", "star"]
 # No two are as likely.

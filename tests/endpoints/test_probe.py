@@ -12,11 +12,20 @@ from prefmh_web.endpoints.errors import Busy, RateLimited, Refused, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit, Picture
-from tests.support.files import picture
-from tests.support.model_server import WIDTH, model_server, write_model
-from tests.support.ports import port_from
-from tests.support.scripted_server import Script, chat_reply, cut, raw, returns, status
-from tests.support.vision_model import write_projector
+from tests.support.campaigns import picture
+from tests.support.models import (
+    WIDTH,
+    Script,
+    chat_reply,
+    cut,
+    model_server,
+    port_from,
+    raw,
+    returns,
+    status,
+    write_model,
+    write_projector,
+)
 
 
 def seen(report) -> dict[str, bool]:

@@ -10,7 +10,7 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import RateLimited
 from prefmh_web.endpoints.negotiation import alters_the_law, negotiate
 from prefmh_web.endpoints.tilted_label import MOST_REQUESTS, rare_label
-from tests.support.scripted_server import chat_reply, status
+from tests.support.models import chat_reply, status
 
 OBEYED, IGNORED, UNTOLD, REFUSED = "obeyed", "ignored", "cannot be told", "refused"
 TOKENS = ("A", "B", "Well", "I")

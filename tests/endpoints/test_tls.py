@@ -8,8 +8,8 @@ import pytest
 from prefmh_web.endpoints import addresses
 from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.errors import EndpointError
-from tests.support.certificates import Authority, authority
-from tests.support.scripted_server import says, scripted_server
+from tests.support.models import says, scripted_server
+from tests.support.servers import Authority, authority
 
 ASK = [{"role": "user", "content": "Hello."}]
 

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 import sampler
-from tests.support.experiment_sites import Site
-from tests.support.scripted_server import Script, scripted_server
-from tests.support.seeing_server import is_there, pictures, sees, words
+from tests.support.installations import Site
+from tests.support.models import Script, is_there, pictures, scripted_server, sees, words
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tests.support.experiment_sites import ROLES, Site
-from tests.support.killed_runs import Gate, KilledRun, Moment
-from tests.support.scorer_programs import declared
-from tests.support.scripted_server import Answer, Writer, anything_else, scripted_server
-from tests.support.seeing_server import sees
+from tests.support.installations import ROLES, Gate, KilledRun, Moment, Site
+from tests.support.models import Answer, Writer, anything_else, declared, scripted_server, sees
 
 
 def _writes_and_judges(body: dict) -> dict:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import sampler
-from tests.support.experiment_sites import Site
-from tests.support.scripted_server import Script, anything_else, scripted_server
+from tests.support.installations import Site
+from tests.support.models import Script, anything_else, scripted_server
 
 METHODS = ("mars-plain", "pointwise", "pref", "mars-plain-exact", "pointwise-exact", "pref-exact")
 CHAINS, STEPS = 2, 3

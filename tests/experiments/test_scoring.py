@@ -15,8 +15,8 @@ from prefmh_web.experiments import scoring
 from prefmh_web.experiments.campaigns import Blocked
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
-from tests.support.experiment_sites import Site
-from tests.support.scorer_programs import READS
+from tests.support.installations import Site
+from tests.support.models import READS
 
 SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", "3", "--steps", "4", "--methods", "mars-plain")
 LENGTH = "print(len(told['content']), flush=True)"

@@ -16,11 +16,18 @@ from django.core.management.base import CommandError
 
 import sampler
 from sampler.commands import main
-from tests.support.experiment_sites import Site
-from tests.support.model_server import model_server, write_model
-from tests.support.ports import port_from
-from tests.support.scorer_programs import READS, declared
-from tests.support.scripted_server import Script, Writer, anything_else, scripted_server
+from tests.support.installations import Site
+from tests.support.models import (
+    READS,
+    Script,
+    Writer,
+    anything_else,
+    declared,
+    model_server,
+    port_from,
+    scripted_server,
+    write_model,
+)
 
 METHODS = ("quest-0.1", "pointwise", "pref")
 DIRECTIONS = ("de-en", "en-de")

@@ -11,11 +11,20 @@ from prefmh_web.participants import recruiting
 from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY
 from tests.participants.test_practice import PAIRS
-from tests.participants.test_stages import CODES_OF_ALL, WHOLE
-from tests.support.chromium import press_and_wait
-from tests.support.panels import link_of, panel_campaign, panel_judges
-from tests.support.recruited import prolific, recruited_campaign
-from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
+from tests.support.campaigns import (
+    CODES_OF_ALL,
+    WHOLE,
+    invitation_path,
+    link_of,
+    make_campaign,
+    make_draft,
+    make_recipe,
+    panel_campaign,
+    panel_judges,
+    prolific,
+    recruited_campaign,
+)
+from tests.support.installations import press_and_wait
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}

@@ -14,8 +14,8 @@ from tests.console.test_pages import form
 from tests.flows.test_model_costs import endpoint, script
 from tests.flows.test_models_judge import by_model, make
 from tests.security.world import browser_of
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.scripted_server import votes_asked
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.models import votes_asked
 
 __all__ = ["endpoint", "script"]
 

@@ -13,10 +13,16 @@ from playwright.sync_api import Page, expect
 from prefmh_web.campaigns.models import Vote
 from prefmh_web.campaigns.record import export
 from tests.flows.test_browser import open_page as open_page
-from tests.support import files
-from tests.support.chromium import lease_on, press_and_wait
-from tests.support.record import assert_record_is_whole, assert_replay_passes, table
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support import campaigns
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    invitation_path,
+    make_campaign,
+    make_recipe,
+    table,
+)
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -39,7 +45,7 @@ def campaign(researcher):
         researcher,
         language="ar",
         instructions="اقرأ النصّين ثم اختر أجملهما.",
-        file=files.table([["text"], *([text] for text in TEXTS)]),
+        file=campaigns.spreadsheet([["text"], *([text] for text in TEXTS)]),
         recipe=make_recipe(judges=judges, chains=1, steps=40),
     )
 

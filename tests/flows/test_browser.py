@@ -8,9 +8,15 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
-from tests.support.chromium import lease_on, press_and_wait
-from tests.support.record import assert_record_is_whole, assert_replay_passes, table
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    invitation_path,
+    make_campaign,
+    make_recipe,
+    table,
+)
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 

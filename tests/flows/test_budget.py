@@ -19,9 +19,14 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, 
 from prefmh_web.participants import budget, recruiting, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.models import Check, Outcome, Participation
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.recruited import recruited_campaign
-from tests.support.stack import make_recipe, wait_until_idle
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_recipe,
+    recruited_campaign,
+    wait_until_idle,
+)
 
 SEATS, SEED = 5, 20261123
 # Among objects that are all alike, one vote decides a step and every step needs it: all that is set aside is used.

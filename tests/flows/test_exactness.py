@@ -10,10 +10,15 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison
 from prefmh_web.campaigns.started import plan_of
 from sampler import exact
 from tests.sampler.kernels.test_walk import WithoutRatio
-from tests.support.catalogs import independent_law, neighbours_law
-from tests.support.exact import target, transition_matrix, visits_p_value
-from tests.support.majority import majority_chain
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import make_campaign, make_recipe, vote_until_finished
+from tests.support.sampling import (
+    independent_law,
+    majority_chain,
+    neighbours_law,
+    target,
+    transition_matrix,
+    visits_p_value,
+)
 
 CHAINS, STEPS, BUDGETS = 4, 300, (2, 3)
 RNG_SEED = 11

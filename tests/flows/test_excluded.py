@@ -8,10 +8,18 @@ from playwright.sync_api import Page, expect
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from tests.flows.test_browser import open_page as open_page
-from tests.support.chromium import lease_on, press_and_wait
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.recruited import CODES, prolific, recruited_campaign
-from tests.support.stack import invitation_path, make_recipe
+from tests.support.campaigns import (
+    CODES,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    make_recipe,
+    prolific,
+    recruited_campaign,
+    table,
+)
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 # Of two judges with N = 1: while one question is out, the other cannot be asked, as a vote against would settle both.

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.support.processes import Process, Processes, wait_for
+from tests.support.installations import Process, Processes, wait_for
 
 RUNS = "import time; time.sleep(600)"
 ENDS = "import os; print('the last words', flush=True); os._exit(3)"

@@ -19,10 +19,18 @@ from celery import Celery
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.console.test_pages import form
-from tests.support.ports import port_from
-from tests.support.processes import Crowd, Installation, Process, hurried, is_ready, wait_for
-from tests.support.sockets import cookies_after_joining, open_socket
-from tests.support.voters import AnyScore, CarefulVoter
+from tests.support.campaigns import AnyScore, CarefulVoter
+from tests.support.installations import (
+    Crowd,
+    Installation,
+    Process,
+    cookies_after_joining,
+    hurried,
+    is_ready,
+    open_socket,
+    wait_for,
+)
+from tests.support.models import port_from
 
 JUDGES = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 2}]
 PEOPLE = 6

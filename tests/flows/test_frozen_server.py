@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.models import Lease, Vote
-from tests.support.relay import Relay
-from tests.support.stack import invitation_path
+from tests.support.campaigns import invitation_path
+from tests.support.servers import Relay
 
 pytestmark = pytest.mark.browser
 

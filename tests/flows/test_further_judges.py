@@ -13,9 +13,8 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from tests.flows.test_model_costs import JUDGE, registered
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.scripted_server import scripted_server, status
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_draft, make_recipe
+from tests.support.models import scripted_server, status
 
 REQUESTS = itertools.count()
 UNVERIFIED = "law of the sampler not verified"

@@ -14,9 +14,17 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign
 from sampler.commands import main
-from tests.support.files import archive, picture
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import (
+    archive,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    picture,
+    table,
+    vote_until_finished,
+)
 
 SUFFIX = {"kind": "suffix", "cut": "length"}
 SPACES = {

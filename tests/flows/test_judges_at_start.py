@@ -15,17 +15,19 @@ from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_endpoints import signed_in
-from tests.support.model_server import CONTEXT, model_server, write_model
-from tests.support.ports import port_from
-from tests.support.scripted_server import (
+from tests.support.campaigns import make_draft, make_recipe
+from tests.support.models import (
+    CONTEXT,
     KnownJudge,
     Writer,
     chat_reply,
+    model_server,
+    port_from,
     reply,
     scripted_server,
     send,
+    write_model,
 )
-from tests.support.stack import make_draft, make_recipe
 
 __all__ = ["signed_in"]
 

@@ -18,10 +18,19 @@ from dataclasses import dataclass
 import pytest
 
 from prefmh_web.endpoints.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from tests.support import engines
-from tests.support.faulty_models import LINES, VARIABLES, Desk, FaultyModels, bursts, judged_by
-from tests.support.processes import Installation, is_ready, wait_for
-from tests.support.scripted_server import KnownJudge
+from tests.support import servers
+from tests.support.installations import (
+    LINES,
+    VARIABLES,
+    Desk,
+    FaultyModels,
+    Installation,
+    bursts,
+    is_ready,
+    judged_by,
+    wait_for,
+)
+from tests.support.models import KnownJudge
 
 CHAINS, STEPS, AT_ONCE = 12, 4, 36
 STRETCH_S = float(os.environ.get("FAULT_STRETCH_S", "45"))
@@ -79,7 +88,7 @@ def models(tmp_path_factory) -> Iterator[FaultyModels]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, models) -> Iterator[Installation]:
     """An installation with a process that asks model servers, which a test may kill."""
-    engines.demand()
+    servers.demand_engines()
     found = Installation(tmp_path_factory.mktemp("site"), VARIABLES)
     found.worker_queues = "default,files"
     try:

@@ -20,11 +20,8 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from tests.flows.test_judges_at_start import QUESTION, draft, like_llama_cpp, press_start, registered, signed_in
-from tests.support.dialect_judges import Speaking, Truncating
-from tests.support.model_server import model_server, write_model
-from tests.support.ports import port_from
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.scripted_server import KnownJudge, scripted_server
+from tests.support.campaigns import assert_replay_passes, export_to
+from tests.support.models import KnownJudge, Speaking, Truncating, model_server, port_from, scripted_server, write_model
 
 __all__ = ["signed_in"]
 

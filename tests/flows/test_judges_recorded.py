@@ -23,10 +23,16 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
 from tests.flows.test_model_costs import JUDGE, QUESTION, endpoint, script
 from tests.flows.test_models_judge import by_model, make
-from tests.support.changed_records import files_of, write
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import Script, is_vote, status, votes_asked
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_draft,
+    make_recipe,
+    table,
+)
+from tests.support.models import Script, is_vote, status, votes_asked
+from tests.support.sampling import files_of, write
 
 __all__ = ["endpoint", "script"]
 

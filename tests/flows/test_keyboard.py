@@ -14,10 +14,8 @@ from prefmh_web.campaigns.models import Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.flows.test_browser import open_page as open_page
 from tests.participants.test_practice import PAIRS
-from tests.participants.test_stages import CODES_OF_ALL, WHOLE
-from tests.support.chromium import lease_on
-from tests.support.recruited import prolific, recruited_campaign
-from tests.support.stack import invitation_path, make_recipe
+from tests.support.campaigns import CODES_OF_ALL, WHOLE, invitation_path, make_recipe, prolific, recruited_campaign
+from tests.support.installations import lease_on
 
 pytestmark = pytest.mark.browser
 RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)

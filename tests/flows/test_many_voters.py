@@ -7,8 +7,14 @@ import numpy as np
 
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.demo.voters import Voter
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    make_campaign,
+    make_recipe,
+)
 
 VOTERS = 20
 

@@ -26,8 +26,8 @@ from tests.flows.test_model_costs import (
     writes,
     written,
 )
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import scripted_server
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.models import scripted_server
 
 __all__ = ["endpoint", "script"]
 

@@ -11,8 +11,8 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.scripted_server import KnownJudge, Script, Writer, is_vote, says, scripted_server, status
-from tests.support.stack import TEXTS, make_draft, make_recipe
+from tests.support.campaigns import TEXTS, make_draft, make_recipe
+from tests.support.models import KnownJudge, Script, Writer, is_vote, says, scripted_server, status
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})

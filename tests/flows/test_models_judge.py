@@ -13,13 +13,15 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, T
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
 from tests.flows.test_model_costs import QUESTION, endpoint, script
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import (
-    raw,
-    status,
-    votes_asked,
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_draft,
+    make_recipe,
+    table,
 )
-from tests.support.stack import make_draft, make_recipe
+from tests.support.models import raw, status, votes_asked
 
 __all__ = ["endpoint", "script"]
 
@@ -180,7 +182,7 @@ CUT_THE_FIRST = """
 UNDO = "DROP TRIGGER cuts ON campaigns_vote; DROP FUNCTION cut_the_first; DROP SEQUENCE votes_begun"
 
 
-@pytest.mark.skipif(site_settings.EMBEDDED, reason="SQLite has no connection to cut; see tests/support/server_stack.py")
+@pytest.mark.skipif(site_settings.EMBEDDED, reason="SQLite has no connection to cut; see tests/support/servers.py")
 def test_replies_are_stored_once_although_the_database_was_away_when_they_came(
     researcher, endpoint, script, idle_tasks, monkeypatch
 ):

@@ -11,22 +11,18 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.models import Endpoint
 from tests.campaigns.record.test_export import rewrite
-from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
+from tests.support.campaigns import (
     ONE,
     TWO,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
     finish,
     make,
     rated_recipe,
-    rating_endpoint,
-    rating_script,
+    table,
 )
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scripted_server import (
-    chat_reply,
-    returns,
-    status,
-    votes_asked,
-)
+from tests.support.models import chat_reply, returns, status, votes_asked
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,15 @@ from prefmh_web.campaigns.models import Annotator, Campaign, State
 from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.model_server import model_server, write_model
-from tests.support.ports import port_from
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scorer_programs import declare
-from tests.support.stack import make_recipe, sweep_everything
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_recipe,
+    sweep_everything,
+    table,
+)
+from tests.support.models import declare, model_server, port_from, write_model
 
 SPACE = {
     "kind": "model-texts",

@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 from prefmh_web.campaigns.models import Comparison, Event, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
-from tests.support.chromium import lease_on, press_and_wait
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\n"

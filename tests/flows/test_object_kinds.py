@@ -10,11 +10,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.models import Side, Vote
-from tests.support import files
-from tests.support.chromium import MS_TO_JUDGE, lease_on, press_and_wait
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.sounds import recording
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support import campaigns
+from tests.support.campaigns import (
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    make_campaign,
+    make_recipe,
+    recording,
+)
+from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -117,7 +122,9 @@ def finish(page: Page, votes: int) -> None:
 
 @SIZES
 def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path, width, height):
-    table = files.table([["text"], [GUIDE], [GUIDE.replace("tea", "coffee") + "\n" + "Wait longer.\n\n" * 30]])
+    table = campaigns.spreadsheet(
+        [["text"], [GUIDE], [GUIDE.replace("tea", "coffee") + "\n" + "Wait longer.\n\n" * 30]]
+    )
     campaign = campaign_of("markdown", researcher, table, "answers.csv")
     page = sheet(width, height)
     start(page, campaign)
@@ -135,7 +142,7 @@ def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path, width, heig
 
 @SIZES
 def test_hostile_markdown_does_nothing(sheet, researcher, width, height):
-    table = files.table([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
+    table = campaigns.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
     page = sheet(width, height)
     start(page, campaign_of("markdown", researcher, table, "answers.csv"))
     check_look(page, "markdown-hostile", width)
@@ -163,7 +170,7 @@ def wait_until_playing(page: Page, side: int) -> None:
 
 @SIZES
 def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path, width, height):
-    campaign = campaign_of("audio", researcher, files.archive(TAKES), "takes.zip")
+    campaign = campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")
     page = sheet(width, height)
     start(page, campaign)
     check_look(page, "audio", width)
@@ -194,7 +201,7 @@ def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path, width, h
 
 def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researcher):
     page = sheet(1280, 900)
-    start(page, campaign_of("audio", researcher, files.archive(TAKES), "takes.zip"))
+    start(page, campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip"))
     page.wait_for_timeout(MS_TO_JUDGE)
     players, before = page.locator(".option audio"), lease_on(page)
     page.locator("#question").focus()
@@ -216,7 +223,7 @@ def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
     page = sheet(1280, 900)
     broken = {"is": True}
     page.route("**/right/*", lambda route: route.abort() if broken["is"] else route.continue_())
-    page.goto(invitation_path(campaign_of("audio", researcher, files.archive(TAKES), "takes.zip")))
+    page.goto(invitation_path(campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")))
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#not-shown")).to_be_visible()
     expect(page.locator("button.choose").first).to_be_disabled()

@@ -14,9 +14,9 @@ from sampler.judges import PromptTemplate
 from tests.console.test_pages import form
 from tests.flows.test_model_costs import QUESTION, by_model, draft, endpoint, script, started
 from tests.security.world import browser_of
-from tests.support.changed_records import files_of, write
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.scripted_server import chat_reply
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.models import chat_reply
+from tests.support.sampling import files_of, write
 
 __all__ = ["endpoint", "script"]
 

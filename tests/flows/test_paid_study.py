@@ -19,11 +19,20 @@ import pytest
 import redis
 from playwright.async_api import Browser
 
-from tests.support import needs
-from tests.support.chromium import CHROMIUM
-from tests.support.chromium_people import PHONE, Person, a_browser, arrive, tell_about_themselves, understand, vote
-from tests.support.nginx import nginx_before
-from tests.support.processes import is_ready, wait_for
+from tests.support import servers
+from tests.support.installations import (
+    CHROMIUM,
+    PHONE,
+    Person,
+    a_browser,
+    arrive,
+    is_ready,
+    nginx_before,
+    tell_about_themselves,
+    understand,
+    vote,
+    wait_for,
+)
 
 pytestmark = pytest.mark.browser
 VOTES_EACH, AT_ONCE, PLACES = 4, 10, 30
@@ -52,7 +61,7 @@ CODES = {
 @pytest.fixture
 def proxy(installation, tmp_path):
     """nginx in front of both web processes."""
-    needs.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
+    servers.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
     with nginx_before([f"127.0.0.1:{port}" for port in installation.ports], tmp_path) as proxy:
         yield proxy
 

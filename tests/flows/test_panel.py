@@ -11,8 +11,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Comparison, Vote
-from tests.support.record import assert_replay_passes, everything_in, export_to
-from tests.support.stack import TEXTS
+from tests.support.campaigns import TEXTS, assert_replay_passes, everything_in, export_to
 
 pytestmark = pytest.mark.browser
 MS_TO_JUDGE = 400

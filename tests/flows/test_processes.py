@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from tests.support.processes import Crowd, hurried
-from tests.support.voters import AnyScore, CarefulVoter
+from tests.support.campaigns import AnyScore, CarefulVoter
+from tests.support.installations import Crowd, hurried
 
 VOTERS = 8
 

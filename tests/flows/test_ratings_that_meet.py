@@ -15,12 +15,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, Sta
 from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.endpoints.accounting import tallied
 from prefmh_web.endpoints.identity import Admitted
-from tests.support.ratings import (  # noqa: F401 - `rating_endpoint` and `rating_script` are fixtures
-    rated_recipe,
-    rating_endpoint,
-    rating_script,
-)
-from tests.support.stack import make_draft
+from tests.support.campaigns import make_draft, rated_recipe
 
 
 @pytest.fixture

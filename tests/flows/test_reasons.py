@@ -8,7 +8,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign, Vote, VoteReason
 from prefmh_web.endpoints.dialects import Dialect
 from tests.flows.test_further_judges import anthropic, campaign, ollama
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, table
 
 __all__ = ["campaign"]
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.ports import port_from
-from tests.support.voters import AnyScore, CarefulVoter
+from tests.support.campaigns import AnyScore, CarefulVoter
+from tests.support.models import port_from
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 3

@@ -17,9 +17,8 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import registered
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.scripted_server import anything_else, chat_reply, scripted_server, status, votes_asked
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import assert_replay_passes, export_to, make_draft, make_recipe
+from tests.support.models import anything_else, chat_reply, scripted_server, status, votes_asked
 
 MOLECULES = "smiles,weight\nCCO,1\nc1ccccc1,1\nCC(=O)O,1\nCCN,1\nCCCC,1\nOCC(O)CO,1\n"
 

@@ -14,9 +14,8 @@ from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiting import recruitment_of
-from tests.support.chromium import press_and_wait
-from tests.support.recruited import prolific
-from tests.support.stack import TEXTS, invitation_path
+from tests.support.campaigns import TEXTS, invitation_path, prolific
+from tests.support.installations import press_and_wait
 
 pytestmark = pytest.mark.browser
 MOST_SCREENS, MOST_FIELDS = 4, 20

@@ -10,7 +10,7 @@ from prefmh_web.participants import recruiting
 from tests.console.test_sandbox import STUDY
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
-from tests.support.stack import make_draft
+from tests.support.campaigns import make_draft
 
 pytestmark = pytest.mark.browser
 NARROW = {"width": 360, "height": 800}

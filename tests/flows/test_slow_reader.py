@@ -7,8 +7,8 @@ from websockets.sync.client import connect
 
 from prefmh_web.campaigns.models import Vote
 from tests.annotate.test_socket import lease_in
-from tests.support.sockets import cookies_after_joining, open_socket, send
-from tests.support.stack import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe
+from tests.support.installations import cookies_after_joining, open_socket, send
 
 # Each of these characters is five once it is escaped: a hundred such pairs that nobody reads are more than what lies
 # between two processes takes in.

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 
 from prefmh_web.campaigns.models import Annotator
-from tests.support import files
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support import campaigns
+from tests.support.campaigns import (
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    table,
+    vote_until_finished,
+)
 
 STATES = [f"A state of {source}, number {number}." for number in range(3) for source in ("one", "other")]
-LIST = files.table([["text", "source"], *([text, text.split()[3].strip(",")] for text in STATES)])
+LIST = campaigns.spreadsheet([["text", "source"], *([text, text.split()[3].strip(",")] for text in STATES)])
 RECIPE = make_recipe(
     space={"kind": "catalog", "objects": "texts", "neighbours": 0},
     kernel={"kind": "independent"},

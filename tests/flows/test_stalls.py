@@ -15,12 +15,10 @@ import numpy as np
 import pytest
 
 from prefmh_web.demo.voters import Voter
-from tests.support import engines, rabbitmq
-from tests.support.processes import ROOT, Crowd, Installation, wait_for
-from tests.support.rabbitmq import RabbitMQ
-from tests.support.relay import Relay
-from tests.support.sockets import cookies_after_joining, open_socket, send
-from tests.support.voters import AnyScore, CarefulVoter
+from tests.support import servers
+from tests.support.campaigns import AnyScore, CarefulVoter
+from tests.support.installations import ROOT, Crowd, Installation, cookies_after_joining, open_socket, send, wait_for
+from tests.support.servers import RabbitMQ, Relay
 
 # Twenty votes a second, and more pairs than they can use up: each takes three votes at least.
 PEOPLE, SECONDS_A_VOTE = 8, 0.4
@@ -43,8 +41,8 @@ class Stall:
 @pytest.fixture(scope="module")
 def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ, Relay]]:
     """An installation whose tasks go through RabbitMQ, and whose Redis is behind a relay."""
-    engines.demand()
-    rabbitmq.demand()
+    servers.demand_engines()
+    servers.demand_rabbitmq()
     broker = RabbitMQ()
     installation = Installation(tmp_path_factory.mktemp("stalls"))
     relay = Relay([installation.redis.port])

@@ -12,7 +12,7 @@ from prefmh_web.campaigns.models import Annotator
 from prefmh_web.console.tabs import TABS
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import make_campaign, make_recipe, vote_until_finished
 
 pytestmark = pytest.mark.browser
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

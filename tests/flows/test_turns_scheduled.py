@@ -16,9 +16,8 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.gates import Gates
 from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
-from tests.support.record import assert_record_is_whole
-from tests.support.scripted_server import KnownJudge, Script, is_vote, scripted_server, status
-from tests.support.stack import TEXTS, make_campaign, make_recipe
+from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_recipe
+from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
 
 JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
 QUESTIONS = ("Which is darker?", "Which is calmer?")

@@ -11,7 +11,7 @@ from prefmh_web.endpoints.models import Endpoint, MinuteUse
 from prefmh_web.transport import publishing
 from tests.endpoints.test_limits_a_minute import a_minute_passes
 from tests.flows.test_turns_scheduled import JUDGE_TASK, QUESTIONS, make, script, slow
-from tests.support.record import assert_record_is_whole
+from tests.support.campaigns import assert_record_is_whole
 
 __all__ = ["make", "script", "slow"]
 

@@ -16,9 +16,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
 from sampler.commands import main
 from tests.campaigns.record.test_export import rewrite
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.scorer_programs import declare  # noqa: F401 - a fixture
-from tests.support.stack import sweep_everything
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, sweep_everything, table
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
 BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}
@@ -55,7 +53,7 @@ def finished(campaign: Campaign, seconds: float = 60) -> Campaign:
 
 
 @pytest.fixture
-def quality(declare):  # noqa: F811 - the fixture
+def quality(declare):
     declare(QUALITY, name="quality")
     return declare
 

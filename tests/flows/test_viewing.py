@@ -18,9 +18,9 @@ from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_context import recipe_of
 from tests.flows.test_keyboard import Keyboard
-from tests.support import files
-from tests.support.chromium import MS_TO_JUDGE, lease_on, press_and_wait
-from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support import campaigns
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 ONE_VOTE = [{"question": "Which is calmer?", "budget": 1}]
@@ -45,7 +45,7 @@ _SMALL = """() => [...document.querySelectorAll('.preferences button, .preferenc
 
 @pytest.fixture
 def texts(researcher):
-    table = files.table([["text"], *LONG])
+    table = campaigns.spreadsheet([["text"], *LONG])
     return make_campaign(researcher, file=table, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=60))
 
 
@@ -54,7 +54,9 @@ def columns(researcher):
     """Long texts in Arabic above both objects, and a long word with one of them."""
     source = "بيت أحمر كبير على التل. " * 40
     rows = [[*text, source, f"{place} " + "w" * 300 * (place == 0)] for place, text in enumerate(LONG)]
-    return make_campaign(researcher, file=files.table([["text", "source", "quality"], *rows]), recipe=recipe_of())
+    return make_campaign(
+        researcher, file=campaigns.spreadsheet([["text", "source", "quality"], *rows]), recipe=recipe_of()
+    )
 
 
 @pytest.fixture

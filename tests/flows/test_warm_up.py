@@ -13,11 +13,15 @@ from prefmh_web.campaigns.started import plan_of
 from prefmh_web.demo.voters import Voter
 from sampler import exact
 from tests.sampler.kernels.test_walk import WithoutRatio
-from tests.support.catalogs import neighbours_law
-from tests.support.exact import target
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.stack import invitation_path
-from tests.support.warm_ups import WARM_UP, warming_campaign
+from tests.support.campaigns import (
+    WARM_UP,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    warming_campaign,
+)
+from tests.support.sampling import neighbours_law, target
 
 CHAINS, W, SETTLING, AFTER = 6, 80, 10, 160
 STEPS = W + SETTLING + AFTER

@@ -10,11 +10,18 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.started import plan_of
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
-from tests.support import engines
-from tests.support.processes import Crowd, Installation, hurried, wait_for
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_recipe, vote_until_finished
-from tests.support.voters import AnyScore, CarefulVoter
+from tests.support import servers
+from tests.support.campaigns import (
+    AnyScore,
+    CarefulVoter,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_recipe,
+    table,
+    vote_until_finished,
+)
+from tests.support.installations import Crowd, Installation, hurried, wait_for
 
 WORDS = ("sea", "dark", "moon", "house", "old", "red")
 PROMPTS = ["dark sea", "old house red"]
@@ -82,7 +89,7 @@ class InstallationWithModels(Installation):
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory, folder):
-    engines.demand()
+    servers.demand_engines()
     variables = {"LOCAL_MODELS": f"tiny={folder}", "LOCAL_DEVICE": "cpu"}
     installation = InstallationWithModels(tmp_path_factory.mktemp("installation"), variables)
     try:

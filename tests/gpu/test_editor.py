@@ -18,9 +18,15 @@ from sampler.kernels.learned_fragments import LearnedFragments
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.space import MoleculesRecipe
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from tests.support.editors import claimed_ratios, learned, q_matrix
-from tests.support.kernels import check_balance, check_rows
-from tests.support.molecules import SMALL_SPACES, size_log_p0
+from tests.support.sampling import (
+    SMALL_SPACES,
+    check_balance,
+    check_rows,
+    claimed_ratios,
+    learned,
+    q_matrix,
+    size_log_p0,
+)
 
 ARMS = ("*C", "*CC", "*O", "*F", "*N", "*c1ccccc1", "*C(N)=O", "*C#N", "*Cl", "*OC")
 SPACE = MoleculesRecipe(size_log_weights=(0.0,) * 14, vocabulary=ARMS)

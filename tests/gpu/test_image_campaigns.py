@@ -27,8 +27,14 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects.kind import Look
 from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_recipe, vote_until_finished
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_recipe,
+    table,
+    vote_until_finished,
+)
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -22,7 +22,7 @@ from sampler.exact import log_base_ratio
 from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts.space import Writing, WrittenTexts
 from tests.gpu.small_models import END, TopP, WithoutMask, WithoutPositions, gpt2, llama, tokenizer_of
-from tests.support.kernels import LEAST_P_VALUE, check_rows, matrix_of
+from tests.support.sampling import LEAST_P_VALUE, check_rows, matrix_of
 
 LETTERS = ("a", "b")
 VOCABULARY = 1 + len(LETTERS)

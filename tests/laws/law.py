@@ -14,8 +14,7 @@ from scipy import stats
 
 import sampler
 from sampler import exact
-from tests.support.catalogs import neighbours_law
-from tests.support.exact import visits_p_value
+from tests.support.sampling import neighbours_law, visits_p_value
 
 Matrix = npt.NDArray[np.float64]
 # One row for each chain: x^(0), x^(1), ..., as places in the catalog.

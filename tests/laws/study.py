@@ -25,8 +25,7 @@ from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once
 from tests.laws.law import WEIGHTS, Paths
 from tests.laws.simulated import SEATS
-from tests.support.recruited import recruited_campaign
-from tests.support.stack import make_recipe, wait_until_idle
+from tests.support.campaigns import make_recipe, recruited_campaign, wait_until_idle
 
 TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
 VOTES_EACH, MINUTES = 60, 30

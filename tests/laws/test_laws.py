@@ -17,7 +17,7 @@ from tests.laws.cases import BROKEN, CLAIMED, FOUND, LAPSES, PASSES, RIGHT, WHOL
 from tests.laws.crowds import FATES
 from tests.laws.law import p_values
 from tests.laws.study import Study
-from tests.support.record import assert_replay_passes, export_to
+from tests.support.campaigns import assert_replay_passes, export_to
 
 
 def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, tmp_path):

@@ -17,9 +17,14 @@ from tests.laws.cases import FOUND, PASSES
 from tests.laws.law import WEIGHTS
 from tests.laws.panel import CHAINS, SEED, STEPS, TASTES, Members, p_values_of
 from tests.laws.study import TEXTS, paths_of
-from tests.support.panels import panel_campaign, panel_judges, sit_down
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import (
+    assert_replay_passes,
+    export_to,
+    panel_campaign,
+    panel_judges,
+    sit_down,
+    wait_until_idle,
+)
 
 SKIPS = 0.05
 

@@ -13,7 +13,7 @@ from prefmh_web.campaigns.models import Annotator
 from sampler import Position, Verdict, ask, read_record
 from tests.laws.cases import RIGHT, SEED, WHOLE
 from tests.laws.study import Study
-from tests.support.record import export_to
+from tests.support.campaigns import export_to
 
 STEPS = 12
 

@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-from tests.support.engines import path_of
-from tests.support.processes import ROOT
+from tests.support.installations import ROOT
+from tests.support.servers import path_of
 
 
 def test_a_restored_backup_holds_the_whole_record(installation, tmp_path):

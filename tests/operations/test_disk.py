@@ -15,9 +15,9 @@ import pytest
 from django.conf import settings
 
 from prefmh_web.campaigns.tasks import sweep
-from tests.support.ports import port_from
-from tests.support.processes import wait_for
-from tests.support.stack import make_draft, wait_until_idle
+from tests.support.campaigns import make_draft, wait_until_idle
+from tests.support.installations import wait_for
+from tests.support.models import port_from
 
 ROOT = Path(__file__).resolve().parents[2]
 embedded_only = pytest.mark.skipif(not settings.EMBEDDED, reason="about the embedded database")

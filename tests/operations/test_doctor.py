@@ -13,7 +13,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Com
 from prefmh_web.campaigns.proposals import claims
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import wait_until_idle
 
 LONG_AGO = timedelta(hours=1)
 

@@ -3,8 +3,8 @@
 from prefmh_web.campaigns.models import CampaignScorer
 from prefmh_web.operations import doctor
 from prefmh_web.scorers.kinds import commands
-from tests.support.scorer_programs import declare
-from tests.support.stack import make_campaign
+from tests.support.campaigns import make_campaign
+from tests.support.models import declare
 
 __all__ = ["declare"]
 

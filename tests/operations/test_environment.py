@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.settings import environment
-from tests.support.server_stack import without_ours
+from tests.support.servers import without_ours
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "0123456789abcdefghijklmnopqrstuvwxyz" * 2

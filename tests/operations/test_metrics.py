@@ -11,8 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.operations import metrics
-from tests.support.casting import cast
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished, wait_until_idle
+from tests.support.campaigns import cast, make_campaign, make_recipe, vote_until_finished, wait_until_idle
 
 SCORES = {0: lambda place: 0.3 * place, 1: lambda place: -0.2 * place}
 

@@ -5,7 +5,7 @@ import ipaddress
 import httpx
 import pytest
 
-from tests.support.processes import wait_for
+from tests.support.installations import wait_for
 
 
 def test_alive_needs_no_database_and_sets_no_cookie(client):

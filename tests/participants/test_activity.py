@@ -10,10 +10,18 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import activity
-from tests.participants.test_stages import CODES_OF_ALL, page_of
 from tests.security.world import browser_of
-from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path
+from tests.support.campaigns import (
+    CODES_OF_ALL,
+    arrive,
+    invitation_path,
+    page_of,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    vote,
+)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from prefmh_web.annotate import arriving
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.participants.models import Participant, Participation
-from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path
+from tests.support.campaigns import arrive, invitation_path, pair_of, prolific, recruited_campaign, vote
 
 
 @pytest.fixture

@@ -18,10 +18,20 @@ from prefmh_web.participants import budget, erasure, recruiting
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.protocol import Protocol
-from tests.participants.test_checks import answer_check, vote_until_check
 from tests.security.world import browser_of
-from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_draft, make_recipe, wait_until_idle
+from tests.support.campaigns import (
+    answer_check,
+    arrive,
+    invitation_path,
+    make_draft,
+    make_recipe,
+    pair_of,
+    prolific,
+    recruited_campaign,
+    vote,
+    vote_until_check,
+    wait_until_idle,
+)
 
 ONE_JUDGE = [{"question": "Which is darker?", "budget": 1}]
 MODEL = {

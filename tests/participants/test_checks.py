@@ -9,36 +9,35 @@ from scipy.stats import binom
 
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
 from prefmh_web.participants import gold_agreement, repeats
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import people_of
 from sampler.judges import Shares, Trial, attention, check_after
 from sampler.streams import Purpose, stream
 from tests.participants.test_practice import MOLECULES
-from tests.participants.test_stages import CODES_OF_ALL, come_back, page_of
+from tests.participants.test_stages import come_back
 from tests.security.world import browser_of
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_recipe
+from tests.support.campaigns import (
+    CODES_OF_ALL,
+    answer_check,
+    arrive,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    make_recipe,
+    page_of,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    screen_of,
+    table,
+    vote,
+    vote_until_check,
+)
 
 OFTEN = {"check_share": 0.5, "checks_may_fail": 1}
 MANY = {"recipe": make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)}
-
-
-def screen_of(browser, campaign):
-    return browser.get(f"{invitation_path(campaign)}vote/").context["screen"]
-
-
-def answer_check(browser, campaign, *, rightly: bool = True) -> None:
-    check = screen_of(browser, campaign).visit.check
-    side = check.expected_side if rightly else {"left": "right", "right": "left"}[check.expected_side]
-    fields = {"lease": str(check.key), "choice": side, "elapsed_ms": "900"}
-    assert browser.post(f"{invitation_path(campaign)}vote/", fields).status_code == 302
-
-
-def vote_until_check(browser, campaign) -> Check:
-    while (check := screen_of(browser, campaign).visit.check) is None:
-        vote(browser, campaign)
-    return check
 
 
 @pytest.fixture

@@ -12,16 +12,21 @@ from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import consent, recruiting
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Consent, ConsentText, Participant, Participation
-from tests.support.record import (
+from tests.support.campaigns import (
+    CODES,
     IN_EVERY_ARCHIVE,
     assert_record_is_whole,
     assert_replay_passes,
     everything_in,
     export_to,
+    invitation_path,
+    pair_of,
+    prolific,
+    recruited_campaign,
     table,
+    vote,
+    wait_until_idle,
 )
-from tests.support.recruited import CODES, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, wait_until_idle
 
 TEXT = "# Consent\n\nYou compare *texts*. You may stop at any time."
 ALL_CODES = CODES | {"no-consent": "N0", "withdrawn": "W1THDREW", "ended": "ENDED"}

@@ -15,8 +15,18 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, 
 from prefmh_web.participants import completion, recruiting
 from prefmh_web.participants.models import Participant, Participation
 from tests.security.world import browser_of
-from tests.support.recruited import CODES, WAY_BACK, arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_recipe
+from tests.support.campaigns import (
+    CODES,
+    WAY_BACK,
+    arrive,
+    invitation_path,
+    make_recipe,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    vote,
+)
 
 FEW = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 1, "steps": 2}
 

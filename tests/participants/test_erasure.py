@@ -20,12 +20,29 @@ from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Consent, Participant, Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
-from tests.support.everywhere import bytes_of_all
-from tests.support.panels import panel_campaign, sit_down
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.recruited import pair_of, payments_of, prolific, vote
-from tests.support.stack import invitation_path, wait_until_idle
-from tests.support.telling import KINDS, come, found_in, person_in, study_of, values_of, version_now, write_about
+from tests.support.campaigns import (
+    KINDS,
+    assert_record_is_whole,
+    assert_replay_passes,
+    bytes_of_all,
+    come,
+    export_to,
+    found_in,
+    invitation_path,
+    pair_of,
+    panel_campaign,
+    payments_of,
+    person_in,
+    prolific,
+    sit_down,
+    study_of,
+    table,
+    values_of,
+    version_now,
+    vote,
+    wait_until_idle,
+    write_about,
+)
 
 
 @pytest.fixture

@@ -17,9 +17,23 @@ from prefmh_web.participants.exclusion import Grounds
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
-from tests.support.record import assert_record_is_whole, assert_replay_passes, everything_in, export_to, table
-from tests.support.recruited import CODES, arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_recipe, wait_until_idle
+from tests.support.campaigns import (
+    CODES,
+    arrive,
+    assert_record_is_whole,
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    invitation_path,
+    make_recipe,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    table,
+    vote,
+    wait_until_idle,
+)
 
 WORDS = "=told me SECRET things"
 GROUNDS = Grounds(EndReason.CARELESS, WORDS)

@@ -6,9 +6,18 @@ import pytest
 
 from prefmh_web.annotate.screens import response_in
 from prefmh_web.participants.people import people_of
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, wait_until_idle
+from tests.support.campaigns import (
+    arrive,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    pair_of,
+    prolific,
+    recruited_campaign,
+    table,
+    vote,
+    wait_until_idle,
+)
 
 
 def vote_with(browser, study, **times: str) -> None:

@@ -7,11 +7,21 @@ from django.urls import reverse
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.participants import consent
 from prefmh_web.participants.models import Participant, Participation
-from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD, WHOLE, go_on, page_of
+from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
 from tests.security.world import browser_of
-from tests.support.record import assert_replay_passes, everything_in, export_to
-from tests.support.recruited import payments_of, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_draft
+from tests.support.campaigns import (
+    WHOLE,
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    go_on,
+    invitation_path,
+    make_draft,
+    page_of,
+    payments_of,
+    recruited_campaign,
+    vote,
+)
 
 TEXT = "Do you *agree*?"
 AGREE = {"consent": "agree", "version": consent.version_of(TEXT)}

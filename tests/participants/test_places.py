@@ -15,9 +15,19 @@ from prefmh_web.participants import completion, places, recruiting, way
 from prefmh_web.participants.models import Participation
 from tests.participants.test_consent import TEXT, answer, come
 from tests.participants.test_practice import PAIRS, PRACTICE, chosen, read
-from tests.participants.test_stages import CODES_OF_ALL, come_back, go_on, page_of
+from tests.participants.test_stages import come_back
 from tests.security.world import browser_of
-from tests.support.recruited import arrive, pair_of, payments_of, prolific, recruited_campaign, vote
+from tests.support.campaigns import (
+    CODES_OF_ALL,
+    arrive,
+    go_on,
+    page_of,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    vote,
+)
 
 GROUPS = {
     "questions": [

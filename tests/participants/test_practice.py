@@ -7,9 +7,18 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Vote
 from prefmh_web.participants.models import Participation, Recruitment
-from tests.participants.test_stages import go_on, page_of, stage_path
-from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign
-from tests.support.stack import invitation_path, make_draft, make_recipe
+from tests.support.campaigns import (
+    arrive,
+    go_on,
+    invitation_path,
+    make_draft,
+    make_recipe,
+    page_of,
+    pair_of,
+    prolific,
+    recruited_campaign,
+    stage_path,
+)
 
 PAIRS = [
     {"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night is darker."},

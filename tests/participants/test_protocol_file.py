@@ -23,9 +23,17 @@ from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.models import Check
 from sampler import read_record
 from tests.participants.test_consent import TEXT
-from tests.support.record import assert_replay_passes, everything_in, export_to, opened
-from tests.support.recruited import CODES, recruited_campaign
-from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+from tests.support.campaigns import (
+    CODES,
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    make_campaign,
+    make_recipe,
+    opened,
+    recruited_campaign,
+    wait_until_idle,
+)
 
 PROTOCOL = {
     "check_share": 0.1,

@@ -7,52 +7,32 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.models import Lease
 from prefmh_web.participants.models import Answer, Participation
 from tests.participants.test_consent import TEXT, answer, come
-from tests.support.record import everything_in, export_to
-from tests.support.recruited import CODES, arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path
+from tests.support.campaigns import (
+    CODES,
+    CODES_OF_ALL,
+    PICTURE,
+    WHOLE,
+    arrive,
+    everything_in,
+    export_to,
+    go_on,
+    invitation_path,
+    page_of,
+    pair_of,
+    prolific,
+    recruited_campaign,
+    stage_path,
+    vote,
+)
 
-PICTURE = "data:image/png;base64,iVBORw0KGgo="
-WHOLE = {
-    "questions": [
-        {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]},
-        {"name": "age", "text": "How old are you?", "kind": "number", "eligible_from": 18, "eligible_to": 65},
-        {"name": "mood", "text": "How are you?", "kind": "scale", "least": 1, "most": 3, "options": ["bad", "good"]},
-        {"name": "comment", "text": "Anything else?", "kind": "text", "is_required": False, "is_last": True},
-    ],
-    "instructions": f"Read *both*. ![a pair]({PICTURE})",
-    "comprehension": [{"text": "What do you read?", "options": ["one", "both"], "right": "both"}],
-    "tries": 2,
-    "debriefing": "It was about **taste**.",
-}
 ABOUT = {"stage": "questions", "answer-role": "student", "answer-age": "30", "answer-mood": "2"}
 READ = {"stage": "instructions"}
 UNDERSTOOD = {"stage": "comprehension", "answer-check_0": "both", "answer-try": "0"}
-CODES_OF_ALL = CODES | {
-    "not-eligible": "N0T",
-    "not-understood": "UNCLEAR",
-    "time-over": "LATE",
-    "checks-failed": "CHECKS",
-}
 
 
 @pytest.fixture
 def study(researcher):
     return recruited_campaign(researcher, votes_each=2, protocol=WHOLE, codes=CODES_OF_ALL)
-
-
-def stage_path(campaign) -> str:
-    return f"{invitation_path(campaign)}stage/"
-
-
-def page_of(browser, campaign, path: str = "stage/") -> str:
-    return browser.get(f"{invitation_path(campaign)}{path}", follow=True).content.decode()
-
-
-def go_on(browser, campaign, *pages: dict[str, str]) -> str:
-    """Send the pages of one stage after another, and return what is seen then."""
-    for fields in pages:
-        shown = browser.post(stage_path(campaign), fields, follow=True).content.decode()
-    return shown
 
 
 def test_every_stage_is_passed_in_turn_up_to_the_code(study):

@@ -6,11 +6,19 @@ from django.utils import timezone
 
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.participants.models import Participation
-from tests.participants.test_checks import screen_of
-from tests.participants.test_stages import page_of
 from tests.security.world import browser_of
-from tests.support.recruited import CODES, arrive, pair_of, payments_of, prolific, recruited_campaign, vote
-from tests.support.stack import make_recipe
+from tests.support.campaigns import (
+    CODES,
+    arrive,
+    make_recipe,
+    page_of,
+    pair_of,
+    payments_of,
+    prolific,
+    recruited_campaign,
+    screen_of,
+    vote,
+)
 
 ONE_CHAIN = {"recipe": make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=30)}
 SHORT = {"wait_minutes": 5}

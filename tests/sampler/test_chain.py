@@ -26,7 +26,7 @@ from sampler import (
     stream,
     tell,
 )
-from tests.support.catalogs import LOPSIDED
+from tests.support.sampling import LOPSIDED
 
 KERNELS = {
     "independent": Independent(LOPSIDED),

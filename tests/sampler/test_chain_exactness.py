@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 
 from sampler import marginal_acceptance
-from tests.support.catalogs import SMALL_CATALOGS, independent_law, neighbours_law, two_scores
-from tests.support.exact import (
+from tests.support.sampling import (
+    SMALL_CATALOGS,
     averaged,
     exact_rule,
     imbalance,
+    independent_law,
     majority_rule,
+    neighbours_law,
     plug_in_rule,
     pooled_rule,
     stationary,
     target,
     transition_matrix,
+    two_scores,
 )
 
 # A few dozen additions and products of numbers below 1 lose less than this.

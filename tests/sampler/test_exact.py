@@ -27,7 +27,7 @@ from sampler import (
     votes_per_step,
 )
 from sampler import Independent as IndependentKernel
-from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law, two_scores
+from tests.support.sampling import LOPSIDED, independent_law, neighbours_law, two_scores
 
 SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)

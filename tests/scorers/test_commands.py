@@ -14,7 +14,7 @@ from prefmh_web.objects.kind import Look
 from prefmh_web.scorers import NoScore, ScorerError, ScorerInterrupted, offered
 from prefmh_web.scorers.kinds import commands
 from prefmh_web.settings.values import Commands
-from tests.support.scorer_programs import is_gone
+from tests.support.models import is_gone
 
 TEXTS = OBJECT_KINDS["texts"]
 # Long enough that a busy machine starts Python ten times as long (START_FACTOR), short enough to wait for.

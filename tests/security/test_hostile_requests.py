@@ -12,7 +12,7 @@ from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.security.addresses import METHODS, all_addresses
 from tests.security.world import assert_leaks_nothing, browser_of
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import wait_until_idle
 
 pytestmark = pytest.mark.usefixtures("unchanged")
 

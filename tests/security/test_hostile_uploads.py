@@ -23,17 +23,17 @@ from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler.objects.items import MAX_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
-from tests.support import files
-from tests.support.processes import wait_for
-from tests.support.stack import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support import campaigns
+from tests.support.campaigns import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support.installations import wait_for
 
-GOOD = files.picture("red")
+GOOD = campaigns.picture("red")
 
 
 def gzipped_zeros(size: int) -> bytes:
     """Return a PNG whose pixels are `size` zeros behind a thousandfold compression."""
     packed = zlib.compress(bytes(size), 9)
-    plain = files.png_that_claims(8, 6)
+    plain = campaigns.png_that_claims(8, 6)
     at = plain.index(b"IDAT") - 4
     chunk = b"IDAT" + packed
     return plain[:at] + struct.pack(">I", len(packed)) + chunk + struct.pack(">I", zlib.crc32(chunk)) + plain[-12:]
@@ -41,7 +41,7 @@ def gzipped_zeros(size: int) -> bytes:
 
 def lying_archive() -> bytes:
     """Return a ZIP whose directory says that a file of 40 MiB has 100 bytes."""
-    data = bytearray(files.archive({"a.png": bytes(40 * 2**20)}))
+    data = bytearray(campaigns.archive({"a.png": bytes(40 * 2**20)}))
     at = data.rindex(b"PK\x01\x02")
     data[at + 24 : at + 28] = struct.pack("<I", 100)
     return bytes(data)
@@ -56,26 +56,26 @@ def many_names(count: int) -> bytes:
 
 
 def nested() -> bytes:
-    inner = files.archive({f"{n}.png": bytes(2**20) for n in range(4)})
-    return files.archive({f"{n}.zip": inner for n in range(4)})
+    inner = campaigns.archive({f"{n}.png": bytes(2**20) for n in range(4)})
+    return campaigns.archive({f"{n}.zip": inner for n in range(4)})
 
 
 BOMBS = {
-    "claims a billion pixels": lambda: files.archive({"a.png": files.png_that_claims(40_000, 40_000)}),
-    "claims more than an int": lambda: files.archive({"a.png": files.png_that_claims(2**31 - 1, 2**31 - 1)}),
-    "a thousandfold pixels": lambda: files.archive({"a.png": gzipped_zeros(40 * 2**20)}),
-    "a huge entry": lambda: files.archive({"a.png": bytes(40 * 2**20)}),
+    "claims a billion pixels": lambda: campaigns.archive({"a.png": campaigns.png_that_claims(40_000, 40_000)}),
+    "claims more than an int": lambda: campaigns.archive({"a.png": campaigns.png_that_claims(2**31 - 1, 2**31 - 1)}),
+    "a thousandfold pixels": lambda: campaigns.archive({"a.png": gzipped_zeros(40 * 2**20)}),
+    "a huge entry": lambda: campaigns.archive({"a.png": bytes(40 * 2**20)}),
     "lies about its size": lying_archive,
     "nested archives": nested,
     "too many files": lambda: many_names(MAX_ITEMS + 1),
     "no archive": lambda: b"PK\x03\x04" + bytes(100),
     "empty": lambda: b"",
-    "half an archive": lambda: files.archive({"a.png": GOOD})[:-30],
-    "no picture": lambda: files.archive({"a.png": b"<svg onload='alert(1)'/>"}),
-    "an SVG": lambda: files.archive(
+    "half an archive": lambda: campaigns.archive({"a.png": GOOD})[:-30],
+    "no picture": lambda: campaigns.archive({"a.png": b"<svg onload='alert(1)'/>"}),
+    "an SVG": lambda: campaigns.archive(
         {"a.svg": b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"}
     ),
-    "paths upwards": lambda: files.archive({"../../../../secret-key": b"x", "/etc/passwd": b"y"}),
+    "paths upwards": lambda: campaigns.archive({"../../../../secret-key": b"x", "/etc/passwd": b"y"}),
 }
 
 
@@ -97,8 +97,8 @@ def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_task
 def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
     """The negative control: what is refused above is refused for what is wrong with it."""
     recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2})
-    content = files.archive(
-        {"a.png": GOOD, "b.png": files.picture("blue"), "c.png": files.png_that_claims(40_000, 40_000)}
+    content = campaigns.archive(
+        {"a.png": GOOD, "b.png": campaigns.picture("blue"), "c.png": campaigns.png_that_claims(40_000, 40_000)}
     )
     draft = drafts.create(
         owner=researcher, file=SimpleUploadedFile("a.zip", content), filename="a.zip", name="A", recipe=recipe
@@ -198,7 +198,7 @@ def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_ta
 )
 def test_smiles_meant_to_harm_are_refused_row_by_row(researcher, idle_tasks, smiles):
     recipe = make_recipe(space={"kind": "catalog", "objects": "molecules", "neighbours": 1})
-    content = files.table([["smiles"], ["CCO"], ["CCN"], [smiles]])
+    content = campaigns.spreadsheet([["smiles"], ["CCO"], ["CCN"], [smiles]])
     file = SimpleUploadedFile("m.csv", content)
     draft = drafts.create(owner=researcher, file=file, filename="m.csv", name="A", recipe=recipe)
     idle_tasks()
@@ -211,7 +211,7 @@ FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "=HYPERLINK(1)", "'=1", "\t=1", "\
 
 
 def test_no_cell_of_the_export_runs_as_a_formula(researcher, idle_tasks):
-    content = files.table([["text"], *([formula] for formula in FORMULAS)])
+    content = campaigns.spreadsheet([["text"], *([formula] for formula in FORMULAS)])
     judges = [{"question": "=1+1", "budget": 1}]
     recipe = make_recipe(judges=judges, chains=1)
     campaign = make_campaign(researcher, file=content, recipe=recipe)

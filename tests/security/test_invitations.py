@@ -17,7 +17,7 @@ from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.transport import sessions
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
-from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
+from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
 
 @pytest.fixture

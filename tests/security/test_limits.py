@@ -16,8 +16,8 @@ from prefmh_web.campaigns.models import Annotator, Vote
 from prefmh_web.transport import rate_limits
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
-from tests.support.sockets import closing_code, cookies_after_joining, open_socket, send
-from tests.support.stack import invitation_path
+from tests.support.campaigns import invitation_path
+from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
 
 @pytest.fixture

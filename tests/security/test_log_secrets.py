@@ -16,8 +16,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.security.world import browser_of
-from tests.support.ports import port_from
-from tests.support.processes import wait_for
+from tests.support.installations import wait_for
+from tests.support.models import port_from
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of the form that invitations have; no such campaign is there, which a log must not depend on.

@@ -9,7 +9,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Membership
 from prefmh_web.transport import nudges
 from tests.security.world import browser_of
-from tests.support.sockets import closing_code, open_socket
+from tests.support.installations import closing_code, open_socket
 
 
 @pytest.fixture

@@ -12,20 +12,20 @@ from PIL import Image
 from prefmh_web.campaigns.record import export, measures
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.security.world import browser_of
-from tests.support import files
-from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+from tests.support import campaigns
+from tests.support.campaigns import make_campaign, make_recipe, wait_until_idle
 
 RNG = np.random.default_rng(20261122)
 
 
 def noise(width: int, height: int, kind: str = "PNG", **saving) -> bytes:
     pixels = RNG.integers(0, 256, (height, width, 3), dtype=np.uint8)
-    return files.saved(Image.fromarray(pixels), kind, **saving)
+    return campaigns.saved(Image.fromarray(pixels), kind, **saving)
 
 
 def animated(kind: str) -> bytes:
     frames = [Image.fromarray(RNG.integers(0, 256, (1, 5, 3), dtype=np.uint8)) for _ in range(3)]
-    return files.saved(frames[0], kind, save_all=True, append_images=frames[1:])
+    return campaigns.saved(frames[0], kind, save_all=True, append_images=frames[1:])
 
 
 PICTURES = {
@@ -34,15 +34,15 @@ PICTURES = {
     "a column.webp": noise(1, 7, "WEBP"),
     "a long row.png": noise(9000, 2),
     "a long column.gif": noise(1, 3000, "GIF"),
-    "clear.png": files.saved(Image.new("RGBA", (6, 1), (10, 20, 30, 0))),
-    "bits.png": files.saved(Image.fromarray(RNG.integers(0, 2, (1, 9)).astype(bool))),
-    "palette.png": files.saved(Image.fromarray(RNG.integers(0, 256, (1, 9, 3), dtype=np.uint8)).quantize(5)),
-    "deep.png": files.saved(Image.fromarray(RNG.integers(0, 2**16, (1, 9), dtype=np.uint16))),
-    "inks.jpg": files.saved(Image.new("CMYK", (1, 9), (3, 100, 2, 0)), "JPEG"),
+    "clear.png": campaigns.saved(Image.new("RGBA", (6, 1), (10, 20, 30, 0))),
+    "bits.png": campaigns.saved(Image.fromarray(RNG.integers(0, 2, (1, 9)).astype(bool))),
+    "palette.png": campaigns.saved(Image.fromarray(RNG.integers(0, 256, (1, 9, 3), dtype=np.uint8)).quantize(5)),
+    "deep.png": campaigns.saved(Image.fromarray(RNG.integers(0, 2**16, (1, 9), dtype=np.uint16))),
+    "inks.jpg": campaigns.saved(Image.new("CMYK", (1, 9), (3, 100, 2, 0)), "JPEG"),
     "moving.gif": animated("GIF"),
     "moving.png": animated("PNG"),
     "moving.webp": animated("WEBP"),
-    "flat.bmp": files.picture("red", (1, 4), "BMP"),
+    "flat.bmp": campaigns.picture("red", (1, 4), "BMP"),
     "square.png": noise(8, 8),
 }
 MOLECULES = ["[Na+].[Cl-]", "C.C", "[CH3]", "C[CH2]", "[Cu+2]", "CC*", "[2H]O[2H]", "[Si]", "[U]", "CCO"]
@@ -71,7 +71,7 @@ def odd_campaign(owner, kind: str, content: bytes, count: int):
 
 
 def test_pictures_of_any_shape_show_on_the_page_and_in_the_table(researcher, idle_tasks):
-    campaign = odd_campaign(researcher, "images", files.archive(PICTURES), len(PICTURES))
+    campaign = odd_campaign(researcher, "images", campaigns.archive(PICTURES), len(PICTURES))
     page = page_for(researcher, campaign.get_absolute_url())
     assert page.status_code == 200
     assert "colourfulness" in page.content.decode()
@@ -84,7 +84,7 @@ def test_pictures_of_any_shape_show_on_the_page_and_in_the_table(researcher, idl
 
 def test_salts_radicals_and_dummies_show_on_the_page_and_in_the_table(researcher, idle_tasks):
     campaign = odd_campaign(
-        researcher, "molecules", files.table([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES)
+        researcher, "molecules", campaigns.spreadsheet([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES)
     )
     page = page_for(researcher, campaign.get_absolute_url())
     assert page.status_code == 200
@@ -94,7 +94,7 @@ def test_salts_radicals_and_dummies_show_on_the_page_and_in_the_table(researcher
 
 
 def test_a_lost_picture_hides_no_campaign(researcher, idle_tasks):
-    campaign = odd_campaign(researcher, "images", files.archive(PICTURES), len(PICTURES))
+    campaign = odd_campaign(researcher, "images", campaigns.archive(PICTURES), len(PICTURES))
     head = campaign.chains.first().head
     head.picture.storage.delete(head.picture.name)
     page = page_for(researcher, campaign.get_absolute_url())

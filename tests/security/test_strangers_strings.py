@@ -18,8 +18,8 @@ from websockets.exceptions import ConnectionClosed
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.security.world import browser_of
-from tests.support.sockets import open_socket
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import wait_until_idle
+from tests.support.installations import open_socket
 
 # As bytes of a header or a form, percent-encoded where an address needs it.
 STRINGS = {

@@ -2,7 +2,7 @@
 
 On PostgreSQL, which refuses a whole statement for one NUL, these tests say more than on SQLite:
 
-    python -m tests.support.server_stack tests/security/test_unstorable_uploads.py
+    python -m tests.support.servers tests/security/test_unstorable_uploads.py
 """
 
 import io
@@ -17,9 +17,8 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Catalog
 from sampler import OBJECT_KINDS, CatalogError, read_record
 from tests.security.world import browser_of
-from tests.support import files
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.stack import make_campaign, make_recipe, wait_until_idle
+from tests.support import campaigns
+from tests.support.campaigns import assert_replay_passes, export_to, make_campaign, make_recipe, wait_until_idle
 
 
 def uploaded(owner, kind: str, content: bytes) -> Campaign:
@@ -83,8 +82,8 @@ def renamed(content: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def test_a_file_name_that_cannot_be_kept_is_refused_and_the_others_are_read(researcher, idle_tasks):
-    pictures = {f"{colour}.png": files.picture(colour) for colour in ("red", "blue", "green")}
-    draft = uploaded(researcher, "images", renamed(files.archive(pictures), b"blue.png", b"bl\x00e.png"))
+    pictures = {f"{colour}.png": campaigns.picture(colour) for colour in ("red", "blue", "green")}
+    draft = uploaded(researcher, "images", renamed(campaigns.archive(pictures), b"blue.png", b"bl\x00e.png"))
     assert sorted(draft.states.values_list("content", flat=True)) == ["green.png", "red.png"]
     [(source, reason)] = draft.catalog.refusals
     assert source == "bl\\u0000e.png"
@@ -92,9 +91,9 @@ def test_a_file_name_that_cannot_be_kept_is_refused_and_the_others_are_read(rese
 
 
 def test_a_weight_or_a_name_in_weights_csv_that_cannot_be_kept_is_named(researcher, idle_tasks):
-    pictures = {f"{colour}.png": files.picture(colour) for colour in ("red", "blue", "green", "black")}
+    pictures = {f"{colour}.png": campaigns.picture(colour) for colour in ("red", "blue", "green", "black")}
     weights = b"file,weight\nred.png,1\nblue.png,\x002\ngreen.png,1\nbl\x00ack.png,1\nwh\x00ite.png,3\n"
-    draft = uploaded(researcher, "images", files.archive(pictures | {"weights.csv": weights}))
+    draft = uploaded(researcher, "images", campaigns.archive(pictures | {"weights.csv": weights}))
     assert sorted(draft.states.values_list("content", flat=True)) == ["green.png", "red.png"]
     told = dict(draft.catalog.refusals)
     assert "“weight” holds a NUL" in told["weights.csv, row 3"]
@@ -104,7 +103,7 @@ def test_a_weight_or_a_name_in_weights_csv_that_cannot_be_kept_is_named(research
 
 
 def test_an_archive_whose_names_are_no_text_says_so(researcher, idle_tasks):
-    content = bytearray(files.archive({"blü.png": files.picture("blue"), "red.png": files.picture("red")}))
+    content = bytearray(campaigns.archive({"blü.png": campaigns.picture("blue"), "red.png": campaigns.picture("red")}))
     draft = uploaded(researcher, "images", bytes(content).replace("blü".encode(), b"bl\xff\xfe"))
     assert draft.catalog.status == Catalog.Status.REFUSED
     assert "names a file in a way that cannot be read" in draft.catalog.error
@@ -122,7 +121,7 @@ def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_pa
     ]
     odd += ["\U0010ffff\ue000", "a\rb\r\nc\nd", "\u202eabc", "\u200b", "\ufeffa", "a\u0300\u0301", "\ufdd0", "x\x1a"]
     kept = [text.strip() for text in odd]
-    campaign = make_campaign(researcher, file=files.table([["text"], *([text] for text in odd)]))
+    campaign = make_campaign(researcher, file=campaigns.spreadsheet([["text"], *([text] for text in odd)]))
     assert campaign.catalog.refusals == []
     assert list(campaign.states.values_list("content", flat=True)) == kept
     path = export_to(campaign, tmp_path)
@@ -168,7 +167,7 @@ def random_archive(rng: random.Random) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", rng.choice([0, 8, 12, 14])) as archive:
         for name in ("a.png", "b/c.jpg", "weights.csv", "d.gif"):
-            picture = files.picture(rng.choice(["red", "blue"]), (rng.randrange(1, 9), rng.randrange(1, 9)))
+            picture = campaigns.picture(rng.choice(["red", "blue"]), (rng.randrange(1, 9), rng.randrange(1, 9)))
             archive.writestr(name, b"file,weight\na.png,1\nd.gif,2\n" if name == "weights.csv" else picture)
     content = bytearray(data.getvalue())
     for _ in range(rng.randrange(1, 6)):

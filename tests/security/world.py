@@ -32,7 +32,7 @@ from prefmh_web.campaigns.models import (
     TryoutPair,
 )
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.stack import make_campaign, make_draft, make_recipe, wait_until_idle
+from tests.support.campaigns import make_campaign, make_draft, make_recipe, wait_until_idle
 
 WORDS = "Velvet zebra"
 SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\nCCBr\nCCF\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from prefmh_web.setup import yaml_text
-from tests.participants.test_stages import WHOLE as PROTOCOL
+from tests.support.campaigns import WHOLE as PROTOCOL
 
 LEAST = """version: 1
 name: Least

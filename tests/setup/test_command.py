@@ -14,8 +14,7 @@ from prefmh_web.participants.models import Recruitment
 from prefmh_web.setup.management.commands.campaign import schema_text
 from prefmh_web.setup.model import Setup, json_schema
 from tests.setup.documents import LEAST
-from tests.support.setups import SETUPS, written_file
-from tests.support.stack import TEXTS, wait_until_idle
+from tests.support.campaigns import SETUPS, TEXTS, wait_until_idle, written_file
 
 ROOT = Path(__file__).parents[2]
 LISTED = LEAST.replace(

@@ -8,8 +8,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup.duplicate import duplicate
 from prefmh_web.setup.export import file_of, setup_of
 from tests.setup.test_round_trip import assert_same
-from tests.support.setups import SETUPS
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import SETUPS, wait_until_idle
 
 
 def copied(campaign, owner) -> Campaign:

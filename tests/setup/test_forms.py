@@ -7,9 +7,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants.recruiting import recruitment_of
-from tests.support.posted import sent_back
-from tests.support.setups import SETUPS, imported, written_file
-from tests.support.stack import wait_until_idle
+from tests.support.campaigns import SETUPS, imported, sent_back, wait_until_idle, written_file
 
 
 @pytest.fixture

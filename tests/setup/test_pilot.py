@@ -9,8 +9,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.setup import pilot
 from prefmh_web.setup.export import setup_of
-from tests.support.setups import SETUPS
-from tests.support.stack import make_draft, wait_until_idle
+from tests.support.campaigns import SETUPS, make_draft, wait_until_idle
 
 
 @pytest.mark.parametrize("name", ["texts", "listed", "images", "prolific"])

@@ -14,7 +14,7 @@ from prefmh_web.setup.model import Setup
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.setup.reading import setup_in
 from tests.setup.documents import LEAST, WHOLE, as_text
-from tests.support.files import archive
+from tests.support.campaigns import archive
 
 
 def problems(text: str | bytes) -> list[str]:

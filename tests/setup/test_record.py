@@ -15,8 +15,7 @@ from prefmh_web.setup.problems import SetupError
 from prefmh_web.setup.reading import setup_in
 from tests.setup.documents import LEAST
 from tests.setup.test_command import run
-from tests.support.recruited import CODES, WAY_BACK, recruited_campaign
-from tests.support.setups import SETUPS
+from tests.support.campaigns import CODES, SETUPS, WAY_BACK, recruited_campaign
 
 CHECKS = {
     "comprehension": [{"text": "Which one?", "options": ["the dark one", "the long one"], "right": "the dark one"}]

@@ -8,7 +8,7 @@ from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.setup.export import file_of, setup_of, text_of
 from prefmh_web.setup.files import NAME
 from prefmh_web.setup.record import texts
-from tests.support.setups import SETUPS, imported, written_file
+from tests.support.campaigns import SETUPS, imported, written_file
 
 _STORED = ("name", "language", "lease_seconds", "suspend_after_skips", "suspend_after_reports")
 _STORED += ("cost_cap", "request_cap", "is_seed_typed")

@@ -4,7 +4,7 @@ import sampler
 from prefmh_web.experiments import campaigns
 from prefmh_web.experiments.recipes import RECIPES, Part
 from prefmh_web.setup.export import setup_of, text_of
-from tests.support.setups import imported, written_file
+from tests.support.campaigns import imported, written_file
 
 
 def test_an_experiments_campaign_has_the_runs_number_as_its_seed(researcher):

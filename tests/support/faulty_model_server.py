@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from tests.support.scripted_server import KnownJudge, anything_else, is_vote
+from tests.support.models import KnownJudge, anything_else, is_vote
 
 # As long as nobody gives up, which every client does.
 _FOR_EVER_S = 3600.0

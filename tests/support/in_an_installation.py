@@ -9,7 +9,7 @@ def _make(recipes: list[dict], start: bool) -> list[tuple[int, str]]:
     from django.contrib.auth import get_user_model
 
     from prefmh_web.accounts.roles import make_researcher
-    from tests.support.stack import invitation_path, make_draft, make_recipe
+    from tests.support.campaigns import invitation_path, make_draft, make_recipe
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
     make_researcher(owner)
@@ -23,7 +23,7 @@ def _started(owner, recipe: dict):
     import sampler
     from prefmh_web.campaigns import lifecycle
     from prefmh_web.campaigns.lifecycle import drafts
-    from tests.support.stack import make_campaign
+    from tests.support.campaigns import make_campaign
 
     if recipe["space"]["kind"] == "catalog":
         return make_campaign(owner, recipe=recipe)
@@ -39,9 +39,7 @@ def _study(recipe: dict, recruitment: dict) -> tuple[int, str]:
 
     from prefmh_web.accounts.roles import make_researcher
     from tests.participants.test_consent import TEXT
-    from tests.participants.test_stages import WHOLE
-    from tests.support.recruited import recruited_campaign
-    from tests.support.stack import invitation_path, make_recipe
+    from tests.support.campaigns import WHOLE, invitation_path, make_recipe, recruited_campaign
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
     make_researcher(owner)
@@ -55,7 +53,7 @@ def _check(folder: Path, campaigns: list[int]) -> None:
     from django.db import connection, transaction
 
     from prefmh_web.campaigns.models import Campaign
-    from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+    from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to
 
     for number in campaigns:
         with transaction.atomic(), connection.cursor() as cursor:

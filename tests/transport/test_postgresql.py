@@ -8,13 +8,13 @@ from django.db.utils import ConnectionHandler, OperationalError, ProgrammingErro
 
 from prefmh_web.settings import environment
 from prefmh_web.transport.postgresql import base
-from tests.support import engines
+from tests.support import servers
 
 
 @pytest.fixture(scope="module")
 def postgres():
-    engines.demand()
-    postgres = engines.Postgres()
+    servers.demand_engines()
+    postgres = servers.Postgres()
     postgres.start()
     yield postgres
     postgres.remove()

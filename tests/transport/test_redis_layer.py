@@ -7,16 +7,16 @@ import pytest
 
 from prefmh_web.transport import shared_redis
 from prefmh_web.transport.redis_layer import RedisLayer
-from tests.support import engines
-from tests.support.engines import Redis
-from tests.support.processes import wait_for
+from tests.support import servers
+from tests.support.installations import wait_for
+from tests.support.servers import Redis
 
 MESSAGE = {"type": "look.again", "group": "voters.1"}
 
 
 @pytest.fixture
 def redis(settings):
-    engines.demand()
+    servers.demand_engines()
     server = Redis()
     server.start()
     settings.REDIS_URL = server.url

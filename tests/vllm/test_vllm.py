@@ -18,10 +18,9 @@ from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit
-from tests.support.ports import port_from
-from tests.support.processes import ROOT, Process, wait_for
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.stack import make_recipe
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_recipe
+from tests.support.installations import ROOT, Process, wait_for
+from tests.support.models import port_from
 
 VOTES = 300
 PROMPTS = ["w1 w2 w3", "w7 w8"]

@@ -9,7 +9,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.open_comparisons import on
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
 
 JUDGES = (
     [{"question": "Which?", "budget": 1}],

@@ -9,7 +9,7 @@ from prefmh_web.campaigns.engine import caps
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, ModelUsage, Tryout, Turn
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import by_model, draft
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
 
 CAP = 10
 # What has been used or set aside in each test: one more request fits beside it, and two do not.

@@ -27,11 +27,10 @@ from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
-from tests.support.record import assert_record_is_whole
-from tests.support.scripted_server import KnownJudge, scripted_server
-from tests.support.stack import TEXTS, make_campaign, make_recipe, wait_until_idle
+from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_recipe, wait_until_idle
+from tests.support.models import KnownJudge, scripted_server
 
-pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
+pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 
 PEOPLE, ROUNDS = 6, 12
 # Who has not come to the next statement by then waits for a lock.

@@ -9,8 +9,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.record import assert_record_is_whole
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import assert_record_is_whole, make_campaign, make_recipe
 
 ONE_CHAIN = {"chains": 1, "judges": [{"question": "Which?", "budget": 4}]}
 

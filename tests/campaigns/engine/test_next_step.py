@@ -9,8 +9,7 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.started import plan_of
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_campaign, make_recipe
 
 ONE_VOTE = [{"question": "Which is darker?", "budget": 1}]
 
@@ -87,7 +86,7 @@ def test_a_kernel_that_fails_costs_nobody_their_vote(campaign, person, idle_task
     assert len(open_steps(campaign)) == 1
 
 
-@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/server_stack.py")
+@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/servers.py")
 def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campaign):
     [one] = Comparison.objects.filter(verdict=None)
     chains = Chain.objects.bulk_create(
@@ -113,7 +112,7 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campa
     assert "Sort Key: c.step" not in plan
 
 
-@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it plans; see tests/support/server_stack.py")
+@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it plans; see tests/support/servers.py")
 def test_no_statement_of_a_vote_is_planned_anew_for_each_vote(campaign, person, idle_tasks):
     for _ in range(8):
         lease = leases.take(person)

@@ -22,8 +22,17 @@ from prefmh_web.campaigns.engine import leases, openings, reading
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Lease, Side
 from tests.campaigns.record.test_export import rewrite
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, sweep_everything, vote_until_finished, wait_until_idle
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    sweep_everything,
+    table,
+    vote_until_finished,
+    wait_until_idle,
+)
 
 ONE_VOTE = [{"question": "Which?", "budget": 1}]
 TWO_VOTES = [{"question": "Which?", "budget": 2}]

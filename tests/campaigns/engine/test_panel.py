@@ -11,8 +11,15 @@ import sampler
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
-from tests.support.panels import link_of, panel_campaign, panel_judges, sit_down
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    link_of,
+    panel_campaign,
+    panel_judges,
+    sit_down,
+)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from prefmh_web.asgi import application
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from prefmh_web.participants.recruiting import terms_of
 from tests.annotate.test_socket import lease_in
-from tests.support.stack import invitation_path, make_recipe, start_campaign, wait_until_idle
+from tests.support.campaigns import invitation_path, make_recipe, start_campaign, wait_until_idle
 
 
 class Statements(CaptureQueriesContext):

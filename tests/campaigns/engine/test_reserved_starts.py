@@ -19,9 +19,15 @@ from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening
 from prefmh_web.campaigns.proposals import starts
 from prefmh_web.campaigns.started import objects, plan_of
 from tests.flows.test_model_costs import registered
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.scripted_server import Script, Writer, scripted_server, status
-from tests.support.stack import make_recipe, sweep_everything, wait_until_idle
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_recipe,
+    sweep_everything,
+    wait_until_idle,
+)
+from tests.support.models import Script, Writer, scripted_server, status
 
 SPACE = {"kind": "model-texts", "model": "writer", "prompts": ["Write about the sea."], "limit": 8}
 

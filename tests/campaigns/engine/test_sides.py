@@ -9,8 +9,8 @@ import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Side
 from tests.flows.test_model_costs import registered
-from tests.support.scripted_server import KnownJudge, Script, is_vote, scripted_server, status
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
 
 CHAINS = 60
 SOURCE = {"kind": "model", "endpoint": "A model"}

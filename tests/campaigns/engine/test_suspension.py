@@ -12,8 +12,16 @@ from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, sweep_everything, wait_until_idle
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    sweep_everything,
+    table,
+    wait_until_idle,
+)
 
 ONE_JUDGE = [{"question": "Which?", "budget": 4}]
 WHY = "=broken file"

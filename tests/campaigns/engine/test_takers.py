@@ -4,7 +4,7 @@ import pytest
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
 
 
 def waiting(researcher, people: int, **recipe) -> tuple[Campaign, list[int]]:

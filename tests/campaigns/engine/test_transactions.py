@@ -15,9 +15,9 @@ from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.engine.transactions import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
 
-row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/server_stack.py")
+row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 
 
 def conflict() -> OperationalError:

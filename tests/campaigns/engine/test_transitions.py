@@ -13,9 +13,7 @@ from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.started.comparisons import asked_in
-from tests.support.casting import cast
-from tests.support.record import assert_record_is_whole
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import assert_record_is_whole, cast, make_campaign, make_recipe
 
 
 @pytest.fixture

@@ -9,11 +9,22 @@ from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import deletion, extension
 from prefmh_web.campaigns.models import Campaign, Lease, Membership, Vote
 from prefmh_web.participants.models import Participant, Participation
-from tests.participants.test_stages import CODES_OF_ALL
-from tests.support.files import archive, picture
-from tests.support.record import assert_replay_passes, export_to
-from tests.support.recruited import arrive, pair_of, prolific, recruited_campaign, vote
-from tests.support.stack import invitation_path, make_campaign, make_draft, make_recipe
+from tests.support.campaigns import (
+    CODES_OF_ALL,
+    archive,
+    arrive,
+    assert_replay_passes,
+    export_to,
+    invitation_path,
+    make_campaign,
+    make_draft,
+    make_recipe,
+    pair_of,
+    picture,
+    prolific,
+    recruited_campaign,
+    vote,
+)
 
 OWN = ("campaigns", "participants", "experiments")
 

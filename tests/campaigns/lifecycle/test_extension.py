@@ -20,8 +20,17 @@ from prefmh_web.participants import recruiting
 from prefmh_web.participants.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.report import diagnose
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_draft,
+    make_recipe,
+    table,
+    vote_until_finished,
+    wait_until_idle,
+)
 
 STEPS, FURTHER = 4, 3
 RECIPE = {"judges": [{"question": "Which is darker?", "budget": 2}], "chains": 2, "burn_in": 1}

@@ -11,9 +11,7 @@ from prefmh_web.campaigns.catalogs import importing
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Membership, Side, State
-from tests.support.files import archive, picture
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import archive, assert_replay_passes, export_to, make_draft, make_recipe, picture, table
 
 
 def test_starting_freezes_the_setup(campaign):

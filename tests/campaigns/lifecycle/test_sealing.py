@@ -23,10 +23,17 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.setup import twins
 from tests.console.test_pages import form
 from tests.security.addresses import all_addresses
-from tests.support import everywhere
-from tests.support.changed_records import files_of, hashed, with_rows, write
-from tests.support.record import export_to, table
-from tests.support.stack import invitation_path, make_draft, make_recipe, vote_until_finished, wait_until_idle
+from tests.support import campaigns
+from tests.support.campaigns import (
+    export_to,
+    invitation_path,
+    make_draft,
+    make_recipe,
+    table,
+    vote_until_finished,
+    wait_until_idle,
+)
+from tests.support.sampling import files_of, hashed, with_rows, write
 
 SCORES = dict.fromkeys((0, 1), lambda place: place / 5)
 TYPED = 20261121
@@ -117,7 +124,7 @@ def test_the_seed_of_a_running_campaign_is_in_no_page_answer_file_or_log(running
     assert shown > 45
     for name, content in files_of(record).items():
         assert_is_nowhere(seed, content, name)
-    assert_is_nowhere(seed, everywhere._files() + everywhere._sessions(), "a stored file")
+    assert_is_nowhere(seed, campaigns._files() + campaigns._sessions(), "a stored file")
     out = io.StringIO()
     call_command("campaign", "export", str(running.pk), stdout=out)
     assert_is_nowhere(seed, out.getvalue().encode(), "campaign export")

@@ -15,9 +15,16 @@ from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side
 from prefmh_web.campaigns.monitoring.walks import late_chains
 from prefmh_web.campaigns.proposals import drawing
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.stack import sweep_everything, vote_until_finished, wait_until_idle
-from tests.support.warm_ups import WARM_UP, warming_campaign
+from tests.support.campaigns import (
+    WARM_UP,
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    sweep_everything,
+    vote_until_finished,
+    wait_until_idle,
+    warming_campaign,
+)
 
 W = WARM_UP["steps"]
 

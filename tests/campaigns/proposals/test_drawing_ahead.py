@@ -14,9 +14,14 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedPr
 from prefmh_web.campaigns.proposals import claims, drawing
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import registered
-from tests.support.record import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.scripted_server import Writer, scripted_server, status, texts_written
-from tests.support.stack import make_recipe, vote_until_finished
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_recipe,
+    vote_until_finished,
+)
+from tests.support.models import Writer, scripted_server, status, texts_written
 
 STEPS = 6
 

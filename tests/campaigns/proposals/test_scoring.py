@@ -15,7 +15,7 @@ from prefmh_web.campaigns.monitoring.scores import standing_of
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
-from tests.support.stack import make_campaign, make_draft, make_recipe, sweep_everything, vote_until_finished
+from tests.support.campaigns import make_campaign, make_draft, make_recipe, sweep_everything, vote_until_finished
 
 LENGTH = "print(len(told['content']), flush=True)"
 RECIPE = make_recipe(chains=2, steps=6)

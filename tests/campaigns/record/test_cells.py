@@ -8,14 +8,13 @@ from prefmh_web.campaigns.models import Comparison
 from prefmh_web.campaigns.record.cells import Moment
 from sampler import schema
 from sampler.record.reader import read_record
-from tests.support import files
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign
+from tests.support import campaigns
+from tests.support.campaigns import assert_replay_passes, export_to, make_campaign, table
 
 
 def test_every_protected_text_is_read_back_as_it_was(researcher, idle_tasks, tmp_path):
     texts = [";=1+1", "；x", "'", "''=1", "'plain", "=1", "−1", "\u200b=1", "＠x", "plain;=1", "x\t=1"]
-    campaign = make_campaign(researcher, file=files.table([["text"], *([text] for text in texts)]))
+    campaign = make_campaign(researcher, file=campaigns.spreadsheet([["text"], *([text] for text in texts)]))
     path = export_to(campaign, tmp_path)
     assert [row["content"] for row in read_record(path).states] == texts
     written = {row["content"] for row in table(path, "states.csv")}

@@ -7,7 +7,7 @@ import pytest
 
 from sampler import schema
 from sampler.record.codebook import codebook, entry_of
-from tests.support.record import export_to, table
+from tests.support.campaigns import export_to, table
 
 # Beside the record: no part of the archive.
 TABLES = [each for each in vars(schema).values() if isinstance(each, schema.Table) and each is not schema.PROPERTIES]

@@ -9,8 +9,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, caps, extension
 from prefmh_web.campaigns.models import Event, Membership
 from prefmh_web.participants import recruiting
-from tests.support.record import assert_replay_passes, everything_in, export_to, table
-from tests.support.stack import make_draft
+from tests.support.campaigns import assert_replay_passes, everything_in, export_to, make_draft, table
 
 
 def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_path):

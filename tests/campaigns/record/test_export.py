@@ -17,8 +17,14 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import (
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    table,
+    vote_until_finished,
+)
 
 
 @pytest.fixture

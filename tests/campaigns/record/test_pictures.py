@@ -13,7 +13,7 @@ import sampler
 from prefmh_web.campaigns.record import export, pictures
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.objects import media
-from tests.support.stack import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_recipe
 
 BODIES = {0: b"first picture" * 9000, 1: b"second picture"}
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from prefmh_web.campaigns.models import Annotator, Lease
-from tests.support.record import export_to, table
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import export_to, make_campaign, make_recipe, table, vote_until_finished
 
 LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
 SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]

@@ -12,8 +12,15 @@ import sampler
 from prefmh_web.campaigns.models import Annotator, Score
 from sampler.diagnostics.report import diagnose
 from tests.campaigns.record.test_export import rewrite
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, sweep_everything, vote_until_finished
+from tests.support.campaigns import (
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    sweep_everything,
+    table,
+    vote_until_finished,
+)
 
 
 @pytest.fixture

@@ -8,8 +8,14 @@ import sampler
 from prefmh_web.campaigns.models import Annotator, Vote
 from sampler import schema
 from tests.campaigns.record.test_export import rewrite
-from tests.support.record import assert_replay_passes, export_to, table
-from tests.support.stack import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import (
+    assert_replay_passes,
+    export_to,
+    make_campaign,
+    make_recipe,
+    table,
+    vote_until_finished,
+)
 
 LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
 

@@ -14,7 +14,7 @@ from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Target
 from prefmh_web.endpoints.dialects import Dialect, Question
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
 from sampler.judges import UnparsableReplyError, parse_label
-from tests.support.scripted_server import Script, returns, status
+from tests.support.models import Script, returns, status
 
 RECORDED: dict[str, dict[str, Any]] = {
     file.stem: json.loads(file.read_text()) for file in sorted((Path(__file__).parent / "recorded").glob("*.json"))

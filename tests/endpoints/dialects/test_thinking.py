@@ -10,7 +10,7 @@ from prefmh_web.endpoints.dialects import Dialect, Question
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import UnparsableReplyError, parse_label
 from tests.endpoints.dialects.test_recorded import ANSWERS, MESSAGES, RECORDED
-from tests.support.scripted_server import Script, chat_reply, returns
+from tests.support.models import Script, chat_reply, returns
 
 MOST = 2000
 # Those that are tried really; the others' fields stand in `recorded`.

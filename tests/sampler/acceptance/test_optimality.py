@@ -7,8 +7,15 @@ import pytest
 
 from sampler import InvalidPlugIn, NVote, Oracle, target, transition_matrix
 from sampler.exact import log_base_ratio, preferences, transitions_of
-from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law, two_scores
-from tests.support.exact import averaged, imbalance, visit_covariance
+from tests.support.sampling import (
+    LOPSIDED,
+    averaged,
+    imbalance,
+    independent_law,
+    neighbours_law,
+    two_scores,
+    visit_covariance,
+)
 
 ROUNDING = 1e-12
 BUDGETS = (4, 2)

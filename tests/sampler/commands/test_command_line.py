@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from sampler.commands import main
-from tests.support.files import archive, table
-from tests.support.records import make_record
+from tests.support.campaigns import archive
+from tests.support.campaigns import spreadsheet as table
+from tests.support.sampling import make_record
 
 VOTE_OF = "chain,step,number,judge,annotator,chosen_side,for_proposal\n0,{step},1,{judge},ada,left,1\n"
 CONTENTS = ("'=1+1", "plain", "'-dash", "two\nlines", "''quoted")

@@ -13,7 +13,7 @@ from sampler.commands.report.metrics import MEASURES
 from sampler.commands.report.metrics.translation import corpus_scores
 from sampler.commands.report.strengths import strength_cells
 from sampler.experiments.outputs import OutputError
-from tests.support.experiment_folders import begin_run, write_record, write_scores
+from tests.support.campaigns import begin_run, write_record, write_scores
 
 MOLECULES = ["CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1", "CCN(CC)CC", "c1ccncc1", "CCO", "CC(C)Cc1ccc(cc1)C(C)C(=O)O"]
 

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from sampler import EXPERIMENTS, ExperimentInput, ExperimentOptions, outputs, shown_steps
 from sampler.commands import main
-from tests.support.experiment_folders import begin_run, write_record, write_scores, write_votes
+from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
 
 
 def stories(folder):

@@ -11,7 +11,7 @@ import pytest
 
 from sampler import parse_recipe
 from sampler.diagnostics.report import diagnose
-from tests.support.leaning import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
+from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 LEAN = re.compile(r"^Lean.*: log-odds ([+-]\d+\.\d+)")

@@ -6,7 +6,7 @@ import numpy as np
 
 from sampler import Record
 from tests.sampler.diagnostics.test_diagnose import SCORE, report, texts_of
-from tests.support.leaning import CATALOG, WORDS, Voters
+from tests.support.sampling import CATALOG, WORDS, Voters
 
 
 def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):

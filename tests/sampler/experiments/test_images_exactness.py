@@ -17,8 +17,15 @@ from sampler import marginal_acceptance
 from sampler.acceptance import acceptance_probability
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE, CrankNicolson
 from tests.sampler.kernels.test_crank_nicolson import density_imbalance, scale_without_root, square_without_root
-from tests.support.catalogs import SMALL_CATALOGS, neighbours_law
-from tests.support.exact import averaged, imbalance, pooled_rule, target, transition_matrix
+from tests.support.sampling import (
+    SMALL_CATALOGS,
+    averaged,
+    imbalance,
+    neighbours_law,
+    pooled_rule,
+    target,
+    transition_matrix,
+)
 
 NINES = (9, 9, 9)
 TASTES = np.array([[0.5, 0.0], [0.2, 0.4], [-0.1, 0.3]])

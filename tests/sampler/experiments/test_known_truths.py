@@ -10,7 +10,7 @@ from sampler import ExperimentOptions, SlotTally, tournament_schedule
 from sampler.commands.report.estimates import over_samples
 from sampler.commands.report.metrics.translation import mark_of
 from sampler.commands.report.strengths import strengths, tournament_choices
-from tests.support.experiment_folders import begin_run, write_votes
+from tests.support.campaigns import begin_run, write_votes
 
 STRENGTHS = np.array([-0.6, -0.3, -0.2, 0.3, 0.8])
 METHODS = ("base", "pointwise-sep", "pointwise-joint", "pref-joint", "pref-sep")

@@ -22,7 +22,7 @@ from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.law import MoleculeLaw
 from sampler.spaces.molecules.space import MoleculesRecipe
-from tests.support.editors import CountingEditor
+from tests.support.sampling import CountingEditor
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
 SPACE = MoleculesRecipe(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)

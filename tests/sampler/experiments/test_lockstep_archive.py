@@ -13,7 +13,7 @@ from sampler.experiments.lockstep import LockstepSettings, run_lockstep
 from sampler.experiments.lockstep_archive import write_archive
 from sampler.experiments.lockstep_record import LockstepWriter
 from sampler.spaces.molecules.space import MoleculesRecipe
-from tests.support.editors import CountingEditor
+from tests.support.sampling import CountingEditor
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
 SPACE = MoleculesRecipe(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)

@@ -9,7 +9,7 @@ from sampler import marginal_acceptance
 from sampler.exact import imbalance, preferences, target, transitions_of
 from sampler.kernels.suffix import Suffix
 from tests.sampler.kernels.test_suffix import FreeOfLength, solved, space, tables
-from tests.support.exact import averaged, pooled_rule
+from tests.support.sampling import averaged, pooled_rule
 
 FRESH = 0.1
 THREE, ONE = (3, 3, 3), (3,)

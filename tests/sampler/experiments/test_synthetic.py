@@ -18,8 +18,17 @@ from sampler.diagnostics import total_variation
 from sampler.experiments import synthetic
 from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
 from sampler.vectorised import Walker
-from tests.support.exact import averaged, plug_in_rule, stationary, target, transition_matrix, visit_covariance
-from tests.support.synthetic import LOG_P0, PROPOSALS, SCORE
+from tests.support.sampling import (
+    LOG_P0,
+    PROPOSALS,
+    SCORE,
+    averaged,
+    plug_in_rule,
+    stationary,
+    target,
+    transition_matrix,
+    visit_covariance,
+)
 
 PI = target(LOG_P0, SCORE[None])
 # A Gaussian lies further out than this once in 16,000 seeds; there are seven curves and three times.

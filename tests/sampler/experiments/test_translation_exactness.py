@@ -18,7 +18,7 @@ from sampler.kernels.suffix import Suffix
 from sampler.rules.scored import QuestRecipe
 from sampler.spaces.texts.served import ServedTextsRecipe
 from sampler.spaces.texts.space import Writing, WrittenTexts
-from tests.support.three_tokens import END, PROMPT, MeanSuffix, random_language
+from tests.support.sampling import END, PROMPT, MeanSuffix, random_language
 
 BETA = 0.5
 SEED = 1712

@@ -10,7 +10,7 @@ import sampler
 from sampler import exact
 from sampler.judges.panels import best_acceptance
 from tests.laws.law import CATALOG
-from tests.support.catalogs import neighbours_law
+from tests.support.sampling import neighbours_law
 
 NAMES = ("Ada", "Grace", "Alan")
 RECIPE = {

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from sampler import BradleyTerry, Independent, Neighbours, Plan, begin, simulate
-from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law, two_scores
-from tests.support.exact import target, transition_matrix, visits_p_value
-from tests.support.majority import majority_chain
+from tests.support.sampling import (
+    LOPSIDED,
+    independent_law,
+    majority_chain,
+    neighbours_law,
+    target,
+    transition_matrix,
+    two_scores,
+    visits_p_value,
+)
 
 SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)

@@ -20,7 +20,7 @@ from sampler.judges import (
     stored_prompt,
     template_problems,
 )
-from tests.support.stack import make_recipe
+from tests.support.campaigns import make_recipe
 
 PAIR = "{{question}}\nA: {{first}}\nB: {{second}}\nA or B?"
 TWO = Fitting(2)

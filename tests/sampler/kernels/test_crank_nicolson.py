@@ -20,7 +20,7 @@ from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonRecipe
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.space import ImagesRecipe
 from sampler.streams import Purpose, stream
-from tests.support.kernels import LEAST_P_VALUE, walk
+from tests.support.sampling import LEAST_P_VALUE, walk
 
 BETAS = (0.08, 0.25, 0.7, 1.0)
 

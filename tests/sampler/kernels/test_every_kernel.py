@@ -23,9 +23,15 @@ from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_kernels import DegreesForgotten
 from tests.sampler.kernels.test_walk import WithoutRatio
-from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law
-from tests.support.kernels import check_balance, check_long_run, check_rows
-from tests.support.molecules import SMALL_SPACES
+from tests.support.sampling import (
+    LOPSIDED,
+    SMALL_SPACES,
+    check_balance,
+    check_long_run,
+    check_rows,
+    independent_law,
+    neighbours_law,
+)
 
 
 class Checked(NamedTuple):

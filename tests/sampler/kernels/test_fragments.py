@@ -17,12 +17,15 @@ from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_mo
 from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.space import MoleculesRecipe
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
-from tests.support.exact import log_base_ratio, target
-from tests.support.kernels import check_balance, check_long_run, check_rows
-from tests.support.molecules import (
+from tests.support.sampling import (
     SMALL_SPACES,
+    check_balance,
+    check_long_run,
+    check_rows,
+    log_base_ratio,
     proposal_matrix,
     size_log_p0,
+    target,
     tried_add,
     tried_delete,
     written_out_law,

@@ -9,8 +9,16 @@ import pytest
 from scipy import stats
 
 from sampler import Catalog, Independent, Mixture, Neighbours, Proposal, Purpose, stream
-from tests.support.catalogs import SMALL_CATALOGS, independent_law, neighbours_law, two_scores
-from tests.support.exact import imbalance, log_base_ratio, target, transition_matrix
+from tests.support.sampling import (
+    SMALL_CATALOGS,
+    imbalance,
+    independent_law,
+    log_base_ratio,
+    neighbours_law,
+    target,
+    transition_matrix,
+    two_scores,
+)
 
 DRAWS = 4_000
 # Under a true null, each of the fewer than 200 chi-square tests below falls under this with chance 1e-5.

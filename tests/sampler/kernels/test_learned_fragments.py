@@ -14,17 +14,21 @@ from sampler.exact import imbalance, log_base_ratio, stationary, target, total_v
 from sampler.kernels.learned_fragments import EditorChangedError, LearnedFragments
 from sampler.rules.mars import Mars
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from tests.support.editors import (
+from tests.support.sampling import (
+    SMALL_SPACES,
+    TOLERANCE,
     FixedEditor,
     RestlessEditor,
+    check_balance,
+    check_long_run,
+    check_rows,
     claimed_ratios,
     learned,
+    preferences,
     q_matrix,
     single_path_chain,
+    size_log_p0,
 )
-from tests.support.exact import preferences
-from tests.support.kernels import TOLERANCE, check_balance, check_long_run, check_rows
-from tests.support.molecules import SMALL_SPACES, size_log_p0
 
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 # Section 4 of the experiments' notes names these two; equivalent atoms and arms abound in both.

@@ -5,7 +5,7 @@ import pytest
 
 from sampler import Independent, Mixture, Neighbours, Plan, Proposal
 from sampler.streams import Purpose, stream
-from tests.support.catalogs import LOPSIDED
+from tests.support.sampling import LOPSIDED
 
 
 class CountedBatches:

@@ -10,9 +10,7 @@ from sampler.exact import imbalance, transitions_of
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
 from tests.sampler.kernels.test_fragments import every_action
-from tests.support.exact import target
-from tests.support.kernels import check_balance, check_rows
-from tests.support.molecules import SmallSpace, plain, proposal_matrix, size_log_p0
+from tests.support.sampling import SmallSpace, check_balance, check_rows, plain, proposal_matrix, size_log_p0, target
 
 # Of these, clean-up rewrites phosphorus(V) beside a double bond and iodine(V); the others are odd in other ways.
 ODD_SPACES = {

@@ -13,7 +13,7 @@ from sampler import Proposal, Purpose, stream
 from sampler.kernels.suffix import Suffix, SuffixRecipe
 from sampler.spaces.texts.grammar import Grammar
 from sampler.spaces.texts.space import TextsRecipe, Writing, WrittenTexts
-from tests.support.kernels import check_balance, check_long_run, check_rows, matrix_of
+from tests.support.sampling import check_balance, check_long_run, check_rows, matrix_of
 
 CUTS = ("limit", "length")
 PROMPT = "a small world"

@@ -21,10 +21,8 @@ from sampler.kernels.walk import LONGEST_WALK, WalkKernel
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.images.latent_space import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
-from tests.support.catalogs import LOPSIDED, STAR
-from tests.support.kernels import LEAST_P_VALUE
-from tests.support.molecules import SmallSpace, plain, size_log_p0
-from tests.support.outcomes import law_of
+from tests.support.campaigns import law_of
+from tests.support.sampling import LEAST_P_VALUE, LOPSIDED, STAR, SmallSpace, plain, size_log_p0
 
 EXACT, WRONG = 1e-12, 1e-6
 LENGTHS = (1, 2, 3)

@@ -9,7 +9,7 @@ from scipy import stats
 import sampler
 from sampler import Neighbours, RecipeError, exact, parse_recipe
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_recipe
-from tests.support.catalogs import LOPSIDED
+from tests.support.sampling import LOPSIDED
 
 WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1}
 

@@ -11,8 +11,8 @@ import soundfile
 
 import sampler
 from sampler import OBJECT_KINDS
-from tests.support.files import archive, picture, read, table
-from tests.support.sounds import recorded, recording, tone
+from tests.support.campaigns import archive, picture, read, recorded, recording, tone
+from tests.support.campaigns import spreadsheet as table
 
 TWO = {"a.wav": recording(220), "b.wav": recording(880)}
 

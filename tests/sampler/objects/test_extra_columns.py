@@ -8,7 +8,7 @@ import pytest
 
 from sampler import CatalogError, extra_columns_of
 from sampler.objects.extra_columns import MAX_CELL_CHARACTERS, MAX_COLUMNS
-from tests.support import files
+from tests.support import campaigns
 
 
 def test_further_columns_stay_with_their_object():
@@ -17,7 +17,7 @@ def test_further_columns_stay_with_their_object():
         ["  a sea poem ", "Waves.", "2", "0.7"],
         ["a wood", "Trees.", "1"],
     ]
-    reading = files.read("texts", files.table(table))
+    reading = campaigns.read("texts", campaigns.spreadsheet(table))
     assert reading.extra_columns == ("prompt", "quality")
     assert [dict(item.extra) for item in reading.items] == [
         {"prompt": "a sea poem", "quality": "0.7"},
@@ -26,27 +26,27 @@ def test_further_columns_stay_with_their_object():
 
 
 def test_those_of_images_stand_in_their_table():
-    pictures = {"a.png": files.picture("red"), "b.png": files.picture("blue")}
-    weights = files.table([["file", "weight", "prompt"], ["a.png", "1", "a fire"], ["b.png", "2", "a lake"]])
-    reading = files.read("images", files.archive(pictures | {"weights.csv": weights}))
+    pictures = {"a.png": campaigns.picture("red"), "b.png": campaigns.picture("blue")}
+    weights = campaigns.spreadsheet([["file", "weight", "prompt"], ["a.png", "1", "a fire"], ["b.png", "2", "a lake"]])
+    reading = campaigns.read("images", campaigns.archive(pictures | {"weights.csv": weights}))
     assert {item.content: item.extra["prompt"] for item in reading.items} == {"a.png": "a fire", "b.png": "a lake"}
 
 
 def test_a_table_of_images_needs_no_weights():
-    pictures = {"a.png": files.picture("red"), "b.png": files.picture("blue")}
-    said = files.table([["file", "prompt"], ["a.png", "a fire"], ["b.png", "a lake"]])
-    reading = files.read("images", files.archive(pictures | {"weights.csv": said}))
+    pictures = {"a.png": campaigns.picture("red"), "b.png": campaigns.picture("blue")}
+    said = campaigns.spreadsheet([["file", "prompt"], ["a.png", "a fire"], ["b.png", "a lake"]])
+    reading = campaigns.read("images", campaigns.archive(pictures | {"weights.csv": said}))
     assert [(item.weight, item.extra["prompt"]) for item in reading.items] == [(1, "a fire"), (1, "a lake")]
 
 
 def test_the_numbers_of_rows_that_a_program_writes_are_no_column():
-    reading = files.read("texts", b",text\n0,one\n1,two\n")
+    reading = campaigns.read("texts", b",text\n0,one\n1,two\n")
     assert reading.extra_columns == ()
 
 
 @pytest.mark.parametrize("name", ["content", "state", "code", "neighbours", "id"])
 def test_a_column_may_be_called_like_one_of_the_record(name):
-    reading = files.read("texts", files.table([["text", name], ["one", "1"], ["two", "2"]]))
+    reading = campaigns.read("texts", campaigns.spreadsheet([["text", name], ["one", "1"], ["two", "2"]]))
     assert reading.items[1].extra == {name: "2"}
 
 
@@ -63,7 +63,7 @@ def test_a_column_may_be_called_like_one_of_the_record(name):
 )
 def test_a_header_that_cannot_be_kept_is_refused(header, told):
     with pytest.raises(CatalogError, match=told):
-        files.read("texts", files.table([header, ["one", "1", "1"], ["two", "1", "1"]]))
+        campaigns.read("texts", campaigns.spreadsheet([header, ["one", "1", "1"], ["two", "1", "1"]]))
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,20 @@ def test_a_header_that_cannot_be_kept_is_refused(header, told):
 )
 def test_a_cell_that_cannot_be_kept_is_named_and_no_object_is_lost_for_it(cell, told):
     with pytest.raises(CatalogError, match=told):
-        files.read("texts", files.table([["text", "notes"], ["one", "fine"], ["two", cell], ["three", ""]]))
+        campaigns.read(
+            "texts", campaigns.spreadsheet([["text", "notes"], ["one", "fine"], ["two", cell], ["three", ""]])
+        )
 
 
 def test_further_cells_count_among_the_characters_of_a_catalog():
     rows = b"".join(b"%d,%s\n" % (number, b"x" * 15_000) for number in range(4_000))
     with pytest.raises(CatalogError, match=r"50,000,000 characters in all, at row 33\d\d. Remove columns"):
-        files.read("texts", b"text,notes\n" + rows)
+        campaigns.read("texts", b"text,notes\n" + rows)
 
 
 def test_a_repeated_object_says_which_of_its_cells_was_not_kept():
     table = [["text", "prompt"], ["one", "a"], ["two", "b"], ["one", "c"], ["two", "b"]]
-    reading = files.read("texts", files.table(table))
+    reading = campaigns.read("texts", campaigns.spreadsheet(table))
     assert [refusal.reason for refusal in reading.refusals] == [
         "repeats row 2; their weights were added, and what row 2 has in “prompt” was kept",
         "repeats row 3; their weights were added",

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageCms, ImageOps, PngImagePlugin
 
 from sampler import OBJECT_KINDS, CatalogError
-from tests.support.files import archive, linear_grey_profile, picture, png_that_claims, read, saved
+from tests.support.campaigns import archive, linear_grey_profile, picture, png_that_claims, read, saved
 
 TWO = {"a.png": picture("red"), "b.png": picture("blue")}
 

@@ -11,7 +11,8 @@ import pytest
 
 import sampler
 from sampler import OBJECT_KINDS, Catalog, Item
-from tests.support.files import read, table
+from tests.support.campaigns import read
+from tests.support.campaigns import spreadsheet as table
 
 RICH = """# Tea
 

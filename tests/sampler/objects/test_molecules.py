@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sampler import OBJECT_KINDS, Item, draw_molecule
-from tests.support.files import read, table
+from tests.support.campaigns import read
+from tests.support.campaigns import spreadsheet as table
 
 
 def column(*smiles):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sampler import OBJECT_KINDS, Catalog, CatalogError, Item
-from tests.support.files import archive, read, table
+from tests.support.campaigns import archive, read
+from tests.support.campaigns import spreadsheet as table
 
 
 def texts(data):

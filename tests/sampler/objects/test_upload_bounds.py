@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from sampler import OBJECT_KINDS, CatalogError
-from tests.support import files
+from tests.support import campaigns
 
 MIB = 2**20
 
@@ -81,11 +81,11 @@ def test_a_table_without_end_is_refused_as_soon_as_that_can_be_seen(begin, piece
 def test_texts_of_more_characters_than_a_catalog_may_have_are_refused_at_their_row():
     rows = b"".join(b"%d %s\n" % (number, b"x" * 15_000) for number in range(4_000))
     with pytest.raises(CatalogError, match=r"50,000,000 characters in all, at row 33\d\d"):
-        files.read("texts", b"text\n" + rows)
+        campaigns.read("texts", b"text\n" + rows)
 
 
 def test_reasons_beyond_a_thousand_are_counted():
-    reading = files.read("texts", b"text\none\ntwo\n" + b"one\n" * 5_000)
+    reading = campaigns.read("texts", b"text\none\ntwo\n" + b"one\n" * 5_000)
     assert len(reading.refusals) == 1_000
     assert reading.more_refusals == 4_000
     assert [item.weight for item in reading.items] == [5_001, 1]
@@ -126,7 +126,7 @@ def archive(count: int, name: str, packing: int = zipfile.ZIP_STORED, content: b
 
 def test_an_archive_with_a_list_of_files_beyond_any_use_is_refused_before_it_is_taken_apart():
     with pytest.raises(CatalogError, match="list of files takes more than 16 MiB"):
-        files.read("images", archive(60_000, "x" * 250 + ".png"))
+        campaigns.read("images", archive(60_000, "x" * 250 + ".png"))
 
 
 UNPACK = """
@@ -156,22 +156,24 @@ def test_a_bomb_is_unpacked_to_what_a_picture_may_have_and_no_further(packing):
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_pictures_are_read_however_they_are_packed(packing):
     """The negative control: what is refused above is refused for its size."""
-    noise = files.saved(Image.effect_noise((700, 500), 90).convert("RGB"))
-    reading = files.read("images", files.archive({"a.png": files.picture("red"), "b.png": noise}, packing))
+    noise = campaigns.saved(Image.effect_noise((700, 500), 90).convert("RGB"))
+    reading = campaigns.read("images", campaigns.archive({"a.png": campaigns.picture("red"), "b.png": noise}, packing))
     assert [item.content for item in reading.items] == ["a.png", "b.png"]
     assert reading.refusals == ()
 
 
 def test_a_picture_that_is_not_packed_may_be_larger_than_a_list_of_files():
-    large = files.picture("red", size=(2450, 2450), kind="BMP")
+    large = campaigns.picture("red", size=(2450, 2450), kind="BMP")
     assert len(large) > 17 * 2**20
-    reading = files.read("images", files.archive({"a.bmp": large, "b.png": files.picture("blue")}, zipfile.ZIP_STORED))
+    reading = campaigns.read(
+        "images", campaigns.archive({"a.bmp": large, "b.png": campaigns.picture("blue")}, zipfile.ZIP_STORED)
+    )
     assert [item.content for item in reading.items] == ["a.bmp", "b.png"]
 
 
 def test_pictures_wait_in_the_file_that_was_given_for_them():
-    pictures, shown = io.BytesIO(), {f"{n}.png": files.picture((n, 0, 0)) for n in range(5)}
-    reading = OBJECT_KINDS["images"].read(io.BytesIO(files.archive(shown)), lambda done, total: None, pictures)
+    pictures, shown = io.BytesIO(), {f"{n}.png": campaigns.picture((n, 0, 0)) for n in range(5)}
+    reading = OBJECT_KINDS["images"].read(io.BytesIO(campaigns.archive(shown)), lambda done, total: None, pictures)
     kept = [item.picture for item in reading.items]
     assert pictures.getvalue() == b"".join(kept)
     assert len(set(kept)) == 5

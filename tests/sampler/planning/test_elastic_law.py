@@ -14,7 +14,7 @@ from scipy import stats
 
 import sampler
 from sampler import exact
-from tests.support.catalogs import independent_law
+from tests.support.sampling import independent_law
 
 CATALOG = sampler.Catalog(np.array([4.0, 2.0, 1.0, 1.0]))
 SCORES = np.array([-1.0, 0.0, 0.6, 1.2])

@@ -9,7 +9,7 @@ import pytest
 from sampler import NVote, exact
 from tests.laws.crowds import Voters
 from tests.laws.law import CATALOG, Matrix
-from tests.support.catalogs import neighbours_law
+from tests.support.sampling import neighbours_law
 
 STEPS = 60
 Q = neighbours_law(CATALOG)

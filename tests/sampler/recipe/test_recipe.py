@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler import Catalog, Independent, Mixture, Neighbours, RecipeError, parse_recipe
-from tests.support.catalogs import PATH
+from tests.support.sampling import PATH
 
 MIXTURE = {
     "kind": "mixture",

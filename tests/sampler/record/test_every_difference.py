@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sampler import Difference, Record, RecordError, read_record, replay
-from tests.support.example_records import EXAMPLES, path_of
+from tests.support.campaigns import EXAMPLES, example_record
 
 Change = Callable[[Record], list[str]]
 
@@ -22,7 +22,7 @@ def unblocked(django_db_blocker) -> Iterator[None]:
 
 
 def record_of(name: str) -> Record:
-    return copy.deepcopy(read_record(path_of(name)))
+    return copy.deepcopy(read_record(example_record(name)))
 
 
 def told(record: Record) -> list[str]:

@@ -13,8 +13,8 @@ import pytest
 
 import sampler
 from sampler.commands import main
-from tests.support.changed_records import files_of, hashed, rows_of, write
-from tests.support.example_records import path_of
+from tests.support.campaigns import example_record
+from tests.support.sampling import files_of, hashed, rows_of, write
 
 TEXTS = "catalog-texts"
 
@@ -71,7 +71,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
 
 
 def test_a_damaged_member_is_told(tmp_path, capsys):
-    whole = path_of(TEXTS).read_bytes()
+    whole = example_record(TEXTS).read_bytes()
     at = whole.index(b"votes.csv") + 60
     (tmp_path / "record.zip").write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
     assert "damaged" in refused(tmp_path / "record.zip", capsys)
@@ -80,7 +80,7 @@ def test_a_damaged_member_is_told(tmp_path, capsys):
 @pytest.mark.parametrize("cells", [[b"0", b"1", b"1", b"0", b"q", b"3", b"left", b"left", b"1", b"0"], []])
 def test_a_table_that_unpacks_to_much_is_refused_before_it_fills_the_memory(cells, tmp_path):
     """A megabyte of ZIP unpacks to a thousand: no more is kept than is allowed."""
-    files = files_of(path_of(TEXTS))
+    files = files_of(example_record(TEXTS))
     header = files["votes.csv"].splitlines(keepends=True)[0]
     row = b",".join([*cells, *[b""] * (header.count(b",") + 1 - len(cells))]) + b"\n"
     write(files | {"votes.csv": header + row * (200 * MEGABYTE // len(row))}, tmp_path / "record.zip")
@@ -104,14 +104,14 @@ def test_a_member_that_states_a_smaller_size_than_it_has_is_refused(tmp_path, ca
 @pytest.mark.parametrize("name", ["recipe.json", "judges.json", "manifest.json"])
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 100_000, b"5", b"[5]", b'{"a": 1}', b"null"])
 def test_documents_of_any_shape_are_refused_with_their_file(name, content, tmp_path):
-    write(files_of(path_of("people-and-model")) | {name: content}, tmp_path / "record.zip")
+    write(files_of(example_record("people-and-model")) | {name: content}, tmp_path / "record.zip")
     found = sampler.verify(tmp_path / "record.zip")
     assert name in {each.file for each in found.differs}
 
 
 @pytest.mark.parametrize("field", ["source", "identities", "judge", "question", "prompt"])
 def test_judges_of_other_shapes_are_differences(field, tmp_path):
-    files = files_of(path_of("people-and-model"))
+    files = files_of(example_record("people-and-model"))
     judges = json.loads(files["judges.json"])
     for wrong in ([], 5, {"a": []}, None, "x"):
         changed = [judge | {field: wrong} for judge in judges]
@@ -122,7 +122,7 @@ def test_judges_of_other_shapes_are_differences(field, tmp_path):
 
 @pytest.mark.parametrize("table", ["votes.csv", "steps.csv", "states.csv", "samples.csv"])
 def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tmp_path):
-    files = files_of(path_of(TEXTS))
+    files = files_of(example_record(TEXTS))
     numbers = [name for name in rows_of(files, table)[0] if name in ("chain", "step", "state", "judge", "log_r0")]
     assert numbers
     for name in numbers:
@@ -147,18 +147,18 @@ def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tm
     ],
 )
 def test_a_cell_of_a_table_that_not_every_record_has_is_told_with_its_row(table, content, tmp_path):
-    path = write(files_of(path_of(TEXTS)) | {table: content}, tmp_path / "record.zip")
+    path = write(files_of(example_record(TEXTS)) | {table: content}, tmp_path / "record.zip")
     assert (table, 2) in {(each.file, each.row) for each in sampler.verify(path).differs}
 
 
 def test_a_record_without_its_manifest_is_refused(tmp_path):
-    files = {name: content for name, content in files_of(path_of("texts")).items() if name != "manifest.json"}
+    files = {name: content for name, content in files_of(example_record("texts")).items() if name != "manifest.json"}
     found = sampler.verify(write(files, tmp_path / "record.zip"))
     assert [each.file for each in found.differs] == ["manifest.json"]
 
 
 def test_the_command_says_what_is_proven_and_what_differs_and_exits_so(tmp_path, capsys):
-    path = path_of("texts")
+    path = example_record("texts")
     assert main(["verify", str(path)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Accepted. Proven:\n")
@@ -172,7 +172,7 @@ def test_the_command_says_what_is_proven_and_what_differs_and_exits_so(tmp_path,
 
 def test_crc_and_hash_are_both_of_the_bytes_that_are_read(tmp_path):
     """A member whose checksum is mended after a change is still not the file that was written."""
-    files = files_of(path_of("texts"))
+    files = files_of(example_record("texts"))
     changed = files["votes.csv"].replace(b"left", b"rite", 1)
     assert zlib.crc32(changed) != zlib.crc32(files["votes.csv"])
     found = sampler.verify(write(files | {"votes.csv": changed}, tmp_path / "record.zip"))

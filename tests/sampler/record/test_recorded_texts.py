@@ -9,7 +9,8 @@ import pytest
 
 from sampler import BradleyTerry, Purpose, Tally, Verdict, advance, ask, begin, parse_recipe, replay, stream, tell
 from sampler.spaces.texts.grammar import Grammar
-from tests.support.records import Record, text_row
+from tests.support.sampling import RecordArguments as Record
+from tests.support.sampling import text_row
 
 MODEL = Grammar({"story": ["[a|b][c|d][e|f][g|h]", "[i|j][k|l]", "m"]})
 FRESH, SUFFIX = {"kind": "independent"}, {"kind": "suffix"}

@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 
 from sampler import RecipeError, RecordError, read_record, replay
-from tests.support.files import archive, table
-from tests.support.records import RECIPE, make_record
+from tests.support.campaigns import archive
+from tests.support.campaigns import spreadsheet as table
+from tests.support.sampling import RECIPE, make_record
 
 HONEST = make_record()
 

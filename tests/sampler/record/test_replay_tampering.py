@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from sampler import replay
-from tests.support.records import make_record
+from tests.support.sampling import make_record
 
 HONEST = make_record()
 OTHER_VERDICT = {"accept": "reject", "reject": "accept"}

@@ -11,7 +11,8 @@ import pytest
 import sampler
 from sampler import RecordError, Verdict, WarmUpStep, ended_early, parse_recipe, tuned
 from sampler.kernels.tuning import says_too_little, trials
-from tests.support.records import RECIPE, Record, make_record
+from tests.support.sampling import RECIPE, make_record
+from tests.support.sampling import RecordArguments as Record
 
 W, SETTLING = 16, 3
 WARM_UP = {"steps": W, "grid": [1, 3, 9], "properties": ["words", "readability"], "settling": SETTLING}

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import sampler
-from tests.support.changed_records import Files, files_of, hashed, rows_of, table_of, write
-from tests.support.example_records import path_of
+from tests.support.campaigns import example_record
+from tests.support.sampling import Files, files_of, hashed, rows_of, table_of, write
 
 TRUE = (
     "catalog-texts", "catalog-molecules", "catalog-images", "texts", "molecules", "patterns", "model-texts",
@@ -36,7 +36,7 @@ def unblocked(django_db_blocker) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def records() -> Callable[[str], Files]:
     kept = {}
-    return lambda name: copy.copy(kept.setdefault(name, files_of(path_of(name))))
+    return lambda name: copy.copy(kept.setdefault(name, files_of(example_record(name))))
 
 
 @pytest.mark.parametrize("name", TRUE)

@@ -8,9 +8,16 @@ import pytest
 from sampler import ORDERS, BalancedOrder, NVote, RandomOrder, TwoJudgeOrder, target, transition_matrix
 from sampler.exact import log_base_ratio, preferences, transitions_of
 from sampler.rules.order import leaning
-from tests.support import synthetic
-from tests.support.catalogs import LOPSIDED, SMALL_CATALOGS, independent_law, neighbours_law, two_scores
-from tests.support.exact import imbalance, stationary
+from tests.support import sampling
+from tests.support.sampling import (
+    LOPSIDED,
+    SMALL_CATALOGS,
+    imbalance,
+    independent_law,
+    neighbours_law,
+    stationary,
+    two_scores,
+)
 
 # A few dozen additions and products of numbers below 1 lose less than this.
 ROUNDING = 1e-12
@@ -58,11 +65,11 @@ def test_without_a_lean_one_factor_is_exact(law, order):
 @every_lean
 @pytest.mark.parametrize("budget", [2, 8])
 def test_pooling_half_the_votes_in_each_order_is_worse_than_random_sides_on_the_papers_target(lean, budget):
-    scores = synthetic.SCORE[None]
-    pi = target(synthetic.LOG_P0, scores)
+    scores = sampling.SCORE[None]
+    pi = target(sampling.LOG_P0, scores)
 
     def distance(rule):
-        transitions = transition_matrix(synthetic.LOG_P0, synthetic.PROPOSALS, scores, rule)
+        transitions = transition_matrix(sampling.LOG_P0, sampling.PROPOSALS, scores, rule)
         return np.abs(stationary(transitions) - pi).sum() / 2
 
     assert distance(BalancedOrder((budget,), lean)) > 1.05 * distance(RandomOrder((budget,), lean)) > 0.004

@@ -25,8 +25,16 @@ from sampler import (
 )
 from sampler.exact import log_base_ratio, transitions_of
 from sampler.rules.quest import PUBLISHED_BETAS
-from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law, two_scores
-from tests.support.exact import averaged, imbalance, plug_in_rule, stationary
+from tests.support.sampling import (
+    LOPSIDED,
+    averaged,
+    imbalance,
+    independent_law,
+    neighbours_law,
+    plug_in_rule,
+    stationary,
+    two_scores,
+)
 
 SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)

@@ -23,9 +23,15 @@ from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels import Independent, Neighbours
 from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts.space import Writing, WrittenTexts
-from tests.support.catalogs import SMALL_CATALOGS, independent_law, neighbours_law
-from tests.support.exact import visits_p_value
-from tests.support.three_tokens import PROMPT, MeanSuffix, random_language
+from tests.support.sampling import (
+    PROMPT,
+    SMALL_CATALOGS,
+    MeanSuffix,
+    independent_law,
+    neighbours_law,
+    random_language,
+    visits_p_value,
+)
 
 TEXTS = {"kind": "texts", "scenarios": [0]}
 SUFFIX = {"kind": "suffix", "cut": "length"}

@@ -12,8 +12,7 @@ from sampler import parse_recipe
 from sampler.exact import imbalance, log_base_ratio, preferences, transitions_of
 from sampler.rules import NVote
 from sampler.rules.order import leaning
-from tests.support.catalogs import LOPSIDED, neighbours_law, two_scores
-from tests.support.exact import target
+from tests.support.sampling import LOPSIDED, neighbours_law, target, two_scores
 
 PEOPLE = {"question": "Which is darker?", "budget": 2}
 KIND = {"question": "Which is kinder?", "budget": 1}

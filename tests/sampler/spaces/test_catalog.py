@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from sampler import Catalog, CatalogRecipe, Purpose, stream
-from tests.support.catalogs import LOPSIDED
+from tests.support.sampling import LOPSIDED
 
 
 def test_p0_is_proportional_to_the_weights():

@@ -18,7 +18,7 @@ from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.latent_space import LatentSpace
 from sampler.spaces.images.served import MAX_DIMENSION, SDXL_TURBO_DIMENSION
 from sampler.streams import Purpose, stream
-from tests.support.kernels import LEAST_P_VALUE, walk
+from tests.support.sampling import LEAST_P_VALUE, walk
 
 SPACE = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
 RECIPE = {

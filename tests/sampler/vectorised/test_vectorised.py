@@ -23,9 +23,8 @@ from sampler import (
 from sampler.exact import log_base_ratio
 from sampler.vectorised import walker as walker_module
 from sampler.vectorised.alias import alias_tables
-from tests.support import synthetic
-from tests.support.catalogs import LOPSIDED, independent_law, neighbours_law, two_scores
-from tests.support.exact import stationary, visits_p_value
+from tests.support import sampling
+from tests.support.sampling import LOPSIDED, independent_law, neighbours_law, stationary, two_scores, visits_p_value
 
 SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)
@@ -118,7 +117,7 @@ def plain(transitions, uniforms, state):
 
 CYCLE = np.roll(np.eye(241), 1, axis=1)
 LONG_CHAINS = {
-    "synthetic": transition_matrix(synthetic.LOG_P0, synthetic.PROPOSALS, synthetic.SCORE[None], NVote((2,))),
+    "synthetic": transition_matrix(sampling.LOG_P0, sampling.PROPOSALS, sampling.SCORE[None], NVote((2,))),
     "slow": 0.999 * np.eye(241) + 0.001 / 241,
     "never meets": CYCLE,
 }

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.catalogs import LOPSIDED, neighbours_law, two_scores
-from tests.support.exact import stationary, target, transition_matrix, visit_covariance, visits_p_value
+from tests.support.sampling import (
+    LOPSIDED,
+    neighbours_law,
+    stationary,
+    target,
+    transition_matrix,
+    two_scores,
+    visit_covariance,
+    visits_p_value,
+)
 
 SCORES = two_scores(LOPSIDED)
 PI = target(LOPSIDED.log_p0, SCORES)

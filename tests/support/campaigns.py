@@ -1,0 +1,1798 @@
+"""Campaigns through the real doors, the people who vote in them, and their records."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import io
+import itertools
+import json
+import math
+import operator
+import shutil
+import sqlite3
+import struct
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import uuid
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from decimal import Decimal
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+import soundfile
+from celery.signals import before_task_publish, task_postrun
+from django import forms
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
+from django.core.files.base import ContentFile
+from django.core.management import call_command
+from django.db import connection, connections
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+from PIL import Image
+
+import sampler
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.annotate import admission, visit
+from prefmh_web.annotate.screens import idle
+from prefmh_web.annotate.tasks import settle_parts, sweep_leases
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases, transitions
+from prefmh_web.campaigns.engine.open_comparisons import Ballot
+from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.lifecycle import drafts, extension
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
+from prefmh_web.campaigns.monitoring import trajectories
+from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.celery import app as celery_app
+from prefmh_web.demo.voters import Voter
+from prefmh_web.embedded import tasks, working
+from prefmh_web.embedded.server import Clock, server
+from prefmh_web.embedded.tasks import THREADS
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.participants import consent, exclusion, recruiting
+from prefmh_web.participants.models import Answer, Check, Participation
+from prefmh_web.participants.protocol import Protocol
+from prefmh_web.setup import apply, files
+from prefmh_web.transport import publishing
+from sampler import (
+    OBJECT_KINDS,
+    ExperimentInput,
+    ExperimentOptions,
+    Reading,
+    outputs,
+    preset_names,
+    schema,
+    settings_document,
+    settings_text,
+    tournament_matches,
+    tournament_schedule,
+)
+from sampler.commands.report.run_files import RunFiles, StateKey
+from sampler.experiments.outputs import table_path
+from sampler.judges import PRESETS
+from sampler.record.replay_file import replay_record
+from tests.support.models import Script, Writer, anything_else, chat_reply, is_vote, port_from, scripted_server
+
+# A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
+
+
+class QuickHasher(PBKDF2PasswordHasher):
+    """The usual hash after one round. Processes without this class can check it, since it tells its rounds."""
+
+    iterations = 1
+
+
+# Uploads as a researcher would send them, built in memory.
+
+
+def read(kind: str, data: bytes) -> Reading:
+    """Read an upload of this kind of object, ignoring its progress."""
+    return OBJECT_KINDS[kind].read(io.BytesIO(data), lambda done, total: None)
+
+
+def spreadsheet(rows: Iterable[Sequence[object]], delimiter: str = ",") -> bytes:
+    """Return rows, the header first, as a spreadsheet would save them."""
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    return text.getvalue().encode()
+
+
+def archive(files: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Return a ZIP of these files."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", compression) as opened:
+        for name, content in files.items():
+            opened.writestr(name, content)
+    return data.getvalue()
+
+
+def picture(colour: object = "red", size: tuple[int, int] = (8, 6), kind: str = "PNG", **saving: object) -> bytes:
+    """Return an image of one colour."""
+    return saved(Image.new("RGB", size, colour), kind, **saving)
+
+
+def saved(image: Image.Image, kind: str = "PNG", **saving: object) -> bytes:
+    """Return the image as a file's bytes."""
+    data = io.BytesIO()
+    image.save(data, kind, **saving)
+    return data.getvalue()
+
+
+def linear_grey_profile() -> bytes:
+    """Return an ICC profile of greys whose numbers are proportional to light."""
+    white = b"XYZ " + bytes(4) + struct.pack(">3i", *(round(each * 2**16) for each in (0.9642, 1.0, 0.8249)))
+    curve = b"curv" + bytes(8)
+    tags = {b"wtpt": white, b"kTRC": curve}
+    at, spreadsheet, content = 128 + 4 + 12 * len(tags), struct.pack(">I", len(tags)), b""
+    for name, tag in tags.items():
+        spreadsheet += name + struct.pack(">II", at + len(content), len(tag))
+        content += tag
+    header = struct.pack(">I4xI", at + len(content), 0x02100000) + b"mntrGRAYXYZ " + bytes(12) + b"acsp"
+    return header.ljust(68, b"\0") + white[8:].ljust(60, b"\0") + spreadsheet + content
+
+
+def png_that_claims(width: int, height: int) -> bytes:
+    """Return a PNG of a hundred bytes whose header announces this size, checksums right."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(bytes(100))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+# Recordings as a researcher would send them, built in memory.
+
+
+def tone(
+    hertz: float = 440.0, seconds: float = 0.5, rate: int = 16_000, channels: int = 1, loudness: float = 0.5
+) -> np.ndarray:
+    """Return the samples of a tone, shape (frames, channels)."""
+    time = np.arange(round(seconds * rate)) / rate
+    return np.tile((loudness * np.sin(2 * np.pi * hertz * time))[:, None], channels)
+
+
+def recorded(samples: np.ndarray, rate: int = 16_000, kind: str = "WAV", subtype: str | None = None) -> bytes:
+    """Return samples as the bytes of a file."""
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format=kind, subtype=subtype)
+    return file.getvalue()
+
+
+def recording(hertz: float = 440.0, kind: str = "WAV", subtype: str | None = None, **of_tone: float) -> bytes:
+    """Return a tone as the bytes of a file."""
+    samples = tone(hertz, **of_tone)
+    return recorded(samples, int(of_tone.get("rate", 16_000)), kind, subtype)
+
+
+# Archives of tar's, unpacked on every Python that `prefmh` runs on.
+
+
+def unpack(archive: tarfile.TarFile, folder: Path) -> None:
+    """Write what an archive of our own holds into a folder.
+
+    Nothing is written outside of it from Python 3.11.4 on; earlier ones, as Debian 12 has, know no filters.
+    """
+    archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+    archive.extractall(folder)
+
+
+# A form as a browser sends it back when nobody has touched it.
+
+
+def sent_back(*parts: forms.BaseForm | forms.BaseFormSet) -> dict[str, Any]:
+    """Return the fields of forms and formsets with the values that a page shows, line ends as browsers send them."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        if isinstance(part, forms.BaseFormSet):
+            found |= sent_back(part.management_form, *part.forms)
+            continue
+        for each in part:
+            value = _sent(each)
+            if value is not None:
+                found[each.html_name] = value
+    return found
+
+
+def _sent(field: forms.BoundField) -> Any:
+    widget, value = field.field.widget, field.value()
+    if isinstance(widget, forms.FileInput):
+        return None
+    if isinstance(widget, forms.CheckboxInput):
+        return "on" if value else None
+    if isinstance(widget, forms.SelectMultiple | forms.CheckboxSelectMultiple):
+        chosen = {str(getattr(each, "pk", each)) for each in value or ()}
+        # In the order of the page, not in that of the draft.
+        return [str(choice) for choice, _ in field.field.choices if str(choice) in chosen]
+    if value is None:
+        return ""
+    text = widget.format_value(value)
+    text = text[0] if isinstance(text, list) else text
+    return str("" if text is None else text).replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+# Celery workers of the server stack's tests, and when they have nothing left to do.
+
+
+class _Undone:
+    """The tasks that threads of this process have given hints of and its worker has not done."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._changed = threading.Condition()
+
+    def add(self, headers: dict, **_) -> None:
+        with self._changed:
+            self._ids.add(headers["id"])
+
+    def discard(self, task_id: str, **_) -> None:
+        with self._changed:
+            self._ids.discard(task_id)
+            self._changed.notify_all()
+
+    def wait(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while True:
+            # A hint is either on its way to the broker or among these; a task that is done may have given another.
+            is_sent = publishing.wait_until_sent(max(0.0, deadline - time.monotonic()))
+            with self._changed:
+                is_done = self._changed.wait_for(lambda: not self._ids, max(0.0, deadline - time.monotonic()))
+                if not (is_sent and is_done):
+                    raise TimeoutError(f"{len(self._ids)} tasks are still queued or running")
+            if publishing.wait_until_sent(0) and not self._ids:
+                return
+
+
+_here: _Undone | None = None
+
+
+@contextlib.contextmanager
+def worker_in_this_process() -> Iterator[None]:
+    """Let a worker do this process's tasks on threads of it, where a test's settings and stand-ins hold."""
+    global _here
+    # On import it makes a task of its own.
+    from celery.contrib.testing.worker import start_worker
+
+    _here = _Undone()
+    before_task_publish.connect(_here.add, weak=False)
+    task_postrun.connect(_here.discard, weak=False)
+    with start_worker(celery_app, pool="threads", concurrency=3, perform_ping_check=False, queues=list(THREADS)):
+        yield
+
+
+def wait_for_worker(timeout: float) -> None:
+    """Return once no task of a worker in this process is queued or running, those that tasks queue included; where the
+    workers are other processes, once they have read the files of all campaigns.
+
+    Raises:
+        TimeoutError: there was still something to do after `timeout` seconds.
+    """
+    if _here is not None:
+        _here.wait(timeout)
+        return
+    publishing.wait_until_sent(timeout)
+    # What a worker of another process has taken, no broker tells. What makers of campaigns wait for is this.
+    deadline = time.monotonic() + timeout
+    while files := _files_to_read():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{files} files are still being read")
+        time.sleep(0.01)
+
+
+def _files_to_read() -> int:
+    from prefmh_web.campaigns.models import Catalog
+
+    return Catalog.objects.filter(status=Catalog.Status.READING).count()
+
+
+# The tests' SQLite database put back as it was, by copying pages: a millisecond, where a flush takes thirty.
+
+
+# Numbers of rows are never given twice in a run: what a process remembers by them is another test's.
+_NUMBERS: Iterator[int] = itertools.count(1000, 1000)
+_REMEMBERING = tuple(
+    f"prefmh_web.{name}." for name in ("annotate", "campaigns", "console", "objects", "participants", "setup")
+)
+_empty = sqlite3.connect(":memory:", check_same_thread=False)
+_numbered_from = 0
+
+
+def keep_empty() -> None:
+    """Remember the database as it is now, before the first test."""
+    connection.ensure_connection()
+    connection.connection.backup(_empty)
+    _number_on()
+    connection.close()
+
+
+def make_empty() -> None:
+    """Put the database back as it was before the first test."""
+    connection.ensure_connection()
+    _empty.backup(connection.connection)
+    _number_on()
+
+
+def _number_on() -> None:
+    """Let every table give its next row a number beyond all that were given in this run."""
+    global _numbered_from
+    _numbered_from = next(_NUMBERS)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM sqlite_sequence")
+        cursor.execute(
+            "INSERT INTO sqlite_sequence (name, seq) SELECT name, %s FROM sqlite_schema"
+            " WHERE type = 'table' AND sql LIKE '%%AUTOINCREMENT%%'",
+            [_numbered_from],
+        )
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """The database and the media after a campaign was made, the numbers of its row and of its owner's, and beyond which
+    number all its rows are.
+    """
+
+    database: sqlite3.Connection
+    media: Path
+    campaign: int
+    owner: int
+    numbered_from: int
+
+
+_copies: dict[str, _Copy] = {}
+_folder = tempfile.TemporaryDirectory(prefix="prefmh-copies-")
+
+
+def copied(owner, made_of: object, make: Callable[[], Campaign]) -> Campaign:
+    """Return the campaign that `make` makes: of the same parts made once in a run, and copied from then on.
+
+    It is made anew where the database has more in it than the owner, and on other databases than SQLite.
+
+    Args:
+        made_of: all that `make` depends on; its `repr` tells two apart.
+    """
+    if not settings.EMBEDDED or not _holds_only_an_owner():
+        return make()
+    key = repr((owner.username, made_of, settings.SCORERS, settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS))
+    if found := _copies.get(key):
+        return _restored(found, owner)
+    campaign = make()
+    database, media = sqlite3.connect(":memory:", check_same_thread=False), Path(_folder.name) / str(len(_copies))
+    connection.connection.backup(database)
+    if settings.MEDIA_ROOT.exists():
+        shutil.copytree(settings.MEDIA_ROOT, media)
+    _copies[key] = _Copy(database, media, campaign.pk, owner.pk, _numbered_from)
+    return campaign
+
+
+def _holds_only_an_owner() -> bool:
+    """True where nothing but the owner and their group was stored since the database was empty."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_sequence WHERE seq > %s", [_numbered_from])
+        filled = {name for (name,) in cursor.fetchall()}
+        cursor.execute("SELECT (SELECT count(*) FROM django_session), (SELECT count(*) FROM auth_user)")
+        return filled <= {"auth_user", "auth_user_groups"} and cursor.fetchone() == (0, 1)
+
+
+def _restored(found: _Copy, owner) -> Campaign:
+    global _numbered_from
+    _numbered_from = found.numbered_from
+    found.database.backup(connection.connection)
+    if found.media.exists():
+        shutil.copytree(found.media, settings.MEDIA_ROOT, dirs_exist_ok=True)
+    # Of another test whose campaign had the same number.
+    _forget()
+    owner.pk = found.owner
+    owner.refresh_from_db()
+    return Campaign.objects.get(pk=found.campaign)
+
+
+def _forget() -> None:
+    """Empty what this process remembers of campaigns. Connections to servers, which others keep, stay open."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_REMEMBERING):
+            for each in vars(module).values():
+                if hasattr(each, "cache_clear") and each.__module__ == name:
+                    each.cache_clear()
+    for remembered in (visit._progress, idle._held_up, trajectories._memory):
+        remembered.clear()
+
+
+# Driving the whole application: campaigns through the real doors, the real server, people who vote.
+
+
+MIXTURE = {
+    "kind": "mixture",
+    "parts": [
+        {"weight": 0.5, "kernel": {"kind": "independent"}},
+        {"weight": 0.5, "kernel": {"kind": "neighbours"}},
+    ],
+}
+TEXTS = "text,weight\n" + "".join(
+    f"The {colour} {thing} stood there.,{1 + place % 3}\n"
+    for place, (colour, thing) in enumerate(
+        (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
+    )
+)
+
+
+def wait_until_idle(timeout: float = 30) -> None:
+    """Return once no task is queued or running, those that tasks queue included.
+
+    Raises:
+        TimeoutError: there was still one after `timeout` seconds.
+    """
+    if settings.EMBEDDED:
+        tasks.wait_until_idle(timeout)
+    else:
+        wait_for_worker(timeout)
+
+
+def sweep_everything() -> None:
+    """Sweep once, as the embedded clock does or as beat does."""
+    if settings.EMBEDDED:
+        working.sweep_everything()
+    else:
+        sweep.delay()
+        sweep_leases.delay()
+        settle_parts.delay()
+
+
+def make_recipe(**changes) -> dict:
+    """Return a recipe for twelve texts, with changes."""
+    return {
+        "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
+        "kernel": MIXTURE,
+        "judges": [{"question": "Which is darker?", "budget": 2}, {"question": "Which is better?", "budget": 1}],
+        "chains": 3,
+        "steps": 50,
+        "seed": 20261121,
+    } | changes
+
+
+def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv", recipe=None, **fields) -> Campaign:
+    """Return a draft whose file has been read; it starts under the seed of its recipe."""
+    content = file.encode() if isinstance(file, str) else file
+    fields = {"name": "Twelve texts", "instructions": "", "lease_seconds": 120, "is_seed_typed": True} | fields
+    campaign = drafts.create(
+        owner=owner, file=ContentFile(content, filename), filename=filename, recipe=recipe or make_recipe(), **fields
+    )
+    wait_until_idle()
+    campaign.catalog.refresh_from_db()
+    return campaign
+
+
+def make_campaign(owner, **options) -> Campaign:
+    """Return a started campaign whose first comparisons are open."""
+    return copied(owner, options, lambda: start_campaign(owner, **options))
+
+
+def start_campaign(owner, **options) -> Campaign:
+    """Return the same, made and started now, so that this process remembers all that a start leaves in memory."""
+    campaign = make_draft(owner, **options)
+    lifecycle.start(campaign)
+    wait_until_idle()
+    return campaign
+
+
+def invitation_path(campaign: Campaign) -> str:
+    return campaign.invitations.get().get_absolute_url()
+
+
+class LiveServer:
+    """The server of `manage.py serve` on a thread of this process: database, layer and tasks are shared."""
+
+    def __init__(self) -> None:
+        self.port = port_from(18_000)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._server = server("127.0.0.1", self.port)
+        self._thread = threading.Thread(target=self._server.run, name="server")
+        self._clock = Clock(sweep_everything, every_s=1)
+
+    def start(self) -> None:
+        self._thread.start()
+        self._clock.start()
+        while not self._server.started:
+            assert self._thread.is_alive(), f"the server on port {self.port} could not start"
+            time.sleep(0.01)
+
+    def drop_connections(self) -> None:
+        """Cut every open connection, sockets included, as a bad network does."""
+        for each in list(self._server.server_state.connections):
+            each.loop.call_soon_threadsafe(each.transport.abort)
+
+    def unsent(self) -> list[int]:
+        """Return how many bytes wait in this process for each open connection to take them in."""
+        connections = list(self._server.server_state.connections)
+        return [connection.transport.get_write_buffer_size() for connection in connections]
+
+    def stop(self) -> None:
+        self._clock.stop()
+        self._server.should_exit = True
+        self._thread.join()
+        wait_until_idle()
+
+
+def vote_until_finished(
+    campaign: Campaign, annotators: list[Annotator], scores: dict[int, Callable[[int], float]], rng: np.random.Generator
+) -> int:
+    """Let people with hidden scores vote through their leases, in random order, until the campaign is finished.
+
+    Between two votes all tasks come to rest, so the same generator always gives the same campaign.
+
+    Args:
+        scores: for each judge's place, the hidden score of each state's place.
+
+    Returns:
+        The number of votes cast.
+    """
+    judges = {place: sampler.BradleyTerry(score) for place, score in scores.items()}
+    votes = 0
+    while True:
+        wait_until_idle()
+        annotator = annotators[int(rng.integers(len(annotators)))]
+        lease = leases.take(annotator)
+        if lease is None:
+            campaign.refresh_from_db()
+            if campaign.status == Campaign.Status.FINISHED:
+                return votes
+            continue
+        prefers_right = judges[lease.judge.place].vote(rng, lease.left.place, lease.right.place)
+        leases.answer(lease.key, annotator, Side.RIGHT if prefers_right else Side.LEFT, 0)
+        votes += 1
+
+
+# Tasks of this process one after another, on one thread: the same campaign then runs the same way every time.
+
+
+@contextmanager
+def tasks_in_turn() -> Iterator[None]:
+    """Run every queue's tasks in the order in which they are given; at the end, wait for the last.
+
+    Embedded, each queue has threads of its own, and which of two tasks comes first is chance. The thread keeps no
+    connection to the database when it goes.
+    """
+    usual = dict(tasks._pools)
+    with ThreadPoolExecutor(1, thread_name_prefix="task-in-turn") as one:
+        tasks._pools.update(dict.fromkeys(usual, one))
+        try:
+            yield
+            tasks.wait_until_idle()
+        finally:
+            one.submit(connections.close_all).result()
+            tasks._pools.update(usual)
+
+
+# Votes cast past the pages: each answers a lease of its own, as `transitions.cast_vote` wants.
+
+
+def cast(
+    comparison: Comparison, judge: Judge, annotator: Annotator, side: Side = Side.LEFT, key: uuid.UUID | None = None
+) -> Vote:
+    """Cast a vote whose proposal stands on the left; the same key again answers the same lease."""
+    key = key or uuid.uuid4()
+    with locked(comparison.pk) as comparison:
+        now = timezone.now()
+        given = {"comparison": comparison, "judge": judge, "annotator": annotator, "proposal_side": Side.LEFT}
+        lease, _ = Lease.objects.get_or_create(key=key, defaults={**given, "issued_at": now, "expires_at": now})
+        ballot = Ballot(key, judge.pk, Side.LEFT, side, annotator_id=annotator.pk)
+        return transitions.cast_vote(comparison, ballot, lease)
+
+
+# Panels: campaigns whose people are named, each with a link of their own.
+
+
+def panel_judges(panelists: int, *questions: str, names: tuple[str, ...] = ()) -> list[dict]:
+    """Return the judges of a panel; without names, each has their number for one."""
+    return [
+        {"question": question, "budget": 1, "source": {"kind": "panelist", "name": name}}
+        for question in questions or ("Which is darker?",)
+        for name in names or map(str, range(1, panelists + 1))
+    ]
+
+
+def panel_campaign(owner, panelists: int = 3, *, names: tuple[str, ...] = (), recipe=None, **options) -> Campaign:
+    """Return a started campaign of a panel; `recipe` changes that of `make_recipe`."""
+    described = make_recipe(**{"judges": panel_judges(panelists, names=names)} | (recipe or {}))
+    return make_campaign(owner, recipe=described, **options)
+
+
+def link_of(campaign: Campaign, panelist: int) -> Invitation:
+    """Return the invitation of a panelist."""
+    return campaign.invitations.get(panelist=panelist)
+
+
+def sit_down(campaign: Campaign, panelist: int) -> Annotator:
+    """Open the link of a panelist and press the button; return who that is, as an engine reads them."""
+    person = admission.join(SessionStore(), link_of(campaign, panelist))
+    return Annotator.objects.select_related("campaign").get(pk=person.pk)
+
+
+# A scripted model that rates objects, the campaigns that it judges, and the fixtures of both.
+
+
+TWO = [("How dark is it?", 3), ("How good is it?", 1)]
+ONE = TWO[:1]
+
+
+@dataclass(frozen=True)
+class NoisyRater:
+    """A model that likes some words, and gives each reply a point more or less, by its seed."""
+
+    words: tuple[str, ...] = ("red", "dog", "the", "and")
+
+    def __call__(self, body: dict) -> dict:
+        if not is_vote(body):
+            return anything_else(body)
+        prompt = "".join(part["text"] for part in parts_of(body)).lower()
+        noise = np.random.default_rng(body["seed"]).integers(-1, 2)
+        rating = 4 + sum(prompt.count(word) for word in self.words) % 4 + noise
+        return chat_reply(str(rating))
+
+
+def parts_of(body: dict) -> list[dict]:
+    content = body["messages"][-1]["content"]
+    return [{"text": content}] if isinstance(content, str) else content
+
+
+@pytest.fixture(name="script")
+def rating_script() -> Iterator[Script]:
+    with scripted_server(NoisyRater()) as script:
+        script.strikes = is_vote
+        yield script
+
+
+@pytest.fixture(name="endpoint")
+def rating_endpoint(researcher, script, settings) -> Endpoint:
+    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    endpoint = Endpoint(owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM)
+    endpoint.full_clean()
+    endpoint.save()
+    return endpoint
+
+
+def rated_recipe(form: str = "separate", questions=TWO, **changes) -> dict:
+    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7}
+    judges = [{"question": question, "budget": budget, "source": source} for question, budget in questions]
+    recipe = make_recipe(judges=judges, rule={"kind": "pointwise", "form": form}, chains=2, steps=10) | changes
+    return sampler.parse_recipe(recipe).model_dump(mode="json")
+
+
+def make(owner, idle_tasks, *args, **changes) -> Campaign:
+    campaign = make_draft(owner, recipe=rated_recipe(*args, **changes))
+    lifecycle.start(campaign)
+    idle_tasks()
+    campaign.refresh_from_db()
+    return campaign
+
+
+def finish(campaign: Campaign, idle_tasks) -> None:
+    for _ in range(20):
+        sweep()
+        idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
+
+
+# Campaigns whose people are sent by a platform.
+
+
+CODES = {"completed": "C0MPLETE", "nothing-left": "N0THING"}
+WAY_BACK = "https://app.prolific.com/submissions/complete?cc={code}"
+
+
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+WHOLE = {
+    "questions": [
+        {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]},
+        {"name": "age", "text": "How old are you?", "kind": "number", "eligible_from": 18, "eligible_to": 65},
+        {"name": "mood", "text": "How are you?", "kind": "scale", "least": 1, "most": 3, "options": ["bad", "good"]},
+        {"name": "comment", "text": "Anything else?", "kind": "text", "is_required": False, "is_last": True},
+    ],
+    "instructions": f"Read *both*. ![a pair]({PICTURE})",
+    "comprehension": [{"text": "What do you read?", "options": ["one", "both"], "right": "both"}],
+    "tries": 2,
+    "debriefing": "It was about **taste**.",
+}
+CODES_OF_ALL = CODES | {
+    "not-eligible": "N0T",
+    "not-understood": "UNCLEAR",
+    "time-over": "LATE",
+    "checks-failed": "CHECKS",
+}
+
+
+def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campaign, ...] = (), **options) -> Campaign:
+    """Return a started campaign; of `options`, those of a recruitment set it up."""
+    names = ("parameter", "votes_each", "consent", "codes", "pay", "way_back", "protocol")
+    names += ("places", "most_minutes", "absent_minutes", "most_a_minute", "budget", "place_pay", "currency")
+    names += ("most_active_minutes",)
+    fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK}
+    fields |= {name: options.pop(name) for name in names if name in options}
+
+    def make() -> Campaign:
+        campaign = make_draft(owner, **options)
+        recruiting.set_up(campaign, fields, excluded)
+        lifecycle.start(campaign)
+        wait_until_idle()
+        return campaign
+
+    return copied(owner, (fields, options), make)
+
+
+def prolific(person: str, session: str = "s1") -> dict[str, str]:
+    """Return the parameters with which Prolific sends somebody."""
+    return {"PROLIFIC_PID": person, "STUDY_ID": "study", "SESSION_ID": session}
+
+
+def arrive(campaign: Campaign, query: dict[str, str], client: Client | None = None) -> Client:
+    """Open the link as a platform gives it, and press the button; return the browser."""
+    browser = client or Client()
+    path = invitation_path(campaign)
+    assert browser.get(path, query).url == path
+    assert browser.post(path).url == f"{path}vote/"
+    return browser
+
+
+def pair_of(browser: Client, campaign: Campaign):
+    """Return the key of the pair on somebody's page, or None."""
+    lease = browser.get(f"{invitation_path(campaign)}vote/").context["screen"].visit.lease
+    return lease and lease.key
+
+
+def payments_of(browser: Client, campaign: Campaign) -> list[dict[str, str]]:
+    """Download payments.csv and return its rows."""
+    answer = browser.get(reverse("console:payments", args=[campaign.pk]))
+
+    async def content() -> bytes:
+        return b"".join([chunk async for chunk in answer.streaming_content])
+
+    return list(csv.DictReader(io.StringIO(asyncio.run(content()).decode(), newline="")))
+
+
+def vote(browser: Client, campaign: Campaign, times: int = 1) -> None:
+    """Answer the pair on somebody's page by form post."""
+    for _ in range(times):
+        path = f"{invitation_path(campaign)}vote/"
+        answer = browser.post(path, {"choice": "left", "lease": str(pair_of(browser, campaign))})
+        assert answer.status_code == 302
+        wait_until_idle()
+
+
+def stage_path(campaign) -> str:
+    return f"{invitation_path(campaign)}stage/"
+
+
+def page_of(browser, campaign, path: str = "stage/") -> str:
+    return browser.get(f"{invitation_path(campaign)}{path}", follow=True).content.decode()
+
+
+def go_on(browser, campaign, *pages: dict[str, str]) -> str:
+    """Send the pages of one stage after another, and return what is seen then."""
+    for fields in pages:
+        shown = browser.post(stage_path(campaign), fields, follow=True).content.decode()
+    return shown
+
+
+def screen_of(browser, campaign):
+    return browser.get(f"{invitation_path(campaign)}vote/").context["screen"]
+
+
+def answer_check(browser, campaign, *, rightly: bool = True) -> None:
+    check = screen_of(browser, campaign).visit.check
+    side = check.expected_side if rightly else {"left": "right", "right": "left"}[check.expected_side]
+    fields = {"lease": str(check.key), "choice": side, "elapsed_ms": "900"}
+    assert browser.post(f"{invitation_path(campaign)}vote/", fields).status_code == 302
+
+
+def vote_until_check(browser, campaign) -> Check:
+    while (check := screen_of(browser, campaign).visit.check) is None:
+        vote(browser, campaign)
+    return check
+
+
+# Setups of all kinds, each through the doors by which a researcher's own comes about.
+
+
+_SUFFIXES = {
+    "kind": "mixture",
+    "parts": [
+        {"weight": 0.1, "kernel": {"kind": "independent"}},
+        {"weight": 0.9, "kernel": {"kind": "suffix", "cut": "limit"}},
+    ],
+}
+_OPENINGS = {"kind": "texts", "scenarios": [0, 7], "temperature": 0.9}
+_WRITTEN = {"kind": "model-texts", "model": "A writer", "prompts": ["Tell of the sea.", "No"], "limit": 8}
+_PROMPT = {"system": "You judge.", "user": "{{question}}\n\nA: {{first}}\nB: {{second}}\n\nA or B?"}
+_COLUMNS = "text,weight,source,year\n" + "".join(
+    f"Text {n},{1 + n % 2},{'wiki' if n % 2 else 'web'},19{n}\n" for n in range(10, 20)
+)
+_PAIR = {"left": "CCO", "right": "CCN", "answer": "left", "if_wrong": "Yes: alcohols first."}
+
+
+def _draft(owner, recipe: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
+    parsed = sampler.parse_recipe(recipe).model_dump(mode="json")
+    content = None if file is None else ContentFile(file, filename)
+    made = drafts.create(owner=owner, recipe=parsed, file=content, filename=filename, **{"name": "A setup"} | fields)
+    wait_until_idle()
+    return Campaign.objects.get(pk=made.pk)
+
+
+def texts(owner) -> Campaign:
+    """Story openings with a warm-up, a typed seed, burn-in and instructions from a browser."""
+    kernel = {
+        "kind": "walk",
+        "kernel": _SUFFIXES,
+        "length": [{"weight": 1.0, "length": 3}],
+        "warm_up": {"steps": 20, "properties": ["words"]},
+    }
+    recipe = make_recipe(space=_OPENINGS, kernel=kernel, burn_in=5, steps=100, most_chains=9)
+    spoken = "Read both.\r\n\r\n- Take your time: no hurry\r\n# yes"
+    return _draft(owner, recipe, name="Yes: “openings” # 1", instructions=spoken, is_seed_typed=True, lease_seconds=90)
+
+
+def listed(owner) -> Campaign:
+    """A list with columns that are shown, and steps that are suspended after skips."""
+    space = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "source", "label": "No"}]}
+    return _draft(owner, make_recipe(space=space), _COLUMNS.encode(), "my list.csv", suspend_after_skips=3)
+
+
+def molecules(owner) -> Campaign:
+    """Molecules that the chains make, with scorers, practice and gold pairs."""
+    recipe = make_recipe(space={"kind": "molecules"}, kernel={"kind": "fragments"})
+    made = _draft(owner, recipe, scorer_names="sa qed", suspend_after_reports=4)
+    recruiting.set_up(made, {"recruiter": "link", "parameter": "pid", "codes": CODES}, ())
+    gold = {name: value for name, value in _PAIR.items() if name != "if_wrong"}
+    recruiting.set_protocol(made, Protocol.model_validate({"practice": [_PAIR], "gold": [gold], "gold_share": 0.07}))
+    return made
+
+
+def images(owner) -> Campaign:
+    """A ZIP of pictures."""
+    file = archive({f"{colour}.png": picture(colour) for colour in ("red", "green", "blue", "white")})
+    space = {"kind": "catalog", "objects": "images", "neighbours": 1}
+    return _draft(owner, make_recipe(space=space), file, "Pictures.zip")
+
+
+def written(owner) -> Campaign:
+    """Texts that a model behind an endpoint writes, judged by models, with caps."""
+    judges = [
+        {"question": "Which is darker?", "budget": 4, "order": "balanced",
+         "source": {"kind": "model", "endpoint": "A judge", "temperature": 0.7, "reasons": True, "prompt": _PROMPT}},
+        {"question": "Which is better?", "budget": 2,
+         "source": {"kind": "model", "endpoint": "Another", "votes": "log-probabilities", "first": True}},
+    ]  # fmt: skip
+    recipe = make_recipe(space=_WRITTEN, kernel=_SUFFIXES, judges=judges)
+    return _draft(owner, recipe, cost_cap=Decimal("12.50"), request_cap=100_000)
+
+
+def panel(owner) -> Campaign:
+    """A panel whose people have names."""
+    recipe = make_recipe(judges=panel_judges(3, names=("Ada Lovelace", "Bo", "Cy")))
+    return _draft(owner, recipe, TEXTS.encode(), "texts.csv")
+
+
+def prolific_study(owner) -> Campaign:
+    """A study on Prolific with all stages, consent, codes, places and pay."""
+    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", name="A study")
+    earlier = started(owner)
+    pay = {"completed": "full", "withdrawn": "full", "ended": "nothing"}
+    fields = {
+        "recruiter": "prolific",
+        "codes": CODES | {"withdrawn": ""},
+        "way_back": WAY_BACK,
+        "pay": pay,
+        "places": 40,
+    }
+    fields |= {"votes_each": 50, "most_minutes": 60, "absent_minutes": 10, "place_pay": Decimal("3.20")}
+    fields |= {"currency": "£", "consent": "I *agree*.\nYes.", "budget": 5000, "most_a_minute": 30}
+    recruiting.set_up(made, fields, [earlier])
+    questions = [
+        *WHOLE["questions"],
+        {"name": "work", "text": "Work?", "options": ["b", "a"], "places": {"a": 3, "b": 5}},
+    ]
+    more = {"check_share": 0.05, "repeat_share": 0.1, "wait_minutes": 10}
+    recruiting.set_protocol(made, Protocol.model_validate(WHOLE | more | {"questions": questions}))
+    return made
+
+
+def german(owner) -> Campaign:
+    """An open link in another language, with the line ends of browsers."""
+    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
+    recruiting.set_up(made, {"recruiter": "open", "consent": "Ja."}, ())
+    recruiting.set_protocol(made, Protocol.model_validate(WHOLE))
+    return made
+
+
+def base(owner) -> Campaign:
+    """A rule that asks nobody."""
+    return _draft(owner, make_recipe(space=_OPENINGS, kernel={"kind": "independent"}, judges=[], rule={"kind": "base"}))
+
+
+def score(owner) -> Campaign:
+    """MARS's rule."""
+    recipe = make_recipe(
+        space={"kind": "molecules"}, kernel={"kind": "fragments"}, judges=[], rule={"kind": "score", "form": "mars"}
+    )
+    return _draft(owner, recipe, scorer_names="logp qed")
+
+
+def quest(owner) -> Campaign:
+    """QUEST's rule, with a scorer that this site need not have."""
+    kernel = {"kind": "suffix", "cut": "length"}
+    rule = {"kind": "quest", "scorer": "comet", "beta": 0.2}
+    return _draft(owner, make_recipe(space=_WRITTEN, kernel=kernel, judges=[], rule=rule))
+
+
+def ratings(owner) -> Campaign:
+    """Ratings by a model."""
+    source = {"kind": "model", "endpoint": "A judge"}
+    judges = [{"question": "How gothic is it?", "budget": 1, "source": source}]
+    rule = {"kind": "pointwise", "form": "power", "lowest": 1, "beta": 2.5}
+    return _draft(owner, make_recipe(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))
+
+
+def started(owner) -> Campaign:
+    """A campaign that runs and was extended."""
+    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", name="An earlier one")
+    lifecycle.start(made)
+    wait_until_idle()
+    extension.extend(made, 25)
+    wait_until_idle()
+    return made
+
+
+def finished(owner) -> Campaign:
+    """A panel that has ended, whose scorers hold those of its rule."""
+    made = panel(owner)
+    lifecycle.start(made)
+    wait_until_idle()
+    lifecycle.finish_now(made)
+    made.refresh_from_db()
+    return made
+
+
+SETUPS: dict[str, Callable[..., Campaign]] = {
+    each.__name__: each
+    for each in (
+        texts, listed, molecules, images, written, panel, prolific_study, german, base, score, quest, ratings,
+        started, finished,
+    )
+}  # fmt: skip
+"""By name."""
+
+
+def written_file(campaign: Campaign) -> bytes:
+    """Return the file of a campaign's setup."""
+    return b"".join(files.write(campaign)[1])
+
+
+def imported(content: bytes, owner, **options) -> Campaign:
+    """Return the draft that a file makes."""
+    with files.opened(io.BytesIO(content)) as (setup, uploaded):
+        kept = None if uploaded is None else ContentFile(uploaded.read(), setup.file.name)
+        made = apply.create(setup, owner, kept, **options)
+    wait_until_idle()
+    return Campaign.objects.get(pk=made.pk)
+
+
+# People of the tests, who vote through real sockets.
+
+
+@dataclass
+class CarefulVoter(Voter):
+    """A voter who notes each vote once the server has answered it: those the person has seen acknowledged."""
+
+    acknowledged: list[str] = field(default_factory=list)
+
+    async def _decide(self, screen):
+        # The page answers a vote with another screen; with the same pair again it has not been read yet.
+        if self.sent and screen.values.get("lease") != self.sent[-1] and self.sent[-1] not in self.acknowledged:
+            self.acknowledged.append(self.sent[-1])
+        return await super()._decide(screen)
+
+
+class AnyScore(dict):
+    """Hidden scores for whatever is asked: what takes longer to say is liked a little more."""
+
+    def __missing__(self, question: str):
+        return lambda content: len(content) / 50
+
+
+# Campaigns that find in a warm-up how far to walk: twelve texts of different lengths, in a ring of neighbours.
+
+
+WARM_UP_TEXTS = "text,weight\n" + "".join(f"{'far ' * place}away,{1 + place % 3}\n" for place in range(12))
+WARM_UP = {"steps": 6, "grid": [1, 3, 9], "properties": ["words"], "settling": 2, "patience_minutes": 5}
+
+
+def warming_recipe(warm_up: dict | None = None, **changes) -> dict:
+    """Return a recipe as it is stored, with changes of the warm-up and of the rest."""
+    kernel = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5, "warm_up": WARM_UP | (warm_up or {})}
+    judges = [{"question": "Which is darker?", "budget": 1}]
+    recipe = {"version": 1} | make_recipe(kernel=kernel, judges=judges, chains=3, steps=12) | changes
+    return sampler.parse_recipe(recipe).model_dump(mode="json")
+
+
+def warming_campaign(owner, warm_up: dict | None = None, **changes) -> Campaign:
+    """Return a started campaign with a warm-up."""
+    return make_campaign(owner, file=WARM_UP_TEXTS, recipe=warming_recipe(warm_up, **changes))
+
+
+# All that an installation holds, as bytes: every row of every table, every file, and what stored sessions say.
+
+
+def bytes_of_all(*campaigns: Campaign) -> bytes:
+    """Return everything that is stored, and new exports of these campaigns, one after the other."""
+    return b"\n".join([_tables(), _sessions(), _files(), *map(_archive, campaigns)])
+
+
+def _tables() -> bytes:
+    found: list[bytes] = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            found += [_cell(cell) for row in cursor.fetchall() for cell in row]
+    return b"\n".join(found)
+
+
+def _cell(cell: object) -> bytes:
+    return bytes(cell) if isinstance(cell, (bytes, memoryview)) else str(cell).encode()
+
+
+def _sessions() -> bytes:
+    # Compressed and signed, as stored: read here as the server reads them.
+    return json.dumps([session.get_decoded() for session in Session.objects.all()]).encode()
+
+
+def _files() -> bytes:
+    root = Path(settings.MEDIA_ROOT)
+    return b"\n".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
+
+
+def _archive(campaign: Campaign) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(b"".join(export.archive(campaign)))) as archive:
+        return b"\n".join(archive.read(name) for name in archive.namelist())
+
+
+# People of a study who tell of themselves wherever they can, and what others write about them.
+
+
+PROTOCOL = {
+    "questions": [
+        {"name": "home", "text": "Where do you live?", "kind": "text"},
+        {"name": "comment", "text": "Anything else?", "kind": "text", "is_last": True},
+    ],
+    "practice": [
+        {"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night is darker."},
+    ],
+    "check_share": 0.5,
+}
+TEXT = "You compare texts."
+ALL_CODES = CODES | {"withdrawn": "W1THDREW", "ended": "ENDED1"}
+KINDS = ("id", "session", "parameter", "answer", "comment", "report", "reason")
+
+
+def values_of(name: str) -> dict[str, str]:
+    """Return what somebody leaves, or others write about them: in each place another string."""
+    return {kind: f"ZZ{kind}of{name}ZZ" for kind in KINDS}
+
+
+def study_of(owner, **options) -> Campaign:
+    one_judge = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=3, steps=20)
+    usual = {"codes": ALL_CODES, "recipe": one_judge, "protocol": PROTOCOL, "consent": TEXT}
+    return recruited_campaign(owner, **usual | options)
+
+
+def come(study, said: dict[str, str], votes: int = 1) -> Client:
+    """Come as a platform sends somebody, and leave a string in every place up to the votes."""
+    browser = Client()
+    browser.get(invitation_path(study), prolific(said["id"], said["session"]) | {"city": said["parameter"]})
+    agree = {"consent": "agree", "version": version_now()}
+    assert browser.post(invitation_path(study), agree).status_code == 302
+    go_on(browser, study, {"stage": "questions", "answer-home": said["answer"]})
+    go_on(browser, study, {"stage": "practice", "answer-step": "0", "answer-choice": "left"})
+    go_on(browser, study, {"stage": "practice", "answer-step": "0-answered"})
+    vote_until_check(browser, study)
+    answer_check(browser, study)
+    key = pair_of(browser, study)
+    report = {"reason": "other", "words": said["report"]}
+    assert browser.post(f"{invitation_path(study)}report/{key}/", report).status_code == 302
+    wait_until_idle()
+    for _ in range(votes):
+        if pair_of(browser, study):
+            vote(browser, study)
+    return browser
+
+
+def version_now() -> str:
+    return consent.version_of(TEXT)
+
+
+def person_in(study, said) -> Annotator:
+    part = Participation.objects.get(campaign=study, participant__external_id=said["id"])
+    return Annotator.objects.select_related("campaign").get(pk=part.annotator_id)
+
+
+def write_about(study, said) -> Annotator:
+    """End somebody's part with a reason, and give them a comment of their own."""
+    person = person_in(study, said)
+    exclusion.exclude(person, study.owner, exclusion.Grounds(EndReason.CARELESS, said["reason"]), is_paid=False)
+    wait_until_idle()
+    # As somebody does who comes to the last questions.
+    Answer.objects.create(participation_id=part_of(person).pk, name="comment", answer=said["comment"])
+    return person
+
+
+def part_of(person: Annotator) -> Participation:
+    return Participation.objects.get(annotator=person)
+
+
+def found_in(content: bytes, said: dict[str, str]) -> set[str]:
+    return {kind for kind, value in said.items() if value.encode() in content}
+
+
+# Folders of runs whose truth is known: records, ratings and votes are drawn from what a test has planted.
+
+
+Score = Callable[[str, StateKey], float | None]
+
+
+def begin_run(folder: Path, options: ExperimentOptions, inputs: Mapping[str, list[ExperimentInput]] | None = None):
+    """Write settings.json, and return the run."""
+    words = {name: PRESETS[name].template.model_dump(mode="json") for name in preset_names(options)}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.json").write_text(settings_text(settings_document(options, words, inputs=inputs)))
+    return RunFiles(folder)
+
+
+def write_rows(folder: Path, table: schema.Table, rows: Iterable[Mapping[str, object]]) -> None:
+    path = table_path(folder, table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.header)
+        writer.writerows(table.row(**row) for row in rows)
+
+
+def write_scores(run: RunFiles, names: Iterable[str], score: Score) -> None:
+    """Write scores.csv: what `score` gives each kept state, by name."""
+    states = [
+        state
+        for method in run.options.chosen
+        for direction in run.options.directions
+        for seed in run.options.seeds
+        for state in run.kept(method, direction, seed)
+    ]
+    columns = ("method", "direction", "seed", "chain", "step")
+    rows = (
+        {**dict(zip(columns, state, strict=True)), "name": name, "value": value, "source": "planted", "asks": None}
+        for name in names
+        for state in states
+        if (value := score(name, state)) is not None
+    )
+    write_rows(run.folder, outputs.SCORES, rows)
+
+
+def write_votes(run: RunFiles, wins: Callable[[str, str, str, int], float], rng: np.random.Generator) -> None:
+    """Write pairs.csv and votes.csv; `wins` is the chance of `one` over `other`, by property, methods and prompt."""
+    rows = []
+    for match in tournament_matches(run.options):
+        ends = {}
+        for end, state in (("one", match.one_state), ("other", match.other_state)):
+            ends |= {end: getattr(match, end), f"{end}_chain": state.chain, f"{end}_step": state.step}
+        where = {"direction": match.direction, "seed": match.seed, "prompt": match.prompt, "match": match.number}
+        rows.append({"pair": match.key, **where, **ends})
+    write_rows(run.folder, outputs.PAIRS, rows)
+    votes = []
+    for slot in tournament_schedule(run.options):
+        match = slot.match
+        chance = wins(slot.about, match.one, match.other, match.prompt)
+        key = {"pair": match.key, "property": slot.about, "one_first": slot.one_first, "number": 0}
+        votes.append({**key, "chose_one": bool(rng.random() < chance), "voter": "planted", "asks": 1})
+    write_rows(run.folder, outputs.VOTES, votes)
+
+
+def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], chains: int, steps: int) -> None:
+    """Write a record that holds what `contents` gives each chain and step, and nothing else."""
+    rows = [
+        schema.SAMPLES.row(chain=chain, step=step, state=0, content=contents(chain, step))
+        for chain in range(chains)
+        for step in range(steps + 1)
+    ]
+    path = run.folder / "records" / name
+    path.parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("recipe.json", json.dumps({}))
+        for table in schema.TABLES:
+            text = io.StringIO(newline="")
+            csv.writer(text).writerows([table.header, *(rows if table is schema.SAMPLES else [])])
+            archive.writestr(table.file, text.getvalue())
+
+
+# What must hold of any campaign's record, whatever happened to it; and its replay from the export alone.
+
+
+IN_EVERY_ARCHIVE = {
+    "recipe.json",
+    "judges.json",
+    "campaign.yaml",
+    *export.TABLES,
+    "preferences.jsonl",
+    "events.csv",
+    "codebook.csv",
+    "manifest.json",
+}
+"""Of a campaign whose votes decide."""
+
+
+def assert_record_is_whole(campaign: Campaign) -> None:
+    """Votes numbered without a gap and within budgets, steps without a gap, every chain where its steps lead."""
+    for comparison in Comparison.objects.filter(chain__campaign=campaign):
+        counted = list(comparison.votes.filter(number__isnull=False).select_related("judge"))
+        assert sorted(vote.number for vote in counted) == list(range(1, len(counted) + 1)), comparison
+        spent = Counter(vote.judge for vote in counted)
+        assert all(votes <= judge.budget for judge, votes in spent.items()), comparison
+    for chain in campaign.chains.all():
+        decided = chain.comparisons.filter(verdict__isnull=False)
+        assert sorted(decided.values_list("step", flat=True)) == list(range(1, chain.step + 1))
+        last = decided.order_by("-step").first()
+        if last:
+            moved = last.verdict == Comparison.Verdict.ACCEPT
+            assert chain.head_id == (last.proposal_id if moved else last.current_id)
+        else:
+            assert chain.head_id == chain.start_id
+    voted = Lease.objects.filter(comparison__chain__campaign=campaign, ending=Lease.Ending.VOTED)
+    assert set(voted.values_list("key", flat=True)) <= set(
+        Vote.objects.filter(judge__campaign=campaign).values_list("key", flat=True)
+    )
+
+
+def export_to(campaign: Campaign, folder: Path) -> Path:
+    """Write the campaign's export and return its path."""
+    path = folder / "export.zip"
+    path.write_bytes(b"".join(export.archive(campaign)))
+    return path
+
+
+def everything_in(path: Path) -> str:
+    """Return the content of all files of an export, one after the other."""
+    with zipfile.ZipFile(path) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
+def assert_replay_passes(path: Path) -> str:
+    """Replay an export as a stranger would, and that of a running campaign also with its seed; return what was
+    printed.
+    """
+    out = io.StringIO()
+    call_command("replay", str(path), stdout=out)
+    assert "all agree" in out.getvalue()
+    record = sampler.read_record(path)
+    if "seed" not in record.recipe:
+        assert replay_record(opened(record)).differences == ()
+    return out.getvalue()
+
+
+def opened(record: sampler.Record) -> sampler.Record:
+    """Return the record of a running campaign with the seed, which it does not tell yet."""
+    sealed = Campaign.objects.get(seed_hash=record.recipe["seed_hash"])
+    told = {"seed": sealed.recipe["seed"], "seed_salt": sealed.seed_salt}
+    return replace(record, recipe=record.recipe | told)
+
+
+def table(path: Path, name: str) -> list[dict[str, str]]:
+    """Return the rows of one CSV file of an export."""
+    with zipfile.ZipFile(path) as archive:
+        return list(csv.DictReader(io.StringIO(archive.read(name).decode(), newline="")))
+
+
+# Records of small campaigns, one for each kind of space and rule, made through the real doors.
+#
+# `example_record` makes each once in a run. The same campaign comes out whenever it is made: the seed is given, people
+# and model answer by a checksum of what they are shown.
+
+
+_SEED = 20261122
+MODEL = "A model"
+EXAMPLE_TEXTS = [
+    (f"The {colour} {thing} stood there.", 1 + place % 3)
+    for place, (colour, thing) in enumerate((c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "sea"))
+]
+# The second is written with what a spreadsheet would run, the third with what a CSV has to quote.
+ODD_TEXTS = [("=1+1 is what she said", 2), ('He said, "no",\nand went.', 1)]
+SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CC(C)O", "c1ccncc1", "CCOC", "C1CCCCC1", "CC#N", "OCCO"]
+COLOURS = ["red", "green", "blue", "white", "black", "orange", "purple", "grey"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One campaign.
+
+    Args:
+        space, kernel, judges, rule: of its recipe.
+        file: name and content of the upload, of a catalog.
+        steps: of each of its two chains.
+        people: how many vote; none where models alone do.
+    """
+
+    space: Mapping[str, Any]
+    kernel: Mapping[str, Any]
+    judges: tuple[Mapping[str, Any], ...]
+    rule: Mapping[str, Any] = field(default_factory=lambda: {"kind": "n-vote"})
+    file: tuple[str, bytes] | None = None
+    steps: int = 4
+    people: int = 4
+
+    def recipe(self) -> dict[str, Any]:
+        """Return the recipe of this campaign."""
+        described = {"space": self.space, "kernel": self.kernel, "judges": list(self.judges), "rule": self.rule}
+        return described | {"chains": 2, "steps": self.steps, "seed": _SEED}
+
+
+def _asked(question: str, budget: int, **more: Any) -> dict[str, Any]:
+    return {"question": question, "budget": budget, **more}
+
+
+def _by_model(votes: str = "sampled", **more: Any) -> dict[str, Any]:
+    return {"source": {"kind": "model", "endpoint": MODEL, "temperature": 0.8, "votes": votes, **more}}
+
+
+def _mixture(**parts: float) -> dict[str, Any]:
+    return {
+        "kind": "mixture",
+        "parts": [{"weight": weight, "kernel": {"kind": kind}} for kind, weight in parts.items()],
+    }
+
+
+def _catalog(objects: str, neighbours: int = 3) -> dict[str, Any]:
+    return {"kind": "catalog", "objects": objects, "neighbours": neighbours}
+
+
+def _texts_file() -> tuple[str, bytes]:
+    return "texts.csv", spreadsheet([("text", "weight"), *EXAMPLE_TEXTS, *ODD_TEXTS])
+
+
+def _molecules_file() -> tuple[str, bytes]:
+    return "molecules.csv", spreadsheet([("smiles", "weight"), *((smiles, 1 + len(smiles) % 4) for smiles in SMILES)])
+
+
+def _images_file() -> tuple[str, bytes]:
+    pictures = {f"{colour}.png": picture(colour) for colour in COLOURS}
+    weights = spreadsheet([("file", "weight"), *((name, len(name) / 4) for name in pictures)])
+    return "pictures.zip", archive({**pictures, "weights.csv": weights})
+
+
+_BOTH = _mixture(independent=0.3, neighbours=0.7)
+_PEOPLE = (_asked("Which is darker?", 2), _asked("Which is better?", 1))
+_TWINS = tuple(_asked("Which is darker?", 2, order=f"proposal-{place}") for place in ("first", "second"))
+_RATED = _asked("How dark is it?", 2, **_by_model())
+
+
+def _rated(form: str, *more: Mapping[str, Any], **rule: Any) -> Case:
+    pointwise = {"kind": "pointwise", "form": form, **rule}
+    judges = (_RATED, *more)
+    return Case(_catalog("texts"), _BOTH, judges, pointwise, _texts_file(), people=0)
+
+
+EXAMPLES: dict[str, Case] = {
+    # One for each kind of space.
+    "catalog-texts": Case(_catalog("texts"), _BOTH, _PEOPLE, file=_texts_file()),
+    "catalog-molecules": Case(_catalog("molecules"), _BOTH, _PEOPLE, file=_molecules_file()),
+    "catalog-images": Case(_catalog("images"), _BOTH, _PEOPLE, file=_images_file()),
+    "texts": Case({"kind": "texts", "scenarios": [3, 14]}, _mixture(independent=0.2, suffix=0.8), _PEOPLE),
+    "molecules": Case({"kind": "molecules"}, {"kind": "fragments"}, _PEOPLE, steps=24),
+    "patterns": Case({"kind": "images"}, sampler.PAPER_MIXTURE, _PEOPLE),
+    "model-texts": Case(
+        {"kind": "model-texts", "model": MODEL, "prompts": ["Write about the sea.", "Write about a cat."], "limit": 12},
+        _mixture(independent=0.2, suffix=0.8),
+        _PEOPLE,
+    ),
+    # One for each rule, and for each way of asking. (N votes in random order: above.)
+    "two-judge-order": Case(_catalog("texts"), _BOTH, _TWINS, file=_texts_file()),
+    "people-and-model": Case(
+        _catalog("texts"),
+        _BOTH,
+        (_asked("Which is darker?", 2), _asked("Which is darker?", 2, **_by_model()), _asked("Which is better?", 1)),
+        file=_texts_file(),
+    ),
+    "model-asked-first": Case(
+        _catalog("texts"),
+        _BOTH,
+        (
+            _asked("Which is darker?", 2, order="balanced", **_by_model("log-probabilities", first=True)),
+            _asked("Which is better?", 2),
+        ),
+        file=_texts_file(),
+    ),
+    "model-two-judge-order": Case(
+        _catalog("texts"),
+        _BOTH,
+        tuple({**twin, **_by_model("log-probabilities")} for twin in _TWINS),
+        file=_texts_file(),
+        people=0,
+    ),
+    "ratings-separate": _rated("separate", _asked("How good is it?", 1, **_by_model())),
+    "ratings-joint": _rated("joint", lowest=0),
+    "ratings-difference": _rated("difference"),
+    "ratings-power": _rated("power", beta=20.0),
+}
+
+
+@cache
+def example_record(name: str) -> Path:
+    """Return the export of a case; the tests' own database is not touched."""
+    folder = Path(_examples_folder().name)
+    path = folder / f"{name}.zip"
+    with scripted_server(Checksum()) as script, _empty_database(script):
+        path.write_bytes(b"".join(export.archive(_finished(EXAMPLES[name], _owner(script)))))
+    return path
+
+
+@cache
+def _examples_folder() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="prefmh-examples-")
+
+
+@contextmanager
+def _empty_database(script: Script) -> Iterator[None]:
+    """Let the application work on an empty database, its tasks one after another, with leave to call the model."""
+    usual = connection.settings_dict["NAME"]
+    connections.close_all()
+    with tempfile.TemporaryDirectory(prefix="prefmh-example-") as folder:
+        connection.settings_dict["NAME"] = f"{folder}/prefmh.sqlite3"
+        server = urlsplit(script.url)
+        allowed = {"ENDPOINT_ALLOWED_HOSTS": [server.netloc], "ENDPOINT_ALLOW_PRIVATE": [f"{server.hostname}/32"]}
+        try:
+            with override_settings(MEDIA_ROOT=Path(folder) / "media", **allowed), tasks_in_turn():
+                call_command("migrate", verbosity=0, interactive=False)
+                yield
+        finally:
+            connections.close_all()
+            connection.settings_dict["NAME"] = usual
+
+
+def _owner(script: Script):
+    """Return the researcher whom all belongs to, with the model registered."""
+    owner = get_user_model().objects.create_user("ada")
+    make_researcher(owner)
+    # One request at a time, so that replies come in the order in which they are asked for.
+    fields = {"base_url": script.url, "model": "checksum", "dialect": Dialect.VLLM, "concurrency": 1}
+    endpoint = Endpoint(owner=owner, name=MODEL, **fields)
+    endpoint.full_clean()
+    endpoint.save()
+    return owner
+
+
+def _finished(case: Case, owner) -> Campaign:
+    """Return a campaign whose record has all that a record can have: a skip, an expiry, a vote that came too late."""
+    campaign = _started(case, owner)
+    if not case.people:
+        # Models have finished it by now, and nobody can join it any more.
+        return campaign
+    hasty, sleepy, *crowd = _join(campaign, case.people + 2)
+    _skip(hasty)
+    unanswered = _fall_asleep(sleepy)
+    _vote(campaign, crowd, np.random.default_rng(_SEED))
+    _wake_up(sleepy, unanswered)
+    return campaign
+
+
+def _started(case: Case, owner) -> Campaign:
+    filename, content = case.file or ("", b"")
+    file = ContentFile(content, filename) if case.file else None
+    recipe = sampler.parse_recipe(case.recipe()).model_dump(mode="json")
+    made = drafts.create(owner=owner, is_seed_typed=True, name="Example", recipe=recipe, file=file, filename=filename)
+    wait_until_idle()
+    # What was read of the file is on the campaign's row of another process, as it were.
+    campaign = Campaign.objects.get(pk=made.pk)
+    lifecycle.request_start(campaign)
+    wait_until_idle()
+    campaign.refresh_from_db()
+    return campaign
+
+
+_PROSE = ("The sea is calm.", "Waves come and go.", "Salt is in the air.", "The tide turns.")
+
+
+@dataclass
+class Checksum:
+    """A model whose mind is a checksum of the prompt. The seed is not heeded: a reply follows from the prompt and from
+    how often it has been asked, so that whoever asks in the same order gets the same answers.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    writes: Writer = field(default_factory=Writer)
+
+    def __call__(self, body: dict) -> dict:
+        is_chat = "messages" in body and "max_tokens" in body
+        answer = self._answer(body) if is_chat else self.writes(body)
+        return {"model": body.get("model"), "system_fingerprint": "checksum", **answer}
+
+    def _answer(self, body: dict) -> dict:
+        prompt = str(body["messages"])
+        choices = body.get("structured_outputs", {}).get("choice")
+        if body.get("logprobs"):
+            return self._with_log_probabilities(prompt)
+        self.asked[prompt] += 1
+        rng = np.random.default_rng([zlib.crc32(prompt.encode()), self.asked[prompt]])
+        if choices == ["A", "B"]:
+            return chat_reply("A" if rng.random() < _preference(prompt, body["temperature"]) else "B")
+        if choices and choices[-1].isdigit():
+            return chat_reply(_rating(prompt, choices, rng))
+        return chat_reply(str(rng.choice(choices or _PROSE)))
+
+    def _with_log_probabilities(self, prompt: str) -> dict:
+        first = _preference(prompt, 1.0)
+        top = [("A", 0.98 * first), ("B", 0.98 * (1 - first)), ("Well", 0.02)]
+        tokens = [{"token": token, "logprob": math.log(p)} for token, p in top]
+        return chat_reply("A", logprobs={"content": [{**tokens[0], "top_logprobs": tokens}]})
+
+
+def _preference(prompt: str, temperature: float) -> float:
+    """Return the probability of A."""
+    logit = (zlib.crc32(prompt.encode()) % 13 - 6) / 4
+    return 1 / (1 + math.exp(-logit / temperature))
+
+
+def _rating(prompt: str, choices: list[str], rng: np.random.Generator) -> str:
+    """Return a rating around the middle of the scale, a point more or less each time."""
+    middle = len(choices) // 2 + zlib.crc32(prompt.encode()) % 5 - 2
+    return choices[middle + int(rng.integers(-1, 2))]
+
+
+_SWEEPS = 20
+
+
+def _join(campaign: Campaign, count: int) -> list[Annotator]:
+    """Let so many people, each with a session of their own, open the campaign's link and join."""
+    invitation = campaign.invitations.first()
+    return [_joined(invitation) for _ in range(count)]
+
+
+def _vote(campaign: Campaign, crowd: list[Annotator], rng: np.random.Generator) -> None:
+    """Let people vote until the campaign is finished.
+
+    Raises:
+        AssertionError: the campaign is not finished, and nobody is asked anything though the clock has swept often.
+    """
+    cast, swept = 0, 0
+    while True:
+        wait_until_idle()
+        campaign.refresh_from_db()
+        if campaign.status == Campaign.Status.FINISHED:
+            return
+        if _vote_once(crowd, rng, 1000 + 10 * cast):
+            cast, swept = cast + 1, 0
+        else:
+            assert swept < _SWEEPS, f"{campaign} is {campaign.status}, and nobody is asked anything"
+            sweep_everything()
+            swept += 1
+
+
+def _skip(annotator: Annotator) -> None:
+    """Let somebody be asked, skip, and go."""
+    if lease := leases.take(annotator):
+        leases.skip(lease.key, annotator)
+
+
+def _fall_asleep(annotator: Annotator) -> Lease | None:
+    """Let somebody be asked, and not answer until the time is over; return what they still hold in their hands."""
+    lease = leases.take(annotator)
+    if lease:
+        Lease.objects.filter(ended_at__isnull=True).update(expires_at=timezone.now() - timedelta(minutes=1))
+        leases.expire()
+    return lease
+
+
+def _wake_up(annotator: Annotator, lease: Lease | None) -> None:
+    """Answer what was asked long ago."""
+    if lease:
+        leases.answer(lease.key, annotator, Side.LEFT, 90_000)
+
+
+def _joined(invitation) -> Annotator:
+    session = import_module(settings.SESSION_ENGINE).SessionStore()
+    annotator = admission.join(session, invitation)
+    session.save()
+    return annotator
+
+
+def _vote_once(crowd: list[Annotator], rng: np.random.Generator, elapsed_ms: int) -> bool:
+    for place in rng.permutation(len(crowd)):
+        if lease := leases.take(crowd[place]):
+            prefers_right = sampler.BradleyTerry(_score).vote(rng, lease.left.content, lease.right.content)
+            leases.answer(lease.key, crowd[place], Side.RIGHT if prefers_right else Side.LEFT, elapsed_ms)
+            return True
+    return False
+
+
+def _score(content: str) -> float:
+    return (zlib.crc32(content.encode()) % 5) / 2
+
+
+# Every outcome of what a program draws, with its exact probability: the program is followed, not written again.
+#
+# It gets a generator whose numbers are intervals of [0, 1). As soon as it asks something of a number (is it below
+# this? which whole number is it?) whose answer changes within the interval, the interval is cut there, and the
+# program runs once for each side.
+
+
+# Halvings of an interval after which two doubles inside [0, 1) are neighbours.
+_HALVINGS = 64
+
+
+def every_outcome(draw: Callable[[Any], Any]) -> Iterator[tuple[float, Any]]:
+    """Yield (probability, result) for every way in which `draw(rng)` can go; `rng` knows `random` only."""
+    path = _Path()
+    while True:
+        rng = Followed(path)
+        result = draw(rng)
+        yield rng.probability, result
+        if not path.advance():
+            return
+
+
+def law_of(draw: Callable[[Any], Hashable]) -> dict[Any, float]:
+    """Return the law of what `draw(rng)` returns."""
+    parts: dict[Any, list[float]] = {}
+    for probability, result in every_outcome(draw):
+        parts.setdefault(result, []).append(probability)
+    return {result: math.fsum(some) for result, some in parts.items()}
+
+
+class _Path:
+    """The sides taken at each cut of one run, and which are still to take."""
+
+    def __init__(self) -> None:
+        self._sides: list[bool] = []
+        self._at = 0
+
+    def side(self) -> bool:
+        """Return the side to take at this cut; at a new one, first the lower."""
+        if self._at == len(self._sides):
+            self._sides.append(False)
+        self._at += 1
+        return self._sides[self._at - 1]
+
+    def advance(self) -> bool:
+        """Turn to the next run; False when there is none."""
+        while self._sides and self._sides[-1]:
+            self._sides.pop()
+        if self._sides:
+            self._sides[-1] = True
+        self._at = 0
+        return bool(self._sides)
+
+
+class Followed:
+    """A generator of intervals."""
+
+    def __init__(self, path: _Path) -> None:
+        self._path, self._drawn = path, []
+
+    @property
+    def probability(self) -> float:
+        """Of all answers given so far."""
+        return math.prod(interval.size for interval in self._drawn)
+
+    def random(self, size: int | None = None) -> Any:
+        """Return a number, or so many."""
+        if size is not None:
+            return _Numbers(self.random() for _ in range(size))
+        self._drawn.append(_Interval(self._path))
+        return Number(self._drawn[-1])
+
+
+class _Numbers(list):
+    """What NumPy would give as an array."""
+
+    def tolist(self) -> list[Number]:
+        return list(self)
+
+
+class _Interval:
+    """What is known of one uniform number: it is at least `low` and below `high`."""
+
+    def __init__(self, path: _Path) -> None:
+        self._path, self._low, self._high = path, 0.0, 1.0
+
+    @property
+    def size(self) -> float:
+        return self._high - self._low
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest double in it."""
+        return self._low, math.nextafter(self._high, 0.0)
+
+    def ask(self, question: Callable[[float], bool]) -> bool:
+        """Return the answer to a question that changes its answer at most once from 0 to 1."""
+        low, high = self.ends
+        below, above = question(low), question(high)
+        if below == above:
+            return below
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if question(middle) == below else (low, middle)
+        if self._path.side():
+            self._low = high
+            return above
+        self._high = high
+        return below
+
+
+class Number:
+    """A monotone function of a uniform number that is known to lie in an interval."""
+
+    def __init__(self, interval: _Interval, of: Callable[[float], float] = lambda number: number) -> None:
+        self._interval, self._of = interval, of
+
+    def _compared(self, compare: Callable[[float, float], bool], other: float) -> bool:
+        if isinstance(other, Number):
+            raise TypeError("two numbers that are not known cannot be compared")
+        return self._interval.ask(lambda number: compare(self._of(number), other))
+
+    def __lt__(self, other: float) -> bool:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: float) -> bool:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: float) -> bool:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: float) -> bool:
+        return self._compared(operator.ge, other)
+
+    def __int__(self) -> int:
+        while True:
+            low, high = sorted(int(self._of(end)) for end in self._interval.ends)
+            if low == high:
+                return low
+            _ = self < (low + high + 1) // 2
+
+    def _then(self, step: Callable[[float, float], float], other: float) -> Number:
+        return Number(self._interval, lambda number: step(self._of(number), other))
+
+    def __sub__(self, other: float) -> Number:
+        return self._then(operator.sub, other)
+
+    def __rsub__(self, other: float) -> Number:
+        return self._then(lambda mine, theirs: theirs - mine, other)
+
+    def __mul__(self, other: float) -> Number:
+        return self._then(operator.mul, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> Number:
+        return self._then(operator.truediv, other)
+
+    def __pow__(self, other: float) -> Number:
+        return self._then(operator.pow, other)

@@ -1,0 +1,1235 @@
+"""The program as processes of its own, in browsers, and killed in the middle of its work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import numpy as np
+import psycopg
+from django.db import connection
+from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import TimeoutError as PlaywrightTimeout
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.sync.client import ClientConnection, connect
+
+import sampler
+from prefmh_web.demo.voters import RECONNECT_S, Voter
+from tests.support.campaigns import TEXTS, prolific, wait_until_idle
+from tests.support.models import Answer, port_from
+from tests.support.servers import WITHOUT_FSYNC, Postgres, Redis, Relay, environment, without_ours
+
+# Bare WebSocket clients: what a browser sends, and what no browser of ours would.
+
+
+def cookies_after_joining(link: str) -> str:
+    """Open an invitation and join; return the session's Cookie header."""
+    jar = CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    browser.open(link).close()
+    [token] = [cookie.value for cookie in jar if cookie.name == "prefmh_csrf"]
+    form = urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode()
+    browser.open(urllib.request.Request(link, form, {"Referer": link})).close()
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+
+
+def open_socket(site_url: str, path: str, cookies: str = "", origin: str | None = None) -> ClientConnection:
+    """Open a socket as a page of this site would, or with another origin."""
+    address = site_url.replace("http", "ws", 1) + path
+    headers = {"Cookie": cookies} if cookies else {}
+    return connect(address, origin=origin or site_url, additional_headers=headers, open_timeout=10)
+
+
+def closing_code(socket: ClientConnection) -> int:
+    """Read until the server closes the socket and return its code."""
+    try:
+        while True:
+            socket.recv(timeout=10)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code
+
+
+def send(socket: ClientConnection, **fields) -> None:
+    socket.send(json.dumps(fields))
+
+
+# The browser of the tests: where it is, how it is started (it asks nobody but the site), and how it answers a pair.
+
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+# Sooner than people can judge a pair, the page takes no answer (`TOO_SOON_MS` in static/js/voting/vote.js).
+MS_TO_JUDGE = 300
+_TIMES_TO_PRESS = 10
+_IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
+
+
+def lease_on(page: Page) -> str:
+    return page.locator("input[name=lease]").input_value()
+
+
+def press_and_wait(page: Page, key: str) -> None:
+    """Press a key on a pair until the page shows something else: it drops hasty keys, also on a busy machine."""
+    from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+    before = lease_on(page)
+    for _ in range(_TIMES_TO_PRESS):
+        page.wait_for_timeout(MS_TO_JUDGE)
+        if page.evaluate(_IS_ANOTHER, before):
+            return
+        page.keyboard.press(key)
+        with suppress(PlaywrightTimeout):
+            page.wait_for_function(_IS_ANOTHER, arg=before, timeout=5_000)
+            return
+    raise AssertionError(f"nothing happened on {key} in {_TIMES_TO_PRESS} times")
+
+
+# People in a real Chromium who take part in a paid study: each does what its fate says, and writes down what.
+
+
+KEYS = {"left": "ArrowLeft", "right": "ArrowRight"}
+OTHER_SIDE = {"left": "right", "right": "left"}
+# Sooner the page takes no answer: nobody judges a pair in less.
+_MS_TO_JUDGE = 350
+_HAS_PAIR_OR_END = """() => document.querySelector('input[name=lease]')
+    || /Thank you|ended/.test(document.querySelector('h1')?.textContent ?? '')"""
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@asynccontextmanager
+async def a_browser() -> AsyncIterator[Browser]:
+    """Yield a Chromium that runs as long as the block does."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
+        yield browser
+        await browser.close()
+
+
+@dataclass
+class Person:
+    """Somebody with a fate, and what the simulation itself writes down of them."""
+
+    name: str
+    fate: str
+    session: str = "first"
+    votes: int = 0
+    passed: int = 0
+    failed: int = 0
+    keys: list[str] = field(default_factory=list)
+    began: float = 0
+    ended: float = 0
+
+    @property
+    def outcome(self) -> str:
+        """How their part ends. Whoever would fail a check may have met none before their last vote."""
+        return "completed" if self.fate == "checks-failed" and not self.failed else self.fate
+
+
+async def arrive(page: Page, link: str, person: Person, session: str = "first", *, agrees: bool = True) -> None:
+    """Open the platform's link, agree, and come to the first page after that."""
+    person.session, person.began = session, person.began or time.time()
+    await page.goto(f"{link}?{urlencode(prolific(person.name, session=session))}")
+    if await page.get_by_role("button", name="Start", exact=True).count():
+        await page.get_by_role("button", name="Start", exact=True).click()
+    else:
+        await page.get_by_role("button", name="I agree: start" if agrees else "I do not agree").click()
+    await page.wait_for_load_state()
+
+
+async def tell_about_themselves(page: Page, *, is_student: bool = True) -> None:
+    """Answer the questions of `tests.participants.test_stages.WHOLE`."""
+    await page.get_by_label("student" if is_student else "other").check()
+    await page.get_by_label("How old are you?").fill("30")
+    await page.get_by_label("2", exact=True).check()
+    # What is killed before it has answered has lost the answers, and the person sees that.
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Continue").click()
+
+
+async def understand(page: Page, *, understands: bool = True) -> None:
+    """Read the instructions and answer the question about them; whoever does not understand does so twice."""
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="I have read this").click()
+    for _ in range(1 if understands else 2):
+        await page.get_by_label("both" if understands else "one").check()
+        async with page.expect_navigation():
+            await page.get_by_role("button", name="Check my answers").click()
+
+
+async def vote(page: Page, person: Person, most: int | None = None) -> None:
+    """Answer what is shown until there is no more, or `most` votes are given and no check is due."""
+    while True:
+        await page.wait_for_function(_HAS_PAIR_OR_END, timeout=60_000)
+        if not await page.locator("input[name=lease]").count():
+            return
+        told = re.search(r"choose the one on the (\w+)", await page.locator("#question").text_content() or "")
+        if most is not None and person.votes >= most and not told:
+            return
+        await _answer(page, person, told and told[1])
+
+
+async def _press_until_heard(page: Page, key: str, lease: str) -> None:
+    """Press a key until the page shows something else: it hears none before it has loaded, and drops hasty ones."""
+    for _ in range(_TIMES_TO_PRESS):
+        await asyncio.sleep(_MS_TO_JUDGE / 1000)
+        if await page.evaluate(_IS_ANOTHER, lease):
+            return
+        await page.keyboard.press(key)
+        with suppress(PlaywrightTimeout):
+            await page.wait_for_function(_IS_ANOTHER, arg=lease, timeout=5_000)
+            return
+    raise AssertionError(f"nothing happened on {key} in {_TIMES_TO_PRESS} times")
+
+
+async def _answer(page: Page, person: Person, told: str | None) -> None:
+    key = await page.locator("input[name=lease]").input_value()
+    side = "left" if told is None else OTHER_SIDE[told] if person.fate == "checks-failed" else told
+    await _press_until_heard(page, KEYS[side], key)
+    if told is None:
+        person.votes += 1
+        person.keys.append(key)
+    elif side == told:
+        person.passed += 1
+    else:
+        person.failed += 1
+
+
+# The site as several processes, as `docker/compose.yaml` starts it: on servers of its own, or on those of a run.
+
+
+ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE_S = 60
+# Of the log of a process that has ended.
+LAST_LINES = 30
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """Where the code of an installation lies, and a Python that has what it needs."""
+
+    root: Path
+    python: str
+
+
+HERE = Checkout(ROOT, sys.executable)
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> object:
+    """Return what `condition` returns once that is true.
+
+    Raises:
+        AssertionError: it did not become true in time.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"did not happen within {seconds} s: {what}")
+
+
+class Process:
+    """One process and its children, with what they printed."""
+
+    def __init__(self, name: str, command: list[str], environment: dict[str, str], folder: Path, **options) -> None:
+        self.name, self._command, self._environment = name, command, environment
+        self._options = {"cwd": ROOT} | options
+        self._log = folder / f"{name}.log"
+        self._process: subprocess.Popen | None = None
+        self._is_to_end = False
+        self._exits: list[str] = []
+
+    def start(self) -> None:
+        self._note_exit()
+        self._is_to_end = False
+        with self._log.open("a") as log:
+            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. No session
+            # of its own: Linux may give each of those an equal share of the processor, and heed no priorities.
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdout=log, stderr=log, process_group=0, **self._options
+            )  # fmt: skip
+
+    def send(self, number: int) -> None:
+        """Send a signal to it and its children."""
+        os.killpg(self._process.pid, number)
+
+    def kill(self) -> None:
+        """Kill it without a warning; nothing when it has gone."""
+        self._note_exit()
+        if self._process.poll() is None:
+            self._is_to_end = True
+            self.send(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> int:
+        """Ask it to end and return its exit status."""
+        self._note_exit()
+        self._is_to_end = True
+        self._process.terminate()
+        return self._process.wait(_PATIENCE_S)
+
+    def wait(self) -> int:
+        """Return its exit status once it has ended by itself, as it should."""
+        self._is_to_end = True
+        return self._process.wait(_PATIENCE_S)
+
+    def exits_of_its_own(self) -> list[str]:
+        """Return how it has ended since this was last asked, without having been killed or stopped, and what it said
+        last. A restart in between hides nothing.
+        """
+        self._note_exit()
+        exits, self._exits = self._exits, []
+        return exits
+
+    def _note_exit(self) -> None:
+        if self._process is None or self._is_to_end or self._process.poll() is None:
+            return
+        self._is_to_end = True
+        last = "\n".join(self.log().splitlines()[-LAST_LINES:])
+        self._exits.append(
+            f"{self.name} ended by itself with status {self._process.returncode}; its last words:\n{last}"
+        )
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def assert_runs(self) -> None:
+        assert self.is_running(), self.log()
+
+    def has_loaded(self, library: str) -> bool:
+        """True when a shared library of this name is in the memory of the process or of one of its children."""
+        return any(library in _maps_of(path, self._process.pid) for path in Path("/proc").glob("[0-9]*"))
+
+    def niceness(self) -> set[int]:
+        """Return the niceness of the process and of its children: the higher, the later is their turn."""
+        own = [path for path in Path("/proc").glob("[0-9]*") if _is_of(path, self._process.pid)]
+        return {os.getpriority(os.PRIO_PROCESS, int(path.name)) for path in own}
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+
+def _maps_of(path: Path, group: int) -> str:
+    """Return what a process of a group has in its memory; nothing of one that has gone or is of another group."""
+    with contextlib.suppress(OSError):
+        return (path / "maps").read_text() if _is_of(path, group) else ""
+    return ""
+
+
+def _is_of(path: Path, group: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(int(path.name)) == group
+    return False
+
+
+class Processes:
+    """Two web processes, a worker and beat, on a database and a Redis that are there.
+
+    Args:
+        folder: where their files and logs lie.
+        variables: what else every process finds in its environment.
+        checkout: whose code they run.
+    """
+
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None, checkout: Checkout = HERE) -> None:
+        self.checkout = checkout
+        self.folder, self.data, self.variables = folder, folder / "data", dict(variables or {})
+        # A process of its own may ask model servers: `judges`.
+        self.worker_queues = "default,files,endpoints"
+        self.ports = [port_from(first) for first in (29_000, 29_500)]
+        self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
+        # What has to end, however far the start got.
+        self._ends = contextlib.ExitStack()
+
+    def serve(self, servers: Mapping[str, str]) -> None:
+        """Start all processes and wait until both web processes say that they are ready.
+
+        Args:
+            servers: the variables that name database and Redis; see `server_stack.environment`.
+        """
+        self.environment = {
+            **without_ours(os.environ),
+            **servers,
+            "PREFMH_DATA": str(self.data),
+            "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
+            **self.variables,
+        }
+        self.run("manage.py", "migrate", "--verbosity", "0")
+        self.webs = [self.web(f"web-{place}", port) for place, port in enumerate(self.ports)]
+        self.worker = self.celery("worker", "--queues", self.worker_queues, "--concurrency", "2")
+        self.beat = self.celery("beat")
+        for process in self.all:
+            self.launch(process)
+        for url in self.urls:
+            wait_for(lambda url=url: is_ready(url), f"{url} ready")
+
+    @property
+    def all(self) -> list[Process]:
+        return [*self.webs, self.worker, self.beat]
+
+    def look_after(self, *may_end: Process) -> None:
+        """Start again those of `may_end` that have ended by themselves, as docker/compose.yaml does.
+
+        Raises:
+            AssertionError: another process has ended by itself, whether it runs again or not.
+        """
+        for process in self.all:
+            if exits := process.exits_of_its_own():
+                assert process in may_end, "\n\n".join(exits)
+                if not process.is_running():
+                    process.start()
+
+    def launch(self, process: Process) -> None:
+        """Start a process that ends with the others."""
+        process.start()
+        self._ends.callback(process.kill)
+
+    def stop(self) -> None:
+        """End whatever has started."""
+        self._ends.close()
+
+    def web(self, name: str, port: int, **options) -> Process:
+        command = ["-m", "uvicorn", "prefmh_web.asgi:application", "--port", str(port), "--lifespan", "off"]
+        environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
+        return self._process(name, [*command, "--ws-max-size", "65536"], environment, **options)
+
+    def judges(self, calls: int = 64) -> Process:
+        """Return a process that asks model servers, not started yet."""
+        environment = {**self.environment, "DATABASE_POOL_SIZE": "4"}
+        return self._process("judges", ["manage.py", "judges", "--calls", str(calls)], environment)
+
+    def celery(self, kind: str, *options: str, name: str = "") -> Process:
+        return self._process(name or kind, ["-m", "celery", "-A", "prefmh_web", kind, *options], self.environment)
+
+    def _process(self, name: str, command: list[str], environment: dict[str, str], **options) -> Process:
+        options = {"cwd": self.checkout.root} | options
+        return Process(name, [self.checkout.python, *command], environment, self.folder, **options)
+
+    def run(self, *command: str, check: bool = True, script: str | None = None) -> subprocess.CompletedProcess:
+        """Run a Python command to its end, as one more process of this installation; it may read a script."""
+        done = subprocess.run(
+            [self.checkout.python, *command], cwd=self.checkout.root, env=self.environment, input=script,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+
+class Installation(Processes):
+    """Such processes with a PostgreSQL and a Redis of their own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        checkout: Checkout = HERE,
+        durability: tuple[str, ...] = WITHOUT_FSYNC,
+    ) -> None:
+        super().__init__(folder, variables, checkout)
+        self.postgres, self.redis = Postgres(durability), Redis()
+        self._ends.callback(self.postgres.remove)
+        self._ends.callback(self.redis.remove)
+
+    def start(self) -> None:
+        """Start everything and wait until both web processes say that they are ready."""
+        self.postgres.start()
+        self.redis.start()
+        self.serve(environment(self.postgres.create("prefmh"), self.redis.url, self.urls[0]))
+
+    def make_campaigns(self, *recipes: dict, start: bool = True) -> list[tuple[int, str]]:
+        """Make one campaign of twelve texts for each recipe's changes; return its number and its invitation's path."""
+        done = self.run(
+            "-m", "tests.support.in_an_installation", "make", json.dumps(recipes), *(["start"] if start else [])
+        )
+        return [tuple(made) for made in json.loads(done.stdout)]
+
+    def make_study(self, recipe: dict, recruitment: dict) -> tuple[int, str]:
+        """Make a campaign of twelve texts that Prolific sends people to, with consent and every stage."""
+        arguments = json.dumps([recipe, recruitment])
+        return tuple(json.loads(self.run("-m", "tests.support.in_an_installation", "study", arguments).stdout))
+
+    def assert_record_is_whole_and_replays(self, *campaigns: int) -> None:
+        """Look at the record, export it and replay the export, all in another process."""
+        numbers = [str(campaign) for campaign in campaigns]
+        self.run("-m", "tests.support.in_an_installation", "check", str(self.folder), *numbers)
+
+    def start_campaign(self, campaign: int) -> None:
+        """Start a draft whose file has been read."""
+        self.run("-m", "tests.support.in_an_installation", "start", str(campaign))
+
+    def sign_in_path(self) -> str:
+        """Return the path that signs the campaigns' owner in."""
+        return self.run("-m", "tests.support.in_an_installation", "sign-in").stdout.strip()
+
+    def query(self, sql: str, *values) -> list[tuple]:
+        """Read, or change, the record as another process does."""
+        with psycopg.connect(self.postgres.url("prefmh"), autocommit=True) as connection:
+            cursor = connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextlib.contextmanager
+    def holding(self, table: str, where: str, *values) -> Iterator[None]:
+        """Hold the locks of some rows, so that whoever wants to write them has to wait."""
+        with psycopg.connect(self.postgres.url("prefmh")) as connection:
+            connection.execute(f"SELECT 1 FROM {table} WHERE {where} FOR UPDATE", values)
+            yield
+
+    def waiting_for_a_lock(self, like: str) -> int:
+        """Return how many sessions wait for a lock with such a statement."""
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+        return self.query(waiting, like)[0][0]
+
+
+class Crowd:
+    """Simulated people who vote all the time, on a thread of their own."""
+
+    def __init__(self, voters: list[Voter]) -> None:
+        self._voters = voters
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._all(),), name="crowd")
+
+    @property
+    def acknowledged(self) -> list[str]:
+        """The keys of the votes that the server has answered."""
+        return [key for voter in self._voters for key in list(voter.acknowledged)]
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until everybody has seen the campaign finished."""
+        self._thread.join(seconds)
+        assert not self._thread.is_alive(), "the campaign did not finish"
+        self._loop.close()
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            self._loop.call_soon_threadsafe(task.cancel)
+        self._thread.join()
+        self._loop.close()
+
+    async def _all(self) -> None:
+        self._tasks = [asyncio.create_task(self._one(voter)) for voter in self._voters]
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _one(self, voter: Voter) -> None:
+        while True:
+            try:
+                return await voter.run()
+            except (InvalidHandshake, HTTPException):
+                # A server killed while it answers; people press reload.
+                await asyncio.sleep(RECONNECT_S)
+
+
+def hurried(rng: np.random.Generator) -> float:
+    """Seconds per choice of somebody in a great hurry."""
+    return float(rng.exponential(0.1))
+
+
+def is_ready(url: str) -> bool:
+    """True when the web process there says that it can serve people."""
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=10) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+# nginx as docker/nginx.conf sets it up, in front of web processes on this machine.
+
+
+CONFIGURATION = Path(__file__).parents[2] / "docker/nginx.conf"
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """Where it listens, and the file with all that it says."""
+
+    url: str
+    log: Path
+
+
+@contextlib.contextmanager
+def nginx_before(servers: Sequence[str], folder: Path, static: Path | None = None) -> Iterator[Proxy]:
+    """Serve in front of web processes until the block ends.
+
+    Args:
+        servers: host and port of each.
+        folder: for its files and its log.
+        static: collected static files; None to leave them to the web processes.
+    """
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    servers.demand(nginx, "needs nginx (Debian: apt-get install nginx-light)")
+    port, log = port_from(31_500), folder / "nginx.log"
+    (folder / "nginx.conf").write_text(_configuration(servers, folder, static, port))
+    command = [nginx, "-c", str(folder / "nginx.conf"), "-g", "daemon off; user root;"]
+    with log.open("w") as said:
+        server = subprocess.Popen(command, stdout=said, stderr=said)
+        try:
+            proxy = Proxy(f"http://127.0.0.1:{port}", log)
+            wait_for(lambda: is_ready(proxy.url), "nginx in front of the web process")
+            yield proxy
+        finally:
+            server.send_signal(signal.SIGQUIT)
+            server.wait()
+
+
+def _configuration(servers: Sequence[str], folder: Path, static: Path | None, port: int) -> str:
+    text = CONFIGURATION.read_text()
+    [server] = re.findall(r"server web:8000 resolve (.*);", text)
+    changes = {
+        "/tmp/": f"{folder}/",
+        # Here is no name server of Docker's, and Debian's nginx is too old to ask one again and again.
+        f"server web:8000 resolve {server};": "\n".join(f"server {each} {server};" for each in servers),
+        "listen 8080": f"listen 127.0.0.1:{port}",
+        "/srv/static": str(static),
+    }
+    if static is None:
+        changes["location /static/ {"] = "location /nowhere/ {"
+    for there, here in changes.items():
+        assert there in text, there
+        text = text.replace(there, here)
+    return text
+
+
+# The live site of the tests as separate processes, on the database and the Redis of the run itself.
+#
+# The same tests drive it as drive the server on a thread: they look at the record as one more process does.
+
+
+@contextlib.contextmanager
+def on_the_test_database(processes: Processes) -> Iterator[None]:
+    """Let the processes serve from the database that pytest has made; beat waits for a live site."""
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
+    servers = {name: os.environ[name] for name in environment("", "") if name in os.environ}
+    try:
+        processes.serve({**servers, "DATABASE_URL": url.geturl()})
+        processes.beat.send(signal.SIGSTOP)
+        yield
+    finally:
+        processes.stop()
+
+
+class LiveProcesses:
+    """Both web processes behind one address, a worker and beat, for one test."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes, self._relay = processes, Relay(processes.ports)
+        self.url, self.drop_connections = self._relay.url, self._relay.drop_connections
+
+    def start(self) -> None:
+        self._before = {each.name: len(each.log()) for each in self._processes.all}
+        self._processes.beat.send(signal.SIGCONT)
+        self._relay.start()
+
+    def stop(self) -> None:
+        """Let everything come to rest, so that the database can be emptied, and look what was logged meanwhile."""
+        self._relay.stop()
+        self._processes.beat.send(signal.SIGSTOP)
+        wait_until_idle()
+        wait_for(lambda: not _others_at_work(), "no other process in a transaction")
+        for process in self._processes.all:
+            process.assert_runs()
+            log = process.log()[self._before[process.name] :]
+            assert "Traceback" not in log, log
+
+
+def _others_at_work() -> int:
+    with connection.cursor() as cursor:
+        others = "datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'"
+        cursor.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {others}")
+        return cursor.fetchone()[0]
+
+
+# `manage.py experiment` on a site of its own: an account that has endpoints, and commands that can be killed.
+
+
+_OWNER = """
+import sys
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.contrib.auth.models import User
+from prefmh_web.endpoints.models import Endpoint
+owner = User.objects.create(username="researcher")
+url, dialect, *names = sys.argv[1:]
+for name in names:
+    Endpoint.objects.create(owner=owner, name=name, base_url=url, model=name, dialect=dialect)
+"""
+ROLES = ("writer", "judge", "evaluator")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A data folder with the account `researcher`, who has an endpoint of each role's name.
+
+    Args:
+        folder: empty; the run's own folder is `out` in it.
+        options: of each command, the experiment's name first.
+        roles: who has each role.
+        also: further settings of the site.
+    """
+
+    folder: Path
+    options: Sequence[str]
+    roles: Mapping[str, str] = field(default_factory=lambda: {role: role for role in ROLES})
+    also: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def made(cls, folder: Path, url: str, dialect: str, options: Sequence[str], **given: Mapping[str, str]) -> Site:
+        """Make the account and its endpoints, which share a server."""
+        site = cls(folder, options, **given)
+        subprocess.run(
+            [sys.executable, "-c", _OWNER, url, dialect, *site.roles.values()],
+            cwd=ROOT, env=site.environment, check=True, timeout=300,
+        )  # fmt: skip
+        return site
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "data" / "prefmh.sqlite3"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        allowed = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
+        settings = {"PREFMH_DATA": str(self.folder / "data"), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+        return {**os.environ, **allowed, **settings, **self.also}
+
+    def command(self, *more: str) -> list[str]:
+        roles = [f"--endpoint={role}={name}" for role, name in self.roles.items()]
+        return [sys.executable, "manage.py", "experiment", *self.options, "--out", str(self.out), *roles, *more]
+
+    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end."""
+        return subprocess.run(
+            self.command(*more),
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+
+    def python(self, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """Run a program of this project to its end, in an environment that need not be the site's."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Begin the command, in a process group of its own."""
+        with (self.folder / "command.log").open("ab") as log:
+            return subprocess.Popen(
+                self.command(), cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def rows(self, path: str) -> list[dict[str, str]]:
+        """Read a table of the run."""
+        with (self.out / path).open(newline="") as file:
+            return list(csv.DictReader(file))
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command and its children, as a machine that goes down does."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+# Runs of `manage.py experiment` that are killed while requests are in flight, and what must hold at their end.
+#
+# A `Gate` stands before the models: it counts requests by kind, and from a chosen one on it answers nobody. So
+# whoever is killed then has requests in flight, and the gate's counts are the server's log of it. `KilledRun` kills,
+# ends the claims of the dead, and compares the gate's counts with what the run has stored and counted.
+
+
+PATIENCE_S = 300
+# Each reply is held a little, so that some are always on their way.
+HELD_S = 0.02
+# Its prompt is turned into tokens the first time, with llama.cpp by two requests; then it is drawn, and made words.
+REQUESTS_A_TEXT, REQUESTS_A_PROMPT = 4, 2
+# Of the test of an endpoint: its texts have four tokens at most, and this is its prompt. A judge's trial has this seed.
+_TOKENS_OF_A_TEST, _PROMPT_OF_A_TEST, _SEED_OF_A_TRIAL = 4, "about the sea.", 1
+# Whoever was killed keeps what it had claimed for a minute. Tests take the minute out of the database.
+CLAIMS = {
+    "campaigns_turn": ("until",),
+    "campaigns_chain": ("waits_until", "foresees_until"),
+    "campaigns_chainopening": ("claimed_until",),
+    "campaigns_campaignscorer": ("claimed_until",),
+}
+# What `Score` writes at a time.
+_SCORED_AT_ONCE = 32
+
+Kind = Literal["rating", "vote", "evaluation", "text", "other"]
+PURPOSES: tuple[Kind, ...] = ("rating", "vote", "evaluation", "text")
+
+
+class Moment(NamedTuple):
+    """When to kill: once so many more requests of a kind have come, drawn between two numbers. None: of any kind."""
+
+    kind: Kind | None
+    lowest: int
+    highest: int
+
+    def drawn(self, rng: np.random.Generator) -> int:
+        return int(rng.integers(self.lowest, self.highest, endpoint=True))
+
+
+class Gate:
+    """What requests pass on their way to a model, and can be held by.
+
+    Args:
+        experiment: by whose questions requests are told apart.
+        held_s: how long each is held at least.
+    """
+
+    def __init__(self, experiment: str, held_s: float = HELD_S) -> None:
+        self.seen: Counter[str] = Counter()
+        self.under_way: Counter[str] = Counter()
+        self.reached = threading.Event()
+        self._lock, self._open = threading.Lock(), threading.Event()
+        self._open.set()
+        self._moment: tuple[Kind | None, int] | None = None
+        self._held_s = held_s
+        found = sampler.EXPERIMENTS[experiment]
+        self._temperature = {each.name: each.value for each in found.settings}.get("temperature")
+        judged = {asked: method for method in found.methods for asked in method.judges}
+        self._questions = {asked.question: method.rule for asked, method in judged.items()}
+        self._evaluated = {asked.question for asked in (*found.rated, *found.compared)}
+        self._evaluators = found.evaluated_by
+
+    @contextmanager
+    def passing(self, body: dict) -> Iterator[None]:
+        """Count a request, and wait where nobody is answered."""
+        what = self.kind(body)
+        with self._lock:
+            self.seen[what] += 1
+            self.under_way[what] += 1
+            if self._moment is not None and what != "other" and self._counted(self._moment[0]) >= self._moment[1]:
+                self._moment = None
+                self._open.clear()
+                self.reached.set()
+        try:
+            time.sleep(self._held_s)
+            self._open.wait(PATIENCE_S)
+            yield
+        finally:
+            with self._lock:
+                self.under_way[what] -= 1
+
+    def before(self, answer: Answer) -> Answer:
+        """Return what answers so, to whoever has passed."""
+
+        def passed(body: dict) -> dict:
+            with self.passing(body):
+                return answer(body)
+
+        return passed
+
+    def stop_at(self, what: Kind | None, number: int) -> None:
+        """Answer nobody once so many more requests of a kind have come; None: of any, those of tests aside."""
+        with self._lock:
+            self.reached.clear()
+            self._moment = what, self._counted(what) + number
+
+    def _counted(self, what: Kind | None) -> int:
+        return self.seen[what] if what is not None else self.seen.total() - self.seen["other"]
+
+    def go_on(self) -> None:
+        self._open.set()
+
+    def kind(self, body: dict) -> Kind:
+        """Say what a request is for; the test of an endpoint and the trial of a judge are "other"."""
+        said = json.dumps(body.get("messages", ""), ensure_ascii=False)
+        if "messages" not in body or "temperature" not in body:
+            return "text" if self._is_of_a_text(body, said) else "other"
+        if body["seed"] == _SEED_OF_A_TRIAL:
+            return "other"
+        if body["model"] in self._evaluators and any(question in said for question in self._evaluated):
+            return "evaluation"
+        rules = [rule for question, rule in self._questions.items() if question in said]
+        return "other" if not rules else "rating" if rules[0] == "pointwise" else "vote"
+
+    def _is_of_a_text(self, body: dict, said: str) -> bool:
+        """Say whether a text of the run is drawn, or turned into words, or its prompt into tokens."""
+        if "temperature" in body:
+            return body["temperature"] == self._temperature
+        if "tokens" in body:
+            return len(body["tokens"]) > _TOKENS_OF_A_TEST
+        # llama.cpp applies the template first, and is asked about its end token, too, which is no prompt.
+        is_prompt = "messages" in body or bool(body.get("add_special"))
+        return is_prompt and _PROMPT_OF_A_TEST not in said + body.get("content", "")
+
+
+@dataclass
+class KilledRun:
+    """A run, who answers it, and what was lost when it was killed.
+
+    Args:
+        site: where it is run.
+        gate: before its models.
+        scorers: by role, the file in which its program writes each line that it is told.
+        lost: the most requests that can have been lost so far, by what they were for.
+        killed: the kinds of request that were in flight, a row for each kill.
+        takes_claims_away: whether the minute of the dead is taken out of the database; otherwise it is waited for.
+    """
+
+    site: Site
+    gate: Gate
+    scorers: dict[str, Path] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
+    killed: list[dict[str, int]] = field(default_factory=list)
+    takes_claims_away: bool = True
+
+    def kill_at(self, moment: Moment, rng: np.random.Generator) -> None:
+        """Run the command until a moment, and kill it there with its requests in flight."""
+        self.gate.stop_at(moment.kind, moment.drawn(rng))
+        process = self.site.begin()
+        try:
+            assert self.gate.reached.wait(PATIENCE_S), (self.site.folder / "command.log").read_text()
+            assert process.poll() is None
+        finally:
+            kill(process)
+        # The server's log: nobody was answered since, so these are in flight.
+        in_flight = {what: count for what, count in self.gate.under_way.items() if count and what != "other"}
+        assert in_flight.get(moment.kind) if moment.kind else in_flight
+        self.killed.append(in_flight)
+        self.lost.update(claimed(self.site.database))
+        if self.takes_claims_away:
+            end_claims(self.site.database)
+        self.gate.go_on()
+
+    def end(self) -> None:
+        """Run the command to its end; and again, when nothing is left to ask."""
+        ended = self.site.run()
+        assert ended.returncode == 0, ended.stderr
+        before, told = Counter(self.gate.seen), {path: path.read_bytes() for path in self.scorers.values()}
+        again = self.site.run()
+        assert again.returncode == 0, again.stderr
+        assert self.gate.seen == before
+        assert {path: path.read_bytes() for path in told} == told
+
+    @property
+    def options(self) -> sampler.ExperimentOptions:
+        return sampler.options_of(json.loads((self.site.out / "settings.json").read_text()))
+
+    @property
+    def records(self) -> list[Path]:
+        """The records that there must be, by name."""
+        options = self.options
+        parts = [(method, direction.name, seed) for method in options.methods for direction in options.directions
+                 for seed in options.seeds]  # fmt: skip
+        return sorted(self.site.out / "records" / sampler.outputs.record_name(*part) for part in parts)
+
+    def assert_whole(self) -> None:
+        """Look whether verdicts follow from the records, no answer stands twice, and nothing is missing."""
+        assert sorted((self.site.out / "records").iterdir()) == self.records
+        for path in self.records:
+            assert not sampler.replay_file(path).differences
+        options, outputs = self.options, sampler.outputs
+        scores, votes = self._rows("evaluation/scores.csv"), self._rows("evaluation/votes.csv")
+        assert len({tuple(row[name] for name in outputs.SCORE_KEY) for row in scores}) == len(scores)
+        assert len({tuple(row[name] for name in outputs.VOTE_KEY) for row in votes}) == len(votes)
+        assert len(votes) == sampler.tournament_votes(options)
+        kept = min(sampler.scorer_passes(options).values(), default=0)
+        given = len(self.scorers) * kept
+        assert len(scores) + len(votes) == sampler.planned_sums(options)["evaluation_requests"]["all"] + given
+        assert {row["method"] for row in self.site.rows("table.csv")} == set(options.methods)
+        assert {path.suffix for path in self.site.out.glob("table.*")} == {".csv", ".md", ".tex"}
+        assert {path.suffix for path in (self.site.out / "figures").iterdir()} == {".svg", ".png", ".csv"}
+
+    def _rows(self, path: str) -> list[dict[str, str]]:
+        """Read a table; experiments whose states nobody is asked about have none."""
+        return self.site.rows(path) if (self.site.out / path).exists() else []
+
+    def repeated(self) -> Counter[str]:
+        """Return the requests that were made again, by what they were for, as calls.csv has them."""
+        found: Counter[str] = Counter()
+        for row in self.site.rows("calls.csv"):
+            found[self._purpose(row)] += int(row["repeated"] or 0)
+        return found
+
+    def beyond(self) -> dict[str, int]:
+        """Return the requests that came to the server beyond those whose outcome is stored, by what they were for."""
+        made: Counter[str] = Counter()
+        for row in self.site.rows("calls.csv"):
+            made[self._purpose(row)] += int(row["requests"])
+        records = [sampler.read_record(path) for path in self.records]
+        # Trials of judges are in calls.csv as well.
+        made["rating"] = sum(int(row["asks"]) for record in records for row in record.ratings)
+        made["vote"] = sum(int(row["asks"]) for record in records for row in record.votes)
+        return {what: self.gate.seen[what] - made[what] for what in PURPOSES}
+
+    def _purpose(self, row: dict[str, str]) -> str:
+        if row["role"] == "judge":
+            return (
+                "rating" if sampler.EXPERIMENTS[self.options.experiment].method(row["method"]).rates_states else "vote"
+            )
+        return "text" if row["role"] == "writer" else "evaluation" if row["stage"] == "evaluate" else row["role"]
+
+    def assert_counted(self) -> None:
+        """Compare what the server was asked with what is stored and counted.
+
+        Nothing that is stored was asked for again. What the server was asked beyond it is what the kills lost: what is
+        counted as repeated is at least that, and no more than what was claimed when the process died. Of votes less may
+        be repeated than was lost: a verdict may follow from the others.
+        """
+        repeated, beyond = self.repeated(), self.beyond()
+        in_flight = {what for each in self.killed for what in each}
+        for what in PURPOSES:
+            told = what, beyond, repeated, self.lost
+            assert beyond[what] >= 0 or what == "text", told
+            assert max(beyond[what], repeated[what]) <= self.lost[what], told
+            if what != "vote":
+                assert beyond[what] <= repeated[what], told
+                assert repeated[what] > 0 or what not in in_flight, told
+        for role, path in self.scorers.items():
+            self._assert_told_once(role, path)
+
+    def _assert_told_once(self, role: str, path: Path) -> None:
+        """Compare what a scorer was told with its numbers: a batch that was under way at a kill is told again."""
+        told = len(path.read_text().splitlines())
+        rows = [row for row in self.site.rows("calls.csv") if row["role"] == role]
+        numbers = sum(int(row["requests"]) for row in rows)
+        assert numbers == sampler.scorer_passes(self.options)[role]
+        assert 0 <= told - numbers <= _SCORED_AT_ONCE * len(self.killed)
+
+
+def claimed(path: Path) -> Counter[str]:
+    """Return the most requests that whoever has just died can have lost, by what they were for: what it had claimed."""
+    with closing(sqlite3.connect(path)) as database:
+        [[now]] = database.execute("SELECT quote(datetime('now'))")
+        [[ratings, votes]] = database.execute(
+            "SELECT coalesce(sum(asked) FILTER (WHERE state_id IS NOT NULL), 0), "
+            f"coalesce(sum(asked) FILTER (WHERE state_id IS NULL), 0) FROM campaigns_turn WHERE until > {now}"
+        )
+        waiting, ahead = (f"coalesce({column}, '') > {now}" for column in CLAIMS["campaigns_chain"])
+        [[texts]] = database.execute(f"SELECT coalesce(sum(({waiting}) + 2 * ({ahead})), 0) FROM campaigns_chain")
+        starting = database.execute(
+            "SELECT recipe FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
+        ).fetchall()
+        [[answers]] = database.execute(
+            "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0 "
+            "AND key NOT LIKE 'scorer:%'"
+        )
+    found = Counter({"rating": ratings, "vote": votes, "text": REQUESTS_A_TEXT * texts, "evaluation": answers})
+    for [recipe] in starting:
+        found.update(_of_a_start(json.loads(recipe)))
+    return found
+
+
+def _of_a_start(recipe: dict) -> dict[str, int]:
+    """Return the most requests that a start sends: a text for each chain, prompts as tokens, a trial of each judge."""
+    prompts = recipe["space"].get("prompts", ())
+    what = "rating" if recipe["rule"]["kind"] == "pointwise" else "vote"
+    return {
+        "text": REQUESTS_A_TEXT * recipe["chains"] + REQUESTS_A_PROMPT * max(0, len(prompts) - recipe["chains"])
+        if prompts
+        else 0,
+        what: len(recipe["judges"]),
+    }
+
+
+def end_claims(path: Path) -> None:
+    """End what whoever was killed had claimed for another minute."""
+    with closing(sqlite3.connect(path)) as database:
+        for table, columns in CLAIMS.items():
+            for column in columns:
+                database.execute(f"UPDATE {table} SET {column} = datetime({column}, '-1 hour')")
+        database.execute("DELETE FROM endpoints_slot")
+        database.commit()
+
+
+# Campaigns judged by servers with faults (`faulty_model_server.py`), and what those servers saw of them.
+
+
+LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+# Every preference between .2 and .8.
+SCORES = {line: (place - 5.5) / 8 for place, line in enumerate(LINES)}
+QUESTION = "Which is darker?"
+VARIABLES = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
+_REGISTER = """
+import json, sys
+import django
+django.setup()
+from prefmh_web.endpoints.models import Endpoint
+from django.contrib.auth import get_user_model
+from prefmh_web.accounts.roles import make_researcher
+owner, _ = get_user_model().objects.get_or_create(username="ada")
+make_researcher(owner)
+for fields in json.loads(sys.argv[1]):
+    Endpoint.objects.create(owner=owner, model="m", dialect="vllm", **fields)
+"""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of the servers' log; `what` is arrived or ended, and `status` 0 where no reply came to its end."""
+
+    at: float
+    what: str
+    request: int
+    fault: str
+    status: int = 0
+
+
+class FaultyModels:
+    """The servers of some plans, in one process.
+
+    Args:
+        folder: where they write what they print and their log.
+        plans: by name; see `faulty_model_server.Server`.
+    """
+
+    def __init__(self, folder: Path, plans: dict[str, dict[str, Any]]) -> None:
+        self._log, self.names, self._port = folder / "asked.jsonl", list(plans), port_from(24_000)
+        plans = {name: {"scores": SCORES} | plan for name, plan in plans.items()}
+        command = [sys.executable, "-m", "tests.support.faulty_model_server", "--port", str(self._port)]
+        command += ["--log", str(self._log), "--plans", json.dumps(plans)]
+        self._process = Process("models", command, {"PATH": ""}, folder, cwd=ROOT)
+
+    def start(self) -> None:
+        self._process.start()
+        wait_for(self._answers, "the model servers answer")
+
+    def stop(self) -> None:
+        """End it, which it must not have done by itself."""
+        exits = self._process.exits_of_its_own()
+        self._process.kill()
+        assert not exits, exits
+
+    def register(self, site: Installation, **fields: int) -> None:
+        """Make an endpoint for each server, of the server's name."""
+        wanted = [{"name": name, "base_url": self.url(name), **fields} for name in self.names]
+        site.run("-", json.dumps(wanted), script=_REGISTER)
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self._port}/{name}/v1"
+
+    def count(self, name: str, what: str) -> int:
+        """Return how many votes have arrived, are `now` under way, or were answered."""
+        found: dict[str, dict[str, int]] = httpx.get(f"http://127.0.0.1:{self._port}/figures", timeout=60).json()
+        return found[name].get(what, 0)
+
+    def events(self, name: str) -> list[Event]:
+        """Return what a server has logged, in order of time."""
+        lines = [json.loads(line) for line in self._log.read_text().splitlines()]
+        return [
+            Event(line["at"], line["what"], line["request"], line["fault"], line.get("status", 0))
+            for line in lines
+            if line["server"] == name
+        ]
+
+    def answered_since(self, name: str, at: float) -> int:
+        """Return how many votes were answered since a time."""
+        return sum(event.status == 200 and event.at >= at for event in self.events(name))
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"http://127.0.0.1:{self._port}/figures").is_success
+        except httpx.HTTPError:
+            return False
+
+
+def judged_by(endpoint: str, votes: str = "sampled", budget: int = 3) -> dict[str, Any]:
+    """Return a judge of a recipe."""
+    return {"question": QUESTION, "budget": budget, "source": {"kind": "model", "endpoint": endpoint, "votes": votes}}
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """The requests that met a fault, in groups with a rest between two: their numbers, and the rests' lengths.
+
+    A rest is counted from the first failure of a group to the first request of the next one.
+    """
+
+    sizes: list[int]
+    rests_s: list[float]
+
+
+def bursts(events: list[Event], fault: str, apart_s: float) -> Bursts:
+    """Return the groups of requests that met a fault.
+
+    Args:
+        apart_s: requests that come so long after the one before begin a new group.
+    """
+    arrivals = [event for event in events if event.what == "arrived" and event.fault == fault]
+    ends = {event.request: event.at for event in events if event.what == "ended" and event.fault == fault}
+    groups: list[list[Event]] = []
+    for event in arrivals:
+        if not groups or event.at - groups[-1][-1].at > apart_s:
+            groups.append([])
+        groups[-1].append(event)
+    first_ends = [min(ends.get(event.request, event.at) for event in group) for group in groups]
+    rests = [group[0].at - end for group, end in zip(groups[1:], first_ends, strict=False)]
+    return Bursts([len(group) for group in groups], rests)
+
+
+class Desk:
+    """The researcher in a browser, who is signed in."""
+
+    def __init__(self, site: Installation) -> None:
+        self._client = httpx.Client(base_url=site.urls[0], follow_redirects=True, timeout=60)
+        self._client.get(site.sign_in_path())
+
+    def close(self) -> None:
+        self._client.close()
+
+    def page(self, campaign: int) -> str:
+        """Return a campaign's page."""
+        return self._client.get(f"/campaigns/{campaign}/").raise_for_status().text
+
+    def file(self, campaign: int, name: str) -> bytes:
+        """Return a file of a campaign's export."""
+        return self._client.get(f"/campaigns/{campaign}/files/{name}").raise_for_status().content
+
+    def press(self, campaign: int, button: str) -> str:
+        """Press a button of a campaign's page, by its address; return the page that follows."""
+        path = f"/campaigns/{campaign}/{button}/"
+        token = self.page(campaign).split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
+        headers = {"Referer": str(self._client.base_url)}
+        return self._client.post(path, data={"csrfmiddlewaretoken": token}, headers=headers).raise_for_status().text

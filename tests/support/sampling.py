@@ -1,0 +1,1054 @@
+"""What tests of the sampler share: small spaces worked out exactly, kernels right and wrong, records made by hand."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import math
+import random
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rdkit import Chem
+from scipy import stats
+
+import sampler
+from sampler import (
+    BradleyTerry,
+    Catalog,
+    Comparison,
+    Independent,
+    Kernel,
+    Plan,
+    Position,
+    Purpose,
+    Recipe,
+    Record,
+    Tally,
+    Verdict,
+    acceptance_probability,
+    advance,
+    ask,
+    begin,
+    marginal_acceptance,
+    parse_recipe,
+    schema,
+    state_number,
+    stream,
+    tell,
+)
+from sampler.chain import Proposal
+from sampler.exact import imbalance, log_base_ratio, preferences, stationary, target, transitions_of, visit_covariance
+from sampler.experiments.editor.learning import ImprovingEdit, Update
+from sampler.kernels.fragments import FragmentMoves
+from sampler.kernels.learned_fragments import EditLogits, LearnedFragments
+from sampler.kernels.suffix import Suffix
+from sampler.spaces.molecules.edits import Addition
+from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
+from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.vocabulary import Vocabulary
+from sampler.spaces.texts.language_model import Tokens
+from sampler.spaces.texts.space import Writing, WrittenTexts
+
+# The wrong rules, rules averaged apart from the package, and a test on visit counts.
+#
+# What is generally useful stands in `sampler.exact` and is handed on here. Shapes: n states, m judges. A transition
+# matrix has one row per state and each row sums to 1.
+
+
+__all__ = [
+    "averaged",
+    "exact_rule",
+    "imbalance",
+    "log_base_ratio",
+    "majority_rule",
+    "plug_in_rule",
+    "pooled_rule",
+    "preferences",
+    "stationary",
+    "target",
+    "transition_matrix",
+    "visit_covariance",
+    "visits_p_value",
+]
+
+Matrix = npt.NDArray[np.float64]
+# (log_r0 of shape (n, n), preference of shape (n, n, m), budgets of length m) -> mean acceptance, shape (n, n).
+MeanRule = Callable[[Matrix, Matrix, Sequence[int]], Matrix]
+# (log_r0 of shape (...), votes for the proposal of length m, budgets of length m) -> acceptance, shape (...).
+Rule = Callable[[Matrix, npt.NDArray[np.int64], npt.NDArray[np.int64]], Matrix]
+
+
+def transition_matrix(
+    log_p0: npt.ArrayLike,
+    q: Matrix,
+    scores: npt.ArrayLike,
+    budgets: Sequence[int],
+    rule: MeanRule = marginal_acceptance,
+    log_r0: Matrix | None = None,
+) -> Matrix:
+    """Return the exact chain of proposal law q and Bradley-Terry judges, their votes averaged out, shape (n, n).
+
+    Args:
+        log_p0: shape (n,).
+        q: q(x'|x) at [x, x'], shape (n, n).
+        scores: shape (m, n).
+        budgets: N_i, length m.
+        rule: mean acceptance; by default the package's.
+        log_r0: what the kernel claims its base ratio is, shape (n, n); by default the true one.
+    """
+    ratio = log_base_ratio(log_p0, q) if log_r0 is None else log_r0
+    return transitions_of(q, rule(ratio, preferences(scores), budgets))
+
+
+def averaged(rule: Rule) -> MeanRule:
+    """Average a rule on votes over K_i ~ Binomial(N_i, p_i), in plain loops and apart from `sampler`."""
+
+    def mean(log_r0: Matrix, preference: Matrix, budgets: Sequence[int]) -> Matrix:
+        total = np.zeros(np.shape(log_r0))
+        for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
+            chance = np.ones(np.shape(log_r0))
+            for i, (k, budget) in enumerate(zip(tally, budgets, strict=True)):
+                p = preference[..., i]
+                chance = chance * math.comb(budget, k) * p**k * (1 - p) ** (budget - k)
+            total += chance * rule(log_r0, np.array(tally), np.array(budgets))
+        return total
+
+    return mean
+
+
+def exact_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
+    """The package's rule on votes: min(1, r0 prod_i K_i / (N_i - K_i + 1))."""
+    return np.asarray(acceptance_probability(log_r0, votes, budgets))
+
+
+def majority_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
+    """A wrong rule: min(1, r0) if more than half of each judge's votes are for the proposal, else 0."""
+    return np.minimum(1, np.exp(log_r0)) * np.all(2 * votes > budgets)
+
+
+def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
+    """A wrong rule: the odds estimated as K / (N - K)."""
+    if np.any(votes == 0):
+        return np.zeros(np.shape(log_r0))
+    if np.any(votes == budgets):
+        return np.where(np.isneginf(log_r0), 0.0, 1.0)
+    return np.minimum(1, np.exp(log_r0) * np.prod(votes / (budgets - votes)))
+
+
+def pooled_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
+    """A wrong rule for two judges or more: all votes counted as if one judge had cast them."""
+    return np.minimum(1, np.exp(log_r0) * votes.sum() / (budgets.sum() - votes.sum() + 1))
+
+
+def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, law: Matrix) -> float:
+    """Return the p-value of visit counts under a chain with these transitions and this stationary law.
+
+    By the central limit theorem for Markov chains, T (v - pi)^T Sigma^+ (v - pi) tends to chi-square with n - 1
+    degrees of freedom, v being the visit frequencies and Sigma `visit_covariance`. The sum over independent
+    chains of T_c steps each has the same limit with T = sum T_c. Small p: the chain visits something else than pi.
+
+    Args:
+        visits: how often each state was visited, shape (n,), or (chains, n) for independent chains.
+        transitions: shape (n, n).
+        law: the expected frequencies, shape (n,).
+    """
+    counts = np.atleast_2d(np.asarray(visits, dtype=np.float64)).sum(axis=0)
+    steps = counts.sum()
+    # Without the last state the covariance is regular, and the quadratic form is the one with the pseudo-inverse.
+    gap = (counts / steps - law)[:-1]
+    statistic = steps * gap @ np.linalg.solve(visit_covariance(transitions, law)[:-1, :-1], gap)
+    return float(stats.chi2.sf(statistic, len(law) - 1))
+
+
+# What every kernel must pass, and a deliberately wrong one must not.
+#
+# `check_rows` and `check_balance` are exact, on a small instance whose states can be listed; `check_long_run`
+# compares a chain driven by the kernel with the law on the same instance; `check_means` is its counterpart where
+# states cannot be listed. All raise AssertionError. Shapes: n states.
+
+
+TOLERANCE = 1e-12
+# Of p-values: a correct kernel is turned away once in 10,000 seeds, and tests have a fixed one.
+LEAST_P_VALUE = 1e-4
+_BATCHES = 50
+
+
+def matrix_of(states: Sequence[Hashable], rows: Sequence[Mapping[Hashable, float]], empty: float = 0.0) -> Matrix:
+    """Return mappings from states to numbers as a matrix, shape (n, n); KeyError for a state that is not listed."""
+    place = {state: i for i, state in enumerate(states)}
+    matrix = np.full((len(states), len(states)), empty)
+    for i, row in enumerate(rows):
+        for state, number in row.items():
+            matrix[i, place[state]] = number
+    return matrix
+
+
+def check_rows(q: Matrix) -> None:
+    """Check that q(.|x) sums to 1 for each x, and that a move is possible both ways or neither."""
+    assert np.all(q >= 0)
+    worst = float(np.abs(q.sum(axis=1) - 1).max())
+    assert worst < TOLERANCE, f"a row of q sums to 1 only within {worst:.1e}"
+    assert np.array_equal(q > 0, q.T > 0), "some move has no way back"
+
+
+def check_balance(log_p0: Matrix, q: Matrix, log_r0: Matrix) -> None:
+    """Check log p0(x) + log q(x'|x) + log r0(x, x') = log p0(x') + log q(x|x') for every possible move.
+
+    Then min(1, r0) gives detailed balance with p0, and any rule built on r0 with its own target.
+
+    Args:
+        log_p0: shape (n,), up to a constant.
+        q: q(x'|x) at [x, x'], shape (n, n).
+        log_r0: what the kernel claims, shape (n, n); read only where q > 0.
+    """
+    moves = (q > 0) & (q.T > 0)
+    worst = float(np.abs(log_r0[moves] - log_base_ratio(log_p0, q)[moves]).max())
+    assert worst < TOLERANCE, f"a claimed log r0 is off by {worst:.1e}"
+
+
+def walk(rng: np.random.Generator, kernel: Kernel, state: Hashable, steps: int) -> Iterator[Hashable]:
+    """Yield the states of a chain that accepts with probability min(1, r0): one without judges, whose law is p0."""
+    for _ in range(steps):
+        proposal = kernel.propose(rng, state)
+        if rng.random() < math.exp(min(0.0, proposal.log_r0)):
+            state = proposal.state
+        yield state
+
+
+def check_long_run(
+    rng: np.random.Generator, kernel: Kernel, start: Hashable, law: Mapping[Hashable, float], q: Matrix, steps: int
+) -> None:
+    """Check that a chain's visits follow the law, by the central limit theorem for Markov chains.
+
+    The exact chain made of q and the exact ratio gives the visits' covariance: see `visits_p_value`.
+
+    Args:
+        law: p0 of each state, in the order of q, summing to 1.
+        q: q(x'|x), shape (n, n).
+        steps: enough that each state is visited some tens of times.
+    """
+    states, p0 = list(law), np.array(list(law.values()))
+    exact = transitions_of(q, np.exp(np.minimum(0.0, log_base_ratio(np.log(p0), q))))
+    visits = Counter(walk(rng, kernel, start, steps))
+    assert visits.keys() <= law.keys(), "the chain left the support of p0"
+    p_value = visits_p_value([visits[state] for state in states], exact, p0)
+    assert p_value > LEAST_P_VALUE, f"visits do not follow the law: p = {p_value:.1e}"
+
+
+def check_means(
+    rng: np.random.Generator,
+    kernel: Kernel,
+    start: Hashable,
+    functions: Callable[[Hashable], npt.ArrayLike],
+    means: npt.ArrayLike,
+    steps: int,
+) -> None:
+    """Check that averages along a chain agree with their means under p0, by batch means.
+
+    The averages of 50 long batches are nearly independent and normal, so that each average's t-statistic has 49
+    degrees of freedom; the smallest p-value is corrected for their number k (Bonferroni).
+
+    Args:
+        functions: gives k numbers of a state.
+        means: their expectations under p0, shape (k,).
+        steps: some hundreds of times the autocorrelation time of any of them, times 50.
+    """
+    values = np.array([functions(state) for state in walk(rng, kernel, start, steps)], dtype=np.float64)
+    batches = values[: len(values) // _BATCHES * _BATCHES].reshape(_BATCHES, -1, values.shape[1]).mean(axis=1)
+    spread = batches.std(axis=0, ddof=1) / math.sqrt(_BATCHES)
+    p_values = 2 * stats.t.sf(np.abs(batches.mean(axis=0) - means) / spread, _BATCHES - 1)
+    p_value = float(p_values.min() * len(p_values))
+    assert p_value > LEAST_P_VALUE, f"averages do not agree with p0: p = {p_value:.1e}"
+
+
+# Molecule spaces small enough to enumerate, their matrices, and q worked out by trying every action.
+
+
+FLAT = (0.0, -1.0, 0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.3, 0.15, 0.4)
+
+
+@dataclass(frozen=True)
+class SmallSpace:
+    """All that a vocabulary reaches from one molecule up to a size."""
+
+    start: str
+    arms: tuple[tuple[str, float], ...]
+    largest: int
+    add: float = 0.5
+
+    def law(self) -> MoleculeLaw:
+        """Sizes weighted unequally, so that a p0 left out of the ratio shows."""
+        return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)))
+
+    def kernel(self, convention="exact") -> FragmentMoves:
+        return FragmentMoves(Vocabulary(self.arms), self.law(), self.add, convention)
+
+    def reachable(self) -> list[str]:
+        return reachable(self.kernel(), self.start)
+
+
+def plain(*arms: str) -> tuple[tuple[str, float], ...]:
+    return tuple((arm, 1.0) for arm in arms)
+
+
+SMALL_SPACES = {
+    "alkanes": SmallSpace("CC", plain("*C"), 7),
+    "symmetric": SmallSpace("c1ccccc1", plain("*C", "*F"), 9),
+    "one arm, another within it": SmallSpace("CC", plain("*C", "*CC", "*C(C)C", "*O"), 5),
+    "duplicates": SmallSpace("CC", (*plain("*C", "C*", "*CO", "OC*", "*O"), ("[*]C", 2.5)), 5),
+    "pyrrole": SmallSpace("c1cc[nH]c1", plain("*F", "*n1cccc1", "*c1ccc[nH]1"), 10, 0.3),
+    "imidazole": SmallSpace("c1c[nH]cn1", plain("*C", "*Cl", "*C=O"), 7),
+    "nitro": SmallSpace("c1ccccc1", plain("*[N+](=O)[O-]", "*O"), 10, 0.7),
+    "ammonium": SmallSpace("C[NH3+]", plain("*C", "*[NH3+]", "*C(=O)[O-]", "*[O-]"), 5),
+    "sulfonium": SmallSpace("C[S+](C)C", plain("*C", "*S(C)(=O)=O", "*[SH+]C"), 6),
+    "small rings": SmallSpace("C1CC1", plain("*C1CC1", "*C", "*C1CO1"), 7),
+    "pyridone": SmallSpace("O=c1cccc[nH]1", plain("*C", "*O"), 9),
+    "centres": SmallSpace("CC(F)Cl", plain("*F", "*Br", "*C=CF"), 6),
+}
+
+
+def reachable(kernel: FragmentMoves, start: str) -> list[str]:
+    """Return every state the kernel reaches, in alphabetical order."""
+    seen, frontier = {start}, [start]
+    while frontier:
+        fresh = kernel.law(frontier.pop()).keys() - seen
+        seen |= fresh
+        frontier.extend(fresh)
+    return sorted(seen)
+
+
+def proposal_matrix(kernel: FragmentMoves, states: list[str]) -> np.ndarray:
+    """Return q(x'|x) at [x, x'], shape (n, n)."""
+    place = {state: i for i, state in enumerate(states)}
+    matrix = np.zeros((len(states), len(states)))
+    for state in states:
+        for reached, chance in kernel.law(state).items():
+            matrix[place[state], place[reached]] = chance
+    return matrix
+
+
+def size_log_p0(law: MoleculeLaw, states: list[str]) -> np.ndarray:
+    """Return log p0 up to a constant, shape (n,)."""
+    return np.array([law.log_p0(read_molecule(state).molecule) for state in states])
+
+
+def tried_add(vocabulary: Vocabulary, low: str, high: str) -> float:
+    """Return Σ_f w_f |A_f| / n: every arm of the right elements at every atom, products compared as SMILES."""
+    graph = read_molecule(low)
+    added = _elements(read_molecule(high).molecule) - _elements(graph.molecule)
+    shares = []
+    for arm in vocabulary:
+        if _elements(arm.molecule) != added:
+            continue
+        products = [attach(graph, atom, read_arm(arm.smiles)) for atom in graph.rooms]
+        hits = sum(product is not None and product.smiles == high for product in products)
+        shares.append(vocabulary.weights[arm.smiles] * hits)
+    return math.fsum(shares) / len(graph.rooms)
+
+
+def _elements(molecule: Chem.Mol) -> Counter[int]:
+    return Counter(atom.GetAtomicNum() for atom in molecule.GetAtoms())
+
+
+def tried_delete(vocabulary: Vocabulary, high: str, low: str) -> float:
+    """Return |D| / 2m: every directed cut, kept sides compared as SMILES."""
+    graph = read_molecule(high)
+    pieces = [graph.pieces(cut) for cut in graph.cuts]
+    return sum(each.kept == low and each.arm in vocabulary for each in pieces) / len(pieces)
+
+
+def written_out_law(space: SmallSpace, state: str) -> dict[str, float]:
+    """Return q(.|state) apart from the package's graphs: every hydrogen is an atom of its own, moved by hand.
+
+    Molecules are compared as SMILES that RDKit has read back. The vocabulary is merged here a second time.
+    """
+    total = sum(weight for _, weight in space.arms)
+    merged = Counter()
+    for arm, weight in space.arms:
+        merged[Chem.CanonSmiles(arm)] += weight / total
+    law = space.law()
+    full = Chem.AddHs(Chem.MolFromSmiles(state))
+    heavy = [atom for atom in full.GetAtoms() if atom.GetAtomicNum() > 1]
+    rooms = [atom.GetIdx() for atom in heavy if any(near.GetAtomicNum() == 1 for near in atom.GetNeighbors())]
+    bonds = [bond for bond in full.GetBonds() if _is_cuttable(bond)]
+    found = Counter()
+    for arm, weight in merged.items():
+        for room in rooms:
+            found[_grown(full, room, arm, law, state)] += space.add * weight / len(rooms)
+    for bond in bonds:
+        ends = (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
+        for keep, drop in (ends, ends[::-1]):
+            kept, arm = _parted(full, keep, drop)
+            reached = kept if arm in merged and _is_inside(kept, law) else state
+            found[reached] += (1 - space.add) / (2 * len(bonds))
+    found[state] += (0 if rooms else space.add) + (0 if bonds else 1 - space.add)
+    return dict(found)
+
+
+def _is_cuttable(bond: Chem.Bond) -> bool:
+    ends = (bond.GetBeginAtom(), bond.GetEndAtom())
+    return (
+        bond.GetBondType() == Chem.BondType.SINGLE
+        and not bond.IsInRing()
+        and all(atom.GetAtomicNum() > 1 for atom in ends)
+        and not all(atom.GetFormalCharge() for atom in ends)
+    )
+
+
+def _is_inside(state: str | None, law: MoleculeLaw) -> bool:
+    return state is not None and np.isfinite(law.log_p0(Chem.MolFromSmiles(state)))
+
+
+def _grown(full: Chem.Mol, room: int, arm: str, law: MoleculeLaw, state: str) -> str:
+    arm_full = Chem.AddHs(Chem.MolFromSmiles(arm))
+    both = Chem.RWMol(Chem.CombineMols(full, arm_full))
+    dummy = next(atom for atom in both.GetAtoms() if atom.GetAtomicNum() == 0)
+    end = dummy.GetNeighbors()[0]
+    hydrogen = next(near for near in both.GetAtomWithIdx(room).GetNeighbors() if near.GetAtomicNum() == 1)
+    if end.GetFormalCharge() and both.GetAtomWithIdx(room).GetFormalCharge():
+        return state
+    both.AddBond(room, end.GetIdx(), Chem.BondType.SINGLE)
+    for place in sorted((dummy.GetIdx(), hydrogen.GetIdx()), reverse=True):
+        both.RemoveAtom(place)
+    product = _read_back(both)
+    return product if _is_inside(product, law) else state
+
+
+def _parted(full: Chem.Mol, keep: int, drop: int) -> tuple[str, str]:
+    both = Chem.RWMol(full)
+    both.RemoveBond(keep, drop)
+    both.AddBond(keep, both.AddAtom(Chem.Atom(1)), Chem.BondType.SINGLE)
+    both.AddBond(drop, both.AddAtom(Chem.Atom(0)), Chem.BondType.SINGLE)
+    one, other = (_read_back(part) for part in Chem.GetMolFrags(both, asMols=True, sanitizeFrags=False))
+    return (other, one) if "*" in one else (one, other)
+
+
+def _read_back(molecule: Chem.Mol) -> str:
+    Chem.SanitizeMol(molecule)
+    smiles = Chem.MolToSmiles(Chem.RemoveHs(molecule))
+    return str(Chem.MolToSmiles(Chem.MolFromSmiles(smiles), isomericSmiles=False))
+
+
+# The wrong rule that the statistical tests must find.
+
+
+def majority_chain(plan, judges, steps, chain):
+    """A wrong campaign: the proposal needs more than half of every judge's votes, then min(1, r0) decides."""
+    position = begin(plan, chain)
+    for _ in range(steps):
+        comparison = ask(plan, position)
+        rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
+        tally = [
+            sum(judge.vote(rng, comparison.current, comparison.proposal) for _ in range(budget))
+            for judge, budget in zip(judges, plan.budgets, strict=True)
+        ]
+        won = all(2 * votes > budget for votes, budget in zip(tally, plan.budgets, strict=True))
+        accepted = won and comparison.uniform < min(1, np.exp(comparison.log_r0))
+        position = advance(position, comparison, Verdict.ACCEPT if accepted else Verdict.REJECT)
+        yield position
+
+
+# The paper's synthetic space (appendix, synthetic validation), written down once for tests and benchmarks.
+
+
+STATES = 241
+GAMMA = 0.88
+
+_PLACES = np.arange(STATES)
+
+
+def _bump(centre: float, width: float) -> npt.NDArray[np.float64]:
+    return np.exp(-(((_PLACES - centre) / width) ** 2) / 2)
+
+
+LOG_P0 = np.log(_bump(68, 56) / _bump(68, 56).sum())
+SCORE = 5 / 240 * _PLACES + 0.9 * _bump(60, 13) + 0.7 * _bump(130, 21) + 1.0 * _bump(200, 13)
+
+# Half the local moves stay, a quarter go to each side; at an end, what would leave stays.
+_LOCAL = (np.eye(STATES) / 2) + (np.eye(STATES, k=1) + np.eye(STATES, k=-1)) / 4
+_LOCAL[0, 0] = _LOCAL[-1, -1] = 3 / 4
+PROPOSALS = GAMMA / STATES + (1 - GAMMA) * _LOCAL
+
+
+# Editors with fixed or counted numbers, and the matrices of the learned proposal and of its wrong ratios.
+
+
+class FixedEditor:
+    """Normal numbers that depend on the seed and the molecule alone: equivalent atoms get different ones."""
+
+    def __init__(self, arms: int, seed: int = 0, spread: float = 1.0) -> None:
+        self._arms, self._seed, self._spread = arms, seed, spread
+
+    @property
+    def fingerprint(self) -> str:
+        return f"fixed {self._seed} {self._spread}"
+
+    def read(self, states: Sequence[str]) -> list[EditLogits]:
+        return [self._logits(state) for state in states]
+
+    def _logits(self, state: str) -> EditLogits:
+        digest = hashlib.sha256(f"{self._seed} {state}".encode()).digest()
+        rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+        graph = read_state(state)
+        shapes = ((graph.size,), (graph.size, self._arms), (len(graph.directed),))
+        return EditLogits(*(self._spread * rng.standard_normal(shape) for shape in shapes))
+
+
+class RestlessEditor(FixedEditor):
+    """It learns while a proposal is drawn: every call of `read` has other numbers."""
+
+    def __init__(self, arms: int, declares: bool = True) -> None:
+        super().__init__(arms)
+        self._declares = declares
+
+    @property
+    def fingerprint(self) -> str:
+        return str(self._seed) if self._declares else "always the same"
+
+    def read(self, states: Sequence[str]) -> list[EditLogits]:
+        self._seed += 1
+        return super().read(states)
+
+
+def learned(space: SmallSpace, editor=None, convention="exact") -> LearnedFragments:
+    """Return the kernel of a small space."""
+    vocabulary = Vocabulary(space.arms)
+    return LearnedFragments(vocabulary, space.law(), editor or FixedEditor(len(vocabulary)), space.add, convention)
+
+
+def q_matrix(kernel: LearnedFragments, states: list[str]) -> np.ndarray:
+    """Return q(x'|x) by trying every action, shape (n, n)."""
+    return matrix_of(states, [kernel.law(state) for state in states])
+
+
+def claimed_ratios(kernel: LearnedFragments, states: list[str], q: np.ndarray) -> np.ndarray:
+    """Return the log base ratio that the kernel's own sums give for every possible move, shape (n, n)."""
+    ratios = np.full(q.shape, -np.inf)
+    for i, state in enumerate(states):
+        for j in np.flatnonzero(q[i]):
+            ratios[i, j] = kernel.log_r0(state, states[j])
+    return ratios
+
+
+def single_path_chain(kernel: LearnedFragments, states: list[str], log_p0: np.ndarray) -> np.ndarray:
+    """Return the chain whose ratio is of the action drawn and of the one that undoes it, not of all ways.
+
+    Each action has its own ratio here, so the chain is worked out action by action, shape (n, n).
+    """
+    place = {state: i for i, state in enumerate(states)}
+    chances = [{edit: chance for edit, chance, _ in kernel.actions(state)} for state in states]
+    matrix = np.zeros((len(states), len(states)))
+    for i, state in enumerate(states):
+        for _, chance, reached in kernel.actions(state):
+            j = place[reached]
+            if i == j:
+                continue
+            low, high = sorted((state, reached), key=lambda each: read_state(each).size)
+            ways = kernel.edits.ways(low, high)
+            # Any one of the ways back; which one a program happens to find does not mend the ratio.
+            undo = ways.deletions[0] if state == low else ways.additions[0]
+            ratio = math.exp(log_p0[j] - log_p0[i]) * chances[j][undo] / chance
+            matrix[i, j] += chance * min(1.0, ratio)
+    np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
+    return matrix
+
+
+class CountingEditor:
+    """An editor that learns without PyTorch: the logit of an arm is how often it was in an improving edit, halved."""
+
+    def __init__(self, arms: int) -> None:
+        self._counts = np.zeros(arms)
+        self.about = {"editor": "counts"}
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self._counts.tobytes()).hexdigest()
+
+    def read(self, states: Sequence[str]) -> list[EditLogits]:
+        return [self._logits(read_state(state)) for state in states]
+
+    def _logits(self, graph: MoleculeGraph) -> EditLogits:
+        arms = np.tile(0.5 * self._counts, (graph.size, 1))
+        return EditLogits(np.zeros(graph.size), arms, np.zeros(len(graph.directed)))
+
+    def learn(self, edits: Sequence[ImprovingEdit], rng: np.random.Generator) -> Update:
+        arms = [each.edit.arm for each in edits if isinstance(each.edit, Addition)]
+        np.add.at(self._counts, arms, 1.0)
+        return Update(len(arms), float(rng.random()) if arms else None)
+
+
+# Small catalogs with every difficulty at once, and the proposal laws that the kernels claim to have.
+
+
+PATH = Catalog(np.array([1.0, 4.0, 2.0, 0.5]), ((1,), (0, 2), (1, 3), (2,)))
+STAR = Catalog(np.array([3.0, 1.0, 1.0, 0.25, 2.0]), ((1, 2, 3, 4), (0,), (0,), (0,), (0,)))
+LOPSIDED = Catalog(np.array([1.0, 2.0, 5.0, 0.5, 1.5]), ((1, 2, 3), (0, 2), (0, 1, 4), (0,), (2,)))
+PAIR = Catalog(np.array([1.0, 3.0]), ((1,), (0,)))
+
+SMALL_CATALOGS = {"pair": PAIR, "path": PATH, "star": STAR, "lopsided": LOPSIDED}
+
+
+def independent_law(catalog: Catalog) -> Matrix:
+    """q(x'|x) = p0(x') at [x, x']."""
+    return np.tile(np.exp(catalog.log_p0), (len(catalog), 1))
+
+
+def neighbours_law(catalog: Catalog) -> Matrix:
+    """q(x'|x) = 1 / deg(x) at [x, x'] for each neighbour x' of x."""
+    law = np.zeros((len(catalog), len(catalog)))
+    for state, row in enumerate(catalog.neighbours):
+        law[state, list(row)] = 1 / len(row)
+    return law
+
+
+def two_scores(catalog: Catalog) -> Matrix:
+    """Scores of two judges that disagree, shape (2, n)."""
+    places = np.arange(len(catalog))
+    return np.stack([np.sin(1.0 + 2.0 * places), 0.6 * np.cos(places) - 0.2 * places])
+
+
+# A random language of three tokens, one of which ends a text: small enough to list, as checks of translations need.
+#
+# Texts have at most four tokens and are never empty, so there are 30. With each are given its probability and a
+# reward.
+
+
+LONGEST, END = 4, 2
+PROMPT = "Translate."
+
+
+@dataclass(frozen=True)
+class ThreeTokens:
+    """A `LanguageModel` that can score whole texts and suffixes.
+
+    Args:
+        law: p(token | beginning) for each beginning of letters, shape (3,).
+    """
+
+    law: dict[Tokens, np.ndarray]
+    limit: int = LONGEST
+    prompts: tuple[str, ...] = (PROMPT,)
+
+    def continue_batch(
+        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
+    ) -> list[Tokens]:
+        return [self._continue(rng, prefix) for rng, _, prefix in zip(rngs, prompts, prefixes, strict=True)]
+
+    def text(self, prompt: str, tokens: Tokens) -> str:
+        return "".join("ab."[token] for token in tokens)
+
+    def score(self, prompt: str, tokens: Tokens) -> float:
+        return self.score_suffix(prompt, tokens, 0)
+
+    def score_suffix(self, prompt: str, tokens: Tokens, kept: int) -> float:
+        return math.fsum(math.log(self.law[tokens[:place]][tokens[place]]) for place in range(kept, len(tokens)))
+
+    def every_text(self) -> list[Tokens]:
+        """Return every text."""
+        letters = (letters for count in range(1, LONGEST + 1) for letters in itertools.product((0, 1), repeat=count))
+        return [each if len(each) == LONGEST else (*each, END) for each in letters]
+
+    def _continue(self, rng: np.random.Generator, prefix: Tokens) -> Tokens:
+        tokens = prefix
+        while len(tokens) < LONGEST and END not in tokens:
+            below = np.cumsum(self.law[tokens])
+            tokens = (*tokens, min(int(np.searchsorted(below, rng.random(), side="right")), END))
+        return tokens
+
+
+class MeanSuffix(Suffix):
+    """A wrong kernel: log n - log n' and the difference of the mean log-probabilities of the two suffixes.
+
+    That is the ratio of QUEST's published code. With the sums in place of the means it would sample exp(r / beta).
+    """
+
+    def __init__(self, texts: WrittenTexts) -> None:
+        super().__init__(texts, "length")
+
+    def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[Writing]) -> list[Proposal[Writing]]:
+        cuts = [self.cut(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        written = self._space.write(rngs, [state.beginning(cut) for state, cut in zip(states, cuts, strict=True)])
+        rows = zip(states, written, cuts, strict=True)
+        return [Proposal(proposal, self.mean_ratio(state, proposal, cut)) for state, proposal, cut in rows]
+
+    def mean_ratio(self, state: Writing, proposal: Writing, cut: int) -> float:
+        """Return the log ratio of a move by a given cut."""
+        return self.log_r0(state, proposal) + self._mean(state, cut) - self._mean(proposal, cut)
+
+    def _mean(self, writing: Writing, cut: int) -> float:
+        return self._space.model.score_suffix(writing.prompt, writing.tokens, cut) / (len(writing.tokens) - cut)
+
+
+def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
+    """Return a language whose laws are uniform on the simplex, and a standard normal reward of each text."""
+    rng = np.random.default_rng(seed)
+    law = {}
+    for count in range(LONGEST):
+        for letters in itertools.product((0, 1), repeat=count):
+            shares = rng.dirichlet(np.ones(3))
+            if not letters:
+                # No text is empty.
+                shares = np.array([*shares[:END], 0.0]) / shares[:END].sum()
+            law[letters] = shares
+    return ThreeTokens(law), rng.normal(size=30)
+
+
+# A campaign's record, as the export writes it: the recipe, and one list of rows for each CSV file.
+
+
+RecordRow = dict[str, str]
+
+CONTENTS = ("a castle", "a cat", "two\nlines", "42", "a crypt")
+
+RECIPE: dict[str, Any] = {
+    "space": {"kind": "catalog", "objects": "texts", "neighbours": 2},
+    "kernel": {
+        "kind": "mixture",
+        "parts": [
+            {"weight": 0.3, "kernel": {"kind": "independent"}},
+            {"weight": 0.7, "kernel": {"kind": "neighbours"}},
+        ],
+    },
+    "judges": [{"question": "Which one is more gothic?", "budget": 3}, {"question": "Which is kinder?", "budget": 2}],
+    "chains": 2,
+    "steps": 25,
+    "seed": 2026,
+}
+
+
+@dataclass
+class RecordArguments:
+    """The arguments of `sampler.replay`, in its order."""
+
+    recipe: dict[str, Any]
+    states: list[RecordRow]
+    steps: list[RecordRow]
+    votes: list[RecordRow]
+    samples: list[RecordRow]
+
+    def tables(self) -> tuple[dict[str, Any], list[RecordRow], list[RecordRow], list[RecordRow], list[RecordRow]]:
+        """Return them as positional arguments."""
+        return self.recipe, self.states, self.steps, self.votes, self.samples
+
+
+def text_row(**cells: object) -> RecordRow:
+    return {name: str(cell) for name, cell in cells.items()}
+
+
+def state_rows(catalog: Catalog) -> list[RecordRow]:
+    return [
+        text_row(
+            state=state,
+            weight=float(weight),
+            neighbours=" ".join(map(str, catalog.neighbours[state])),
+            content=CONTENTS[state],
+        )
+        for state, weight in enumerate(catalog.weights)
+    ]
+
+
+def sample_row(recipe: Recipe, position: Position[int]) -> RecordRow:
+    phase = {"phase": recipe.phase_of(position.step)} if recipe.has_phases else {}
+    content = CONTENTS[position.state]
+    return text_row(chain=position.chain, step=position.step, state=position.state, content=content, **phase)
+
+
+def _part(recipe: Recipe, comparison: Comparison[int]) -> dict[str, object]:
+    if not recipe.has_parts:
+        return {}
+    part = recipe.part_of(comparison.chain, comparison.step)
+    return {"part": "" if part is None else part}
+
+
+def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> RecordArguments:
+    """Run the recipe with simulated judges and write its record.
+
+    Args:
+        open_votes: when given, the last chain has one more step, still undecided after so many votes.
+        walk_length: of the steps after a warm-up.
+        changes: of the recipe.
+    """
+    recipe = parse_recipe(RECIPE | changes | {"steps": RECIPE["steps"] + (open_votes is not None)})
+    plan = recipe.build(LOPSIDED, walk_length=walk_length)
+    judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
+    record = RecordArguments(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
+    for chain in range(recipe.chains):
+        position = begin(plan, chain)
+        record.samples.append(sample_row(recipe, position))
+        verdict = Verdict.ACCEPT
+        while verdict is not Verdict.UNDECIDED:
+            is_extra = position.step == RECIPE["steps"]
+            if is_extra and (open_votes is None or chain < recipe.chains - 1):
+                break
+            comparison = ask(plan, position)
+            rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
+            tally = Tally.empty(2)
+            number = 0
+            while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED and not (is_extra and number == open_votes):
+                judge = next(i for i in (number % 2, 1 - number % 2) if tally.votes_cast[i] < plan.budgets[i])
+                number += 1
+                side = "left" if rng.random() < 0.5 else "right"
+                other = "right" if side == "left" else "left"
+                for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
+                tally = tally.add(judge, for_proposal)
+                record.votes.append(
+                    text_row(
+                        chain=chain,
+                        step=comparison.step,
+                        number=number,
+                        judge=judge,
+                        question=recipe.judges[judge].question,
+                        annotator=f"person {number}",
+                        proposal_side=side,
+                        chosen_side=side if for_proposal else other,
+                        for_proposal=int(for_proposal),
+                    )
+                )
+            record.steps.append(
+                text_row(
+                    chain=chain,
+                    step=comparison.step,
+                    current=comparison.current,
+                    proposal=comparison.proposal,
+                    log_r0=comparison.log_r0,
+                    uniform="" if verdict is Verdict.UNDECIDED else comparison.uniform,
+                    budgets=" ".join(map(str, comparison.budgets)),
+                    votes_cast=" ".join(map(str, tally.votes_cast)),
+                    votes_for=" ".join(map(str, tally.votes_for)),
+                    verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
+                    **_part(recipe, comparison),
+                )
+            )
+            if verdict is not Verdict.UNDECIDED:
+                position = advance(position, comparison, verdict)
+                record.samples.append(sample_row(recipe, position))
+    return record
+
+
+# Records that are changed, and hashed again.
+
+
+Files = dict[str, bytes]
+
+
+def files_of(path: Path) -> Files:
+    """Return what a ZIP holds."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(files: Mapping[str, bytes], path: Path) -> Path:
+    """Write a ZIP, and return its path."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def hashed(files: Files) -> Files:
+    """Return the files of a record with a manifest of them as they are."""
+    manifest = sampler.Manifest()
+    kept = {name: manifest.whole(name, content) for name, content in files.items() if name != schema.MANIFEST}
+    about = {"site": "https://prefmh.example", "campaign": 1, "written_at": "2026-11-25T10:00:00.000+00:00"}
+    return kept | {schema.MANIFEST: manifest.document(**about)}
+
+
+def rows_of(files: Files, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(files[name].decode("utf-8-sig"), newline="")))
+
+
+def table_of(rows: list[dict[str, str]]) -> bytes:
+    """Return rows as a CSV file; there must be one."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def with_rows(files: Files, name: str, change: Callable[[list[dict[str, str]]], object]) -> Files:
+    """Return the files with a change to the rows of one of the tables, which is then written again."""
+    rows = rows_of(files, name)
+    change(rows)
+    return files | {name: table_of(rows)}
+
+
+# Exports of campaigns whose voters are known: planted scores, a planted lean for each source, any orders of judges.
+
+
+Row = dict[str, str]
+PEOPLE: dict[str, Any] = {"kind": "people"}
+# Of different lengths, so that something can be measured of each.
+WORDS = ("ash", "the birch", "a red cedar", "an old elm", "fir", "hazel hedges", "larch", "a maple", "oak", "some pine")
+CATALOG = {"kind": "catalog", "objects": "texts", "neighbours": 0}
+
+
+def model(endpoint: str) -> dict[str, Any]:
+    """Return the source of a judge that is a model."""
+    return {"kind": "model", "endpoint": endpoint, "temperature": 1.0, "votes": "sampled", "first": False}
+
+
+@dataclass(frozen=True)
+class Voters:
+    """A judge and who answers it: prefers by its scores, leans to the left by `lean`, both in nats.
+
+    The scores are a list by the catalog's states, or a function of a generated state.
+    """
+
+    scores: Sequence[float] | Callable[[Any], float]
+    lean: float = 0.0
+    budget: int = 4
+    order: str = "random"
+    question: str = "Which is darker?"
+    source: Mapping[str, Any] = field(default_factory=lambda: PEOPLE)
+
+    def score(self, state: Any) -> float:
+        return self.scores(state) if callable(self.scores) else self.scores[state]
+
+    def chooses_left(self, rng: np.random.Generator, left: Any, right: Any) -> bool:
+        log_odds = self.score(left) - self.score(right) + self.lean
+        return bool(rng.random() < 1 / (1 + np.exp(-log_odds)))
+
+    def proposal_is_left(self, rng: np.random.Generator) -> bool:
+        drawn = bool(rng.random() < 0.5)
+        return {"proposal-first": True, "proposal-second": False}.get(self.order, drawn)
+
+
+def twins(scores: Any, lean: float, budget: int = 2, **changes: Any) -> list[Voters]:
+    """Return the two judges of a question asked in both orders."""
+    return [Voters(scores, lean, budget, order, **changes) for order in ("proposal-first", "proposal-second")]
+
+
+def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> Record:
+    """Run a campaign that picks from a catalog of as many texts as there are scores; see `run_campaign`."""
+    size = len(judges[0].scores)  # type: ignore[arg-type]
+    catalog = Catalog(np.ones(size))
+    states = [
+        {"state": str(state), "weight": "1.0", "neighbours": "", "content": contents[state], "code": ""}
+        for state in range(size)
+    ]
+    plan = Plan(run.get("seed", 1), catalog, Independent(catalog), tuple(judge.budget for judge in judges))
+    return run_campaign(plan, CATALOG, judges, states, **run)
+
+
+def run_campaign(
+    plan: Plan[Any],
+    space: Mapping[str, Any],
+    judges: Sequence[Voters],
+    states: Sequence[Row] = (),
+    *,
+    chains: int = 40,
+    steps: int = 25,
+    seed: int = 1,
+) -> Record:
+    """Ask judge after judge, stopping as early as allowed, and return the export.
+
+    Args:
+        space: of the recipe.
+        states: of a catalog; a generated space's are stored as the application stores them.
+    """
+    listed = [
+        {"question": each.question, "budget": each.budget, "order": each.order, "source": dict(each.source)}
+        for each in judges
+    ]
+    recipe = {"space": space, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
+    record = Record(recipe, list(states), [], [], [])
+    store = _Store(record, plan, chains, bool(states))
+    for chain in range(chains):
+        position = begin(plan, chain)
+        at = store.number(chain, 0, position.state)
+        _add_sample(record, chain, 0, at)
+        for _ in range(steps):
+            drawn = ask(plan, position)
+            proposed = at if drawn.is_identity else store.number(chain, drawn.step, drawn.proposal)
+            tally, verdict = _ask_all(record, drawn, judges, seed)
+            _add_step(record, drawn, (at, proposed), tally, verdict)
+            position = advance(position, drawn, verdict)
+            at = proposed if verdict is Verdict.ACCEPT else at
+            _add_sample(record, chain, position.step, at)
+    return record
+
+
+@dataclass
+class _Store:
+    record: Record
+    plan: Plan[Any]
+    chains: int
+    has_catalog: bool
+
+    def number(self, chain: int, step: int, state: Any) -> int:
+        if self.has_catalog:
+            return int(state)
+        number, space = state_number(chain, step, self.chains), self.plan.space
+        row = {"state": str(number), "weight": "", "neighbours": ""}
+        self.record.states.append(row | {"content": space.content(state), "code": space.encode(state)})
+        return number
+
+
+def _ask_all(record: Record, drawn: Any, judges: Sequence[Voters], seed: int) -> tuple[Tally, Verdict]:
+    rng = stream(seed, drawn.chain, drawn.step, Purpose.JUDGES)
+    tally, number = Tally.empty(len(judges)), 0
+    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
+        place = next(i for i, judge in enumerate(judges) if tally.votes_cast[i] < judge.budget)
+        judge, number = judges[place], number + 1
+        proposal_left = judge.proposal_is_left(rng)
+        left, right = (drawn.proposal, drawn.current) if proposal_left else (drawn.current, drawn.proposal)
+        chose_left = judge.chooses_left(rng, left, right)
+        tally = tally.add(place, chose_left == proposal_left)
+        is_model = judge.source["kind"] == "model"
+        record.votes.append(
+            {
+                "chain": str(drawn.chain), "step": str(drawn.step), "number": str(number), "judge": str(place),
+                "question": judge.question, "annotator": "" if is_model else f"person {number}",
+                "proposal_side": "left" if proposal_left else "right",
+                "chosen_side": "left" if chose_left else "right",
+                "for_proposal": str(int(chose_left == proposal_left)),
+                "endpoint": judge.source["endpoint"] if is_model else "", "slot": str(number) if is_model else "",
+            }
+        )  # fmt: skip
+    return tally, verdict
+
+
+def _add_step(record: Record, drawn: Any, numbers: tuple[int, int], tally: Tally, verdict: Verdict) -> None:
+    record.steps.append(
+        {
+            "chain": str(drawn.chain), "step": str(drawn.step), "current": str(numbers[0]),
+            "proposal": str(numbers[1]), "log_r0": repr(float(drawn.log_r0)),
+            "uniform": repr(float(drawn.uniform)), "budgets": " ".join(map(str, drawn.budgets)),
+            "votes_cast": " ".join(map(str, tally.votes_cast)), "votes_for": " ".join(map(str, tally.votes_for)),
+            "verdict": verdict.value,
+        }
+    )  # fmt: skip
+
+
+def _add_sample(record: Record, chain: int, step: int, state: int) -> None:
+    content = next(row["content"] for row in reversed(record.states) if row["state"] == str(state))
+    record.samples.append({"chain": str(chain), "step": str(step), "state": str(state), "content": content})
+
+
+def renumbered(record: Record, seed: int = 1) -> Record:
+    """Return the same record with other numbers of states, and states.csv in the order of the new numbers."""
+    old = [row["state"] for row in record.states]
+    new = [str(number) for number in range(len(old))]
+    random.Random(seed).shuffle(new)
+    number = dict(zip(old, new, strict=True))
+    states = [
+        row
+        | {"state": number[row["state"]], "neighbours": " ".join(number[each] for each in row["neighbours"].split())}
+        for row in record.states
+    ]
+    return replace(
+        record,
+        states=sorted(states, key=lambda row: int(row["state"])),
+        steps=[row | {name: number[row[name]] for name in ("current", "proposal")} for row in record.steps],
+        samples=[row | {"state": number[row["state"]]} for row in record.samples],
+    )
