@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+from functools import cache
 
 import sampler
 from prefmh_web.celery import app
@@ -10,6 +11,7 @@ from prefmh_web.celery import app
 _LATE = ("arviz_stats.base",)
 
 
+@cache
 def load_everything() -> None:
     """Load every public name of the sampler and every task, so that no request waits for SciPy, RDKit and ArviZ."""
     for name in dir(sampler):
