@@ -11,7 +11,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.models import Endpoint
 from tests.campaigns.record.test_export import rewrite
-from tests.support.campaigns import (
+from tests.support.campaigns import (  # noqa: F401 - fixtures
     ONE,
     TWO,
     assert_record_is_whole,
@@ -20,6 +20,8 @@ from tests.support.campaigns import (
     finish,
     make,
     rated_recipe,
+    rating_endpoint,
+    rating_script,
     table,
 )
 from tests.support.models import chat_reply, returns, status, votes_asked

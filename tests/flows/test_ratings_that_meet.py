@@ -15,7 +15,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, Sta
 from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.endpoints.accounting import tallied
 from prefmh_web.endpoints.identity import Admitted
-from tests.support.campaigns import make_draft, rated_recipe
+from tests.support.campaigns import make_draft, rated_recipe, rating_endpoint, rating_script  # noqa: F401 - fixtures
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Sc
 from sampler.commands import main
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, sweep_everything, table
+from tests.support.models import declare  # noqa: F401 - a fixture
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
 BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}
@@ -53,7 +54,7 @@ def finished(campaign: Campaign, seconds: float = 60) -> Campaign:
 
 
 @pytest.fixture
-def quality(declare):
+def quality(declare):  # noqa: F811 - the fixture
     declare(QUALITY, name="quality")
     return declare
 

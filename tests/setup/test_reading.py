@@ -79,13 +79,13 @@ def test_what_the_form_refuses_of_an_owners_endpoints_and_of_scorers_a_file_is_r
 @pytest.mark.django_db(transaction=True)
 def test_of_a_large_panel_a_file_is_warned_about_where_the_form_wants_a_tick(researcher):
     panelists = "".join(
-        f"  - {{question: Which?, budget: 1, source: {{kind: panelist, panelist: {n}}}}}\n" for n in range(1, 9)
+        f"  - {{question: Which?, budget: 1, source: {{kind: panelist, name: P{n}}}}}\n" for n in range(1, 9)
     )
     text = LEAST.replace("  - question: Which?\n    budget: 1\n", panelists)
     (warning,) = apply.warnings(setup_in(text), researcher)
     assert warning.startswith("All 8 answers of the panel must be a yes for a step to be accepted: 0.4 %")
-    told = problems(text.replace("panelist: 8", "panelist: 9"))
-    assert "it must be asked of each of 1 to 9, once" in told[0]
+    told = problems(text.replace("name: P8", "name: P7"))
+    assert "the same pair twice in a step" in told[0]
     assert "judges.0.budget: must be 1 for a panelist" in problems(text.replace("budget: 1", "budget: 2", 1))[0]
 
 

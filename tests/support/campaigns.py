@@ -978,7 +978,7 @@ def finished(owner) -> Campaign:
 
 
 SETUPS: dict[str, Callable[..., Campaign]] = {
-    each.__name__: each
+    each.__name__.removesuffix("_study"): each
     for each in (
         texts, listed, molecules, images, written, panel, prolific_study, german, base, score, quest, ratings,
         started, finished,
