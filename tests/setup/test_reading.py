@@ -85,7 +85,7 @@ def test_of_a_large_panel_a_file_is_warned_about_where_the_form_wants_a_tick(res
     (warning,) = apply.warnings(setup_in(text), researcher)
     assert warning.startswith("All 8 answers of the panel must be a yes for a step to be accepted: 0.4 %")
     told = problems(text.replace("name: P8", "name: P7"))
-    assert "the same pair twice in a step" in told[0]
+    assert "must be asked of each of the 7 panelists, once" in told[0]
     assert "judges.0.budget: must be 1 for a panelist" in problems(text.replace("budget: 1", "budget: 2", 1))[0]
 
 
