@@ -13,8 +13,6 @@ campaign of so many chains has one judge of N votes.
     per vote        requests for each vote that counts; more than one is waste
     not needed      votes that came after their step was settled, and their share: with --all-at-once, what that wastes
     refused         requests that the server refused, in all
-    memory          of the process that asks, at the beginning and at the end, MiB; in a run of half an hour or more
-                    also the means of minutes 10 to 20 and of the last ten
 
 The processor time of the model server is not counted. All of it runs on one machine, so a server that is at its ceiling
 leaves less of the machine to the application.
@@ -46,7 +44,7 @@ django.setup()
 from django.contrib.auth import get_user_model
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.stack import make_draft, make_recipe
+from tests.support.campaigns import make_draft, make_recipe
 wanted = json.loads(sys.argv[1])
 owner = get_user_model().objects.create(username="ada")
 Endpoint.objects.create(owner=owner, name="stub", base_url=wanted["url"], model="m", dialect="vllm",
@@ -65,7 +63,6 @@ _ASKED_STEPS = """
 VOTES = "SELECT count(*) FROM campaigns_vote WHERE number IS NOT NULL AND cast_at >= to_timestamp(%s)"
 _NOT_NEEDED = "SELECT count(*) FROM campaigns_vote WHERE number IS NULL AND cast_at >= to_timestamp(%s)"
 _WARM_UP_S = 15
-_LOOK_EVERY_S = 10
 
 
 @dataclass(frozen=True)
@@ -88,17 +85,6 @@ class Found:
     votes_not_needed: int
     share_not_needed: float
     ms_a_request: dict[str, float]
-    memory_mib: tuple[float, ...]
-    """Every ten seconds."""
-
-    @property
-    def memory_of_windows(self) -> tuple[float, float] | None:
-        """The means of minutes 10 to 20 and of the last ten, MiB; None in a run of less than half an hour."""
-        window = 600 // _LOOK_EVERY_S
-        if len(self.memory_mib) < 3 * window:
-            return None
-        early, late = self.memory_mib[window : 2 * window], self.memory_mib[-window:]
-        return sum(early) / window, sum(late) / window
 
     @property
     def share(self) -> float:
@@ -164,11 +150,9 @@ def measure(stage: Stage, url: str, options: argparse.Namespace) -> Found:
     wanted["source"] = source
     stage.run("-", json.dumps(wanted), script=_SETUP)
     time.sleep(_WARM_UP_S)
-    before, spent, memory = figures(url), stage.processor_seconds(), [stage.memory_mib()["judges"]]
+    before, spent = figures(url), stage.processor_seconds()
     began = time.time()
-    while (left := began + options.seconds - time.time()) > 0:
-        time.sleep(min(left, _LOOK_EVERY_S))
-        memory.append(stage.memory_mib()["judges"])
+    time.sleep(options.seconds)
     after, spent_then = figures(url), stage.processor_seconds()
     seconds = time.time() - began
     asked_steps, votes = stage.query(_ASKED_STEPS, began)[0][0], stage.query(VOTES, began)[0][0]
@@ -191,7 +175,6 @@ def measure(stage: Stage, url: str, options: argparse.Namespace) -> Found:
         votes_not_needed=not_needed,
         share_not_needed=not_needed / max(votes + not_needed, 1),
         ms_a_request={name: 1000 * (spent_then[name] - spent[name]) / max(requests, 1) for name in spent},
-        memory_mib=tuple(memory),
     )
 
 
@@ -205,9 +188,6 @@ def report(found: Found) -> None:
     print(f"  per vote      {found.requests_per_vote:.3f}")
     mode = "asked for all at once" if found.all_at_once else "asked for as many as can be needed"
     print(f"  not needed    {found.votes_not_needed} votes ({found.share_not_needed:.1%}), {mode}")
-    print(f"  memory        {found.memory_mib[0]:.0f} to {found.memory_mib[-1]:.0f} MiB")
-    if windows := found.memory_of_windows:
-        print(f"                minutes 10 to 20 {windows[0]:.1f} MiB, the last ten {windows[1]:.1f}")
 
 
 def main() -> None:

@@ -13,7 +13,6 @@ environment and a database of its own, under these voters, in alternating pairs;
     processor time    user and system time of the processes between two readings, over the votes stored between them
     votes a core      the votes per second at which that time would fill one core
     statements        what PostgreSQL's pg_stat_statements counted, BEGIN and COMMIT included, over the same votes
-    memory            resident, without shared memory; its slope is the median of those between samples
     reached           people who think at a moment, over how many would if no server kept them waiting: by Little's law
                       the offered load that is reached, without the chance of the think times drawn
     loop_s            what five million multiplications in Python took before the run and after it: compare it only

@@ -8,12 +8,7 @@ import time
 from dataclasses import dataclass
 
 from tests.benchmarks.load_crowd import Crowd
-from tests.benchmarks.load_meters import Memory
 from tests.benchmarks.load_stage import Stage
-
-_MEMORY_SAMPLES = 60
-# Reading a process's memory holds it up for a moment.
-_LEAST_BETWEEN_SAMPLES_S = 2
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,6 @@ class Measured:
     after: Reading
     statements: list[tuple[float, float, float, str]]
     """Calls, seconds, rows and text of each statement in this time; see `Stage.statements`."""
-    memory: dict[str, Memory]
 
     @property
     def seconds(self) -> float:
@@ -77,18 +71,7 @@ async def put_load(stage: Stage, crowd: Crowd, warm_up_s: float, seconds: float)
         await asyncio.sleep(warm_up_s)
         await asyncio.to_thread(stage.query, "SELECT pg_stat_statements_reset()")
         before = await asyncio.to_thread(Reading.of, stage)
-        samples = await _memory_while(stage, seconds)
+        await asyncio.sleep(seconds)
         after = await asyncio.to_thread(Reading.of, stage)
         statements = await asyncio.to_thread(stage.statements)
-    memory = {name: Memory.over([(at, mib[name]) for at, mib in samples]) for name in samples[0][1]}
-    return Measured(before, after, statements, memory)
-
-
-async def _memory_while(stage: Stage, seconds: float) -> list[tuple[float, dict[str, float]]]:
-    """Return the memory of the processes at regular moments of this time, its ends included."""
-    start, samples = time.monotonic(), []
-    count = max(2, min(_MEMORY_SAMPLES, int(seconds / _LEAST_BETWEEN_SAMPLES_S)))
-    for place in range(count):
-        await asyncio.sleep(max(0.0, start + seconds * place / (count - 1) - time.monotonic()))
-        samples.append((time.monotonic(), await asyncio.to_thread(stage.memory_mib)))
-    return samples
+    return Measured(before, after, statements)

@@ -120,10 +120,6 @@ def _of_processes(measured: Measured) -> dict:
         "votes_per_s_a_core": 1000 / sum(each.values()),
         "voters_ms_a_vote": 1000 * measured.voters_s / measured.votes,
         "statements_a_vote": measured.statements_a_vote,
-        "memory_mib": {
-            name: {"start": memory.start, "end": memory.end, "slope_a_minute": memory.slope, "risen": memory.risen}
-            for name, memory in measured.memory.items()
-        },
     }
 
 

@@ -106,11 +106,6 @@ class Stage(Installation):
         tree = Tree()
         return {name: sum(map(tree.processor_seconds, kind)) for name, kind in self._roots().items()}
 
-    def memory_mib(self) -> dict[str, float]:
-        """Return the resident memory of each kind of process."""
-        tree = Tree()
-        return {name: sum(map(tree.memory_mib, kind)) for name, kind in self._roots().items()}
-
     def _roots(self) -> dict[str, list[int]]:
         kinds = {
             "web": self.webs,

@@ -168,12 +168,10 @@ def test_the_setup_takes_columns_with_their_labels(signed_in, idle_tasks):
     ("context", "told"),
     [
         ("sauce: Source", "Column 1: the file has no “sauce”. It has “source”, “quality”, “=note”."),
-        ("source\nsource: twice", "the column “source” stands there twice"),
-        ("source: same\nquality: same", "the label “same” stands there twice"),
         ("text", "Column 1: the file has no “text”."),
         (f"source: {'x' * 61}", "at most 60 characters"),
     ],
-    ids=["unknown", "twice", "one label", "the objects", "a long label"],
+    ids=["unknown", "the objects", "a long label"],
 )
 def test_a_column_that_cannot_be_shown_is_refused_at_its_field(signed_in, idle_tasks, context, told):
     answer = signed_in.post(reverse("console:create"), uploaded(**{"catalog-context": context}))
