@@ -122,18 +122,3 @@ def test_every_bound_has_the_bits_of_the_acceptance_probability(budgets):
         for votes in full:
             bound = min(1.0, found.r0 * table.products[table.place(votes)])
             assert bound == acceptance_probability(log_r0, votes, budgets)
-
-
-def test_numbers_of_numpy_are_as_good_as_those_of_python():
-    question = (np.float64(-0.3), np.float64(0.45), (1,), (2,), (0,), (5,))
-    assert bounds(*question[:4], question[5]) is not None
-    may_ask = askable(*question)
-    assert may_ask == by_arrays(askable, *question)
-    assert {type(each) for each in may_ask} == {bool}
-
-
-def test_tables_do_not_pile_up():
-    for budget in range(1, 90):
-        for other in range(1, 90):
-            table_for((budget, other))
-    assert table_for.cache_info().currsize <= 256

@@ -40,13 +40,6 @@ def final(chain, step, seed):
     return MOLECULES[(chain + 2 * seed) % len(MOLECULES)] if step == 2 else "CC"
 
 
-def test_part_of_the_molecules_scored_gives_no_mean_of_a_part(tmp_path):
-    options = ExperimentOptions.of("molecules", methods=["pref"], seeds=[0], steps=1, chains=3)
-    run = begin_run(tmp_path, options)
-    write_scores(run, ["molskill"], lambda _, state: 1.0 if state[3] else None)
-    assert MEASURES["molecules"](run)["pref", "molskill_mean"].value is None
-
-
 def test_stories_are_rated_over_all_kept_samples(tmp_path):
     options = ExperimentOptions.of("stories", steps=5, keep=5, prompts=20, matches=0)
     run = begin_run(tmp_path, options)

@@ -105,14 +105,6 @@ def test_scores_of_twin_judges_are_the_planted_ones_whatever_the_lean(planted):
             assert abs(scores[word] - truth) < 4 * error + 0.005, word
 
 
-def test_scores_are_not_drawn_together_by_a_lean_in_random_order():
-    voters = [Voters(SCORES, 2.0)]
-    record = exported(voters, seed=4)
-    (scores,) = sections_of(report(record))
-    errors = standard_errors(record, voters)[0]
-    assert all(abs(scores[word] - SCORES[at]) < 4 * errors[at] + 0.005 for at, word in enumerate(WORDS[:5]))
-
-
 def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
     darker = twins(SCORES, 0.6, question="Which is darker?")
     kinder = Voters(SCORES[::-1], 0.6, 2, question="Which is kinder?")
@@ -168,11 +160,6 @@ def test_another_numbering_of_the_states_gives_the_same_report():
     assert sum("ash (" in line for line in told) == 4
 
 
-def test_generated_objects_may_be_renumbered_too():
-    record = texts_of([Voters(lambda text: len(text.text) / 40)], chains=3, steps=8, seed=7)
-    assert report(renumbered(record)) == report(record)
-
-
 def converged(lines):
     """Return what is said of each property by its name."""
     return {found[1]: found[2] for found in (re.match(r"Convergence of (\w+): (.*)", line) for line in lines) if found}
@@ -186,17 +173,6 @@ def test_every_numeric_property_is_followed_and_named():
     assert found["words"].endswith("from 4 chains of 30 draws")
     for name, value in (("sentences", "1"), ("dialogue", "0"), ("weight", "1")):
         assert found[name] == f"not measured; it has one value; every draw is {value}"
-
-
-def test_r_hat_is_that_of_the_property():
-    from arviz_stats.base import array_stats
-
-    record = exported([Voters(SCORES)], chains=4, steps=30)
-    words = {row["state"]: len(row["content"].split()) for row in record.states}
-    draws = [[words[row["state"]] for row in record.samples if row["chain"] == str(c)][1:] for c in range(4)]
-    r_hat, bulk = array_stats.rhat(np.array(draws)), array_stats.ess(np.array(draws))
-    expected = f"R-hat {r_hat:.3f}, effective sample size {bulk:.0f} (bulk)"
-    assert converged(report(record)).get("words", "not followed").startswith(expected)
 
 
 def test_chains_of_different_prompts_are_not_compared():
@@ -269,15 +245,6 @@ def test_what_is_no_property_is_refused_with_the_reason(column, reason):
     )  # fmt: skip
     with pytest.raises(ValueError, match=re.escape(reason)):
         report(replace(record, properties=table), column=column)
-
-
-def test_rows_numbered_through_are_ids_whatever_their_name():
-    scores = np.linspace(-1, 1, 10)
-    record = exported([Voters(scores)], chains=2, steps=20)
-    table = measured(record, row=np.random.default_rng(0).permutation(10) + 101, share=np.linspace(0, 1, 10) ** 2)
-    found = converged(report(replace(record, properties=table)))
-    assert found["row"] == "not measured; it numbers the rows, 101 to 110, so it holds ids"
-    assert found["share"].startswith("R-hat ")
 
 
 def test_a_campaign_without_a_decided_step_has_a_report():

@@ -40,20 +40,6 @@ def test_a_document_is_the_same_again_after_it_was_stored(experiment, scale):
     assert options_of(read) == options
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_setting_has_a_line_of_the_paper_or_is_marked_as_chosen(experiment):
-    for each in document(ExperimentOptions.of(experiment))["settings"]:
-        assert each["source"] == "chosen" or each["source"].startswith("L"), each
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_question_of_every_judge_fits_into_a_recipe(experiment):
-    for method in EXPERIMENTS[experiment].methods:
-        for asked in method.judges:
-            assert 0 < len(asked.question) <= 300
-            assert PRESETS[asked.preset].rates == method.rates_states
-
-
 def test_a_change_is_named_with_both_values():
     stored = document(ExperimentOptions.of("stories"), models={"judge": "one"})
     wanted = document(ExperimentOptions.of("stories", steps=200), models={"judge": "other"}, commit="later")
@@ -72,11 +58,6 @@ def test_other_words_of_a_prompt_and_another_reference_are_changes():
     wanted["prompts"]["translation"]["system"] = "Judge."
     changed = changed_settings(stored, wanted)
     assert [each.split(" is ")[0] for each in changed] == ["inputs.de-en.0.reference", "prompts.translation.system"]
-
-
-def test_a_later_commit_may_resume():
-    options = ExperimentOptions.of("images")
-    assert changed_settings(document(options, commit="a"), document(options, commit="b")) == []
 
 
 def test_rows_come_back_and_a_row_that_was_cut_off_does_not(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import expit
 
 from sampler import ExperimentOptions, SlotTally, tournament_schedule
-from sampler.commands.report.estimates import over_samples
 from sampler.commands.report.metrics.translation import mark_of
 from sampler.commands.report.strengths import strengths, tournament_choices
 from tests.support.campaigns import begin_run, write_votes
@@ -48,16 +47,6 @@ def test_a_tournament_of_files_gives_the_planted_strengths(tmp_path):
         assert found.estimate.sum() == pytest.approx(0, abs=1e-9)
         for method, value in zip(found.items, found.estimate, strict=True):
             assert value == pytest.approx(planted[method], abs=0.2)
-
-
-def test_ratings_of_eight_with_one_nine_in_a_hundred_have_a_mean_of_801():
-    """99 % of 8 and 1 % of 9: (7.92 + 0.09) / 10, and an SD of .00995."""
-    ratings = [0.9 if place % 100 == 0 else 0.8 for place in range(2_500)]
-    found = over_samples(ratings, [place // 50 for place in range(2_500)], np.random.default_rng(0))
-    assert found.value == pytest.approx(0.801, abs=1e-12)
-    assert found.spread == pytest.approx(0.00995, abs=1e-5)
-    assert f"{found.value:.3f} ± {found.spread:.3f}" == "0.801 ± 0.010"
-    assert found.low <= 0.801 <= found.high
 
 
 def test_marks_are_the_paper_s():

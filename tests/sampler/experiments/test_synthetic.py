@@ -17,7 +17,6 @@ import pytest
 from sampler.diagnostics import total_variation
 from sampler.experiments import synthetic
 from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
-from sampler.vectorised import Walker
 from tests.support.sampling import (
     LOG_P0,
     PROPOSALS,
@@ -97,33 +96,6 @@ def test_the_published_setting_is_the_one_the_tests_write_down_themselves():
     assert (STATES, STEPS, synthetic.EVERY, synthetic.START) == (241, 150_000, 500, 0)
 
 
-def test_the_theorys_mean_and_spread_are_those_of_simulated_gaussians():
-    theory = Theory(exact_chain(METHODS[2]))
-    draws = np.random.default_rng(1).multivariate_normal(
-        np.zeros(STATES), theory.covariance, size=20_000, method="eigh"
-    )
-    tv = np.abs(draws).sum(axis=1) / 2
-    assert tv.mean() == pytest.approx(theory.mean, abs=4 * theory.spread / math.sqrt(20_000))
-    assert tv.std() == pytest.approx(theory.spread, rel=4 / math.sqrt(2 * 20_000) + 0.01)
-
-
-def test_the_theory_is_right_for_many_chains_at_150_000_steps():
-    # `Walker` follows the exact matrix itself, so this checks the Gaussian limit and nothing else.
-    matrix = exact_chain(METHODS[2])
-    theory, walker = Theory(matrix), Walker(matrix)
-    rng = np.random.default_rng(2)
-    visits = np.stack([walker.run(rng, 0, STEPS).visits[-1] for _ in range(20)])
-    scaled = math.sqrt(STEPS) * total_variation(visits / STEPS, PI)
-    assert scaled.mean() == pytest.approx(theory.mean, abs=4 * theory.spread / math.sqrt(20) + 0.01 * theory.mean)
-
-
-def test_the_curves_are_at_the_published_times(curves):
-    for curve in curves.values():
-        np.testing.assert_array_equal(curve.times, np.arange(500, 150_001, 500))
-        assert curve.tv.shape == (300,)
-        assert curve.tv[-1] == pytest.approx(total_variation(curve.frequencies, PI))
-
-
 @pytest.mark.parametrize("method", [m for m in METHODS if m.name != PLUG_IN], ids=lambda m: m.label)
 def test_exact_methods_fall_like_one_over_the_root_of_t(curves, theory, method):
     np.testing.assert_allclose(theory[method].law, PI, atol=1e-12)
@@ -169,12 +141,6 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
     assert not any(np.array_equal(a.tv, b.tv) for a, b in zip(first, other, strict=True))
     short = synthetic.run(1, steps=500)
     assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
-
-
-@pytest.mark.parametrize("steps", [0, -500, 750])
-def test_steps_that_no_record_falls_on_are_refused(steps):
-    with pytest.raises(ValueError, match="multiple of 500"):
-        synthetic.run(0, steps=steps)
 
 
 def table(path):

@@ -10,9 +10,7 @@ import pytest
 import soundfile
 
 import sampler
-from sampler import OBJECT_KINDS
 from tests.support.campaigns import archive, picture, read, recorded, recording, tone
-from tests.support.campaigns import spreadsheet as table
 
 TWO = {"a.wav": recording(220), "b.wav": recording(880)}
 
@@ -83,16 +81,6 @@ def test_tags_and_pictures_in_a_recording_are_dropped():
     assert set(recordings(TWO | sent)) == {*TWO, *sent}
 
 
-def test_weights_and_columns_stand_in_a_table():
-    files = {"takes/a.wav": TWO["a.wav"], "takes/b.wav": TWO["b.wav"]}
-    files["takes/weights.csv"] = table([["file", "weight", "Speaker"], ["a.wav", 3, "Ada"], ["b.wav", 1, "Bo"]])
-    items = recordings(files)
-    assert {name: (item.weight, dict(item.extra)) for name, item in items.items()} == {
-        "takes/a.wav": (3.0, {"speaker": "Ada"}),
-        "takes/b.wav": (1.0, {"speaker": "Bo"}),
-    }
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -149,16 +137,6 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused_or_shorter(kind):
                 assert np.isfinite(samples).all()
 
 
-def test_recordings_that_sound_alike_are_neighbours():
-    """Whatever their lengths: three low tones and three noises."""
-    rng = np.random.default_rng(5)
-    low = {f"low{n}.wav": recording(200 + n, seconds=0.4 + 0.3 * n) for n in range(3)}
-    noise = {f"noise{n}.wav": recorded(rng.normal(0, 0.1, (8_000 * (n + 1), 1))) for n in range(3)}
-    items = read("audio", archive(low | noise)).items
-    graph = OBJECT_KINDS["audio"].neighbours(items, 2)
-    assert graph == ((1, 2), (0, 2), (0, 1), (4, 5), (3, 5), (3, 4))
-
-
 def test_a_tone_is_measured():
     found = sampler.describe_audio(recording(1_000, seconds=2.0, loudness=0.5))
     assert found.seconds == pytest.approx(2)
@@ -173,9 +151,3 @@ def test_pauses_are_found_and_silence_has_no_level():
     assert sampler.describe_audio(recorded(half)).pauses == pytest.approx(0.5, abs=0.03)
     silent = sampler.describe_audio(recorded(np.zeros((16_000, 1))))
     assert silent == sampler.AudioDescription(1.0, None, None, None)
-
-
-def test_both_channels_are_measured_as_their_mean():
-    left_only = np.hstack([tone(), np.zeros_like(tone())])
-    alone, beside = (sampler.describe_audio(recorded(samples)) for samples in (tone(), left_only))
-    assert beside.level == pytest.approx(alone.level - 20 * np.log10(2), abs=0.01)

@@ -46,21 +46,6 @@ def test_black_and_white_halves_have_the_largest_contrast_and_one_edge():
     assert described.symmetry == pytest.approx(-1)
 
 
-def test_a_mirrored_picture_is_symmetric_and_noise_is_not():
-    noise = np.random.default_rng(4).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
-    mirrored = np.concatenate([noise, noise[:, ::-1]], axis=1)
-    assert describe_image(mirrored).symmetry == pytest.approx(1)
-    # A correlation of SIDE²/2 independent pairs, each counted twice: standard deviation sqrt(2)/SIDE; five of them.
-    assert abs(describe_image(noise).symmetry) < 5 * np.sqrt(2) / SIDE
-    assert describe_image(np.swapaxes(mirrored, 0, 1)).symmetry < 0.5
-
-
-def test_edges_are_counted_in_every_direction():
-    upright = halves(BLACK, WHITE)
-    lying = np.swapaxes(upright, 0, 1)
-    assert describe_image(lying).edge_density == describe_image(upright).edge_density
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (2, 1), (1, 1024)])
 def test_what_a_row_or_a_column_has_no_measure_of_is_absent_and_the_rest_is_measured(shape):
     pixels = np.random.default_rng(3).integers(0, 256, (*shape, 3), dtype=np.uint8)

@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 import pytest
 
 import sampler
-from sampler import OBJECT_KINDS, Catalog, Item
 from tests.support.campaigns import read
 from tests.support.campaigns import spreadsheet as table
 
@@ -141,15 +140,6 @@ def test_a_table_is_read_as_one_of_texts_is():
         ("Two", 1.0, ""),
     ]
     assert [refusal.source for refusal in reading.refusals] == ["row 3", "row 4"]
-
-
-def test_neighbours_share_words():
-    kind = OBJECT_KINDS["markdown"]
-    contents = ["# Tea\n\n- boil water", "**Tea** and boiled water", "`print(1)` prints one", "Code prints `one`"]
-    graph = kind.neighbours([Item("", content) for content in contents], 1)
-    Catalog([1.0] * 4, graph)
-    assert 1 in graph[0]
-    assert 3 in graph[2]
 
 
 PATHOLOGICAL = {
