@@ -19,8 +19,8 @@ import pytest
 
 from prefmh_web.endpoints.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from tests.support import servers
+from tests.support.campaigns import LINES
 from tests.support.installations import (
-    LINES,
     VARIABLES,
     Desk,
     FaultyModels,

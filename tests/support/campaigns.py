@@ -14,7 +14,6 @@ import shutil
 import sqlite3
 import struct
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -188,18 +187,6 @@ def recording(hertz: float = 440.0, kind: str = "WAV", subtype: str | None = Non
     """Return a tone as the bytes of a file."""
     samples = tone(hertz, **of_tone)
     return recorded(samples, int(of_tone.get("rate", 16_000)), kind, subtype)
-
-
-# Archives of tar's, unpacked on every Python that `prefmh` runs on.
-
-
-def unpack(archive: tarfile.TarFile, folder: Path) -> None:
-    """Write what an archive of our own holds into a folder.
-
-    Nothing is written outside of it from Python 3.11.4 on; earlier ones, as Debian 12 has, know no filters.
-    """
-    archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-    archive.extractall(folder)
 
 
 # A form as a browser sends it back when nobody has touched it.
@@ -438,6 +425,8 @@ TEXTS = "text,weight\n" + "".join(
         (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
     )
 )
+LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+"""The texts themselves."""
 
 
 def wait_until_idle(timeout: float = 30) -> None:

@@ -38,9 +38,8 @@ from websockets.sync.client import ClientConnection, connect
 
 import sampler
 from prefmh_web.demo.voters import RECONNECT_S, Voter
-from tests.support.campaigns import TEXTS, prolific, wait_until_idle
 from tests.support.models import Answer, port_from
-from tests.support.servers import WITHOUT_FSYNC, Postgres, Redis, Relay, environment, without_ours
+from tests.support.servers import WITHOUT_FSYNC, Postgres, Redis, Relay, demand, environment, without_ours
 
 # Bare WebSocket clients: what a browser sends, and what no browser of ours would.
 
@@ -161,6 +160,8 @@ class Person:
 async def arrive(page: Page, link: str, person: Person, session: str = "first", *, agrees: bool = True) -> None:
     """Open the platform's link, agree, and come to the first page after that."""
     person.session, person.began = session, person.began or time.time()
+    from tests.support.campaigns import prolific
+
     await page.goto(f"{link}?{urlencode(prolific(person.name, session=session))}")
     if await page.get_by_role("button", name="Start", exact=True).count():
         await page.get_by_role("button", name="Start", exact=True).click()
@@ -592,7 +593,7 @@ def nginx_before(servers: Sequence[str], folder: Path, static: Path | None = Non
         static: collected static files; None to leave them to the web processes.
     """
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    servers.demand(nginx, "needs nginx (Debian: apt-get install nginx-light)")
+    demand(nginx, "needs nginx (Debian: apt-get install nginx-light)")
     port, log = port_from(31_500), folder / "nginx.log"
     (folder / "nginx.conf").write_text(_configuration(servers, folder, static, port))
     command = [nginx, "-c", str(folder / "nginx.conf"), "-g", "daemon off; user root;"]
@@ -657,6 +658,8 @@ class LiveProcesses:
 
     def stop(self) -> None:
         """Let everything come to rest, so that the database can be emptied, and look what was logged meanwhile."""
+        from tests.support.campaigns import wait_until_idle
+
         self._relay.stop()
         self._processes.beat.send(signal.SIGSTOP)
         wait_until_idle()
@@ -1087,9 +1090,6 @@ def end_claims(path: Path) -> None:
 # Campaigns judged by servers with faults (`faulty_model_server.py`), and what those servers saw of them.
 
 
-LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
-# Every preference between .2 and .8.
-SCORES = {line: (place - 5.5) / 8 for place, line in enumerate(LINES)}
 QUESTION = "Which is darker?"
 VARIABLES = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
 _REGISTER = """
@@ -1127,7 +1127,12 @@ class FaultyModels:
 
     def __init__(self, folder: Path, plans: dict[str, dict[str, Any]]) -> None:
         self._log, self.names, self._port = folder / "asked.jsonl", list(plans), port_from(24_000)
-        plans = {name: {"scores": SCORES} | plan for name, plan in plans.items()}
+        # Django must be set up before it is imported.
+        from tests.support.campaigns import LINES
+
+        # Every preference between .2 and .8.
+        scores = {line: (place - 5.5) / 8 for place, line in enumerate(LINES)}
+        plans = {name: {"scores": scores} | plan for name, plan in plans.items()}
         command = [sys.executable, "-m", "tests.support.faulty_model_server", "--port", str(self._port)]
         command += ["--log", str(self._log), "--plans", json.dumps(plans)]
         self._process = Process("models", command, {"PATH": ""}, folder, cwd=ROOT)

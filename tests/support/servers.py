@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -328,19 +327,6 @@ class RabbitMQ:
         return True
 
 
-# A plugin of pytest: of two processes that run tests at once on one Redis, each has a database of its own there.
-#
-# Nothing of the application may be imported here: with it, Django reads its settings.
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests():
-    """Number the database before Django reads its settings."""
-    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    os.environ["REDIS_URL"] = urlsplit(os.environ["REDIS_URL"])._replace(path=f"/{number}").geturl()
-    return (yield)
-
-
 # Run tests on PostgreSQL, Redis and a Celery worker instead of the embedded engines:
 #
 #     python -m tests.support.servers tests/annotate tests/campaigns tests/console tests/flows
@@ -408,7 +394,7 @@ def main(arguments: list[str]) -> int:
             broker.start()
             servers |= {"CELERY_BROKER_URL": broker.url}
         rest = [argument for argument in arguments if argument != _RABBITMQ]
-        command = [sys.executable, "-m", "pytest", "-p", "tests.support.servers", *rest]
+        command = [sys.executable, "-m", "pytest", "-p", "tests.support.own_redis", *rest]
         return subprocess.call(command, env={**os.environ, **servers})
 
 
