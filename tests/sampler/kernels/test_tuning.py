@@ -35,6 +35,21 @@ def test_where_a_single_move_goes_far_a_walk_stops_when_it_has_come_most_of_the_
     assert chosen_length(warm_up((0.9, 0.9, 1.0), share_moved=share_moved)) == 1
 
 
+def test_a_few_great_jumps_do_not_make_a_length():
+    steps, rng = 300, np.random.default_rng(4)
+    drawn, ones = np.repeat([0, 1], steps), np.ones(2 * steps, dtype=int)
+    few = np.concatenate([rng.choice([-1.0, 1.0], steps), np.where(np.arange(steps) == 7, 20.0, 0.0)])
+    found = trials((1, 16), drawn, ones, ones, np.zeros((2 * steps, 1)), few[:, None], few[:, None])
+    assert found[1].jump_per_vote > found[0].jump_per_vote
+    assert chosen_length(found) == 1
+
+
+def test_a_length_that_hardly_ever_wins_is_left_out():
+    found = warm_up((0.1, 1.0, 12.0), share_moved=(0.5, 0.4, 0.1))
+    assert found[2].sure_jump_per_vote > found[1].sure_jump_per_vote
+    assert chosen_length(found) == 16
+
+
 def test_the_shortest_stays_where_none_wins_enough():
     assert chosen_length(warm_up((0.1, 1.0, 12.0), share_moved=(0.1, 0.05, 0.05))) == 1
 
@@ -84,6 +99,16 @@ def test_with_few_votes_the_middle_of_the_grid_is_kept(votes, chosen):
     ones = np.ones(votes, dtype=int)
     found = trials(GRID, np.zeros(votes, dtype=int), ones, ones, np.zeros((votes, 1)), after, after)
     assert chosen_length(found) == chosen
+
+
+def test_what_each_length_did_is_counted():
+    proposed, after = [[1.0], [3.0], [0.0], [-1.0]], [[1.0], [0.0], [0.0], [-1.0]]
+    found = trials(GRID, [0, 0, 1, 2], [1, 2, 0, 4], [1, 0, 0, 1], np.zeros((4, 1)), proposed, after)
+    assert [(trial.steps, trial.votes, trial.votes_for) for trial in found] == [(2, 3, 1), (1, 0, 0), (1, 4, 1)]
+    assert [trial.share_won for trial in found] == [1 / 3, None, 0.25]
+    assert found[1].jump_per_vote == 0
+    # Proposals at 1 and 3, at 0, at -1: squared and averaged 5, 0 and 1.
+    assert [trial.reach for trial in found] == pytest.approx([1, 0, 0.2])
 
 
 def test_objects_without_properties_give_no_jump():

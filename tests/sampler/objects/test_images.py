@@ -83,6 +83,13 @@ def test_greys_of_sixteen_bits_keep_their_contrast():
     np.testing.assert_allclose(greys, np.arange(256), atol=1)
 
 
+def test_an_animation_becomes_its_first_frame():
+    moving = saved(Image.new("RGB", (4, 4), "red"), "GIF", save_all=True, append_images=[Image.new("RGB", (4, 4))])
+    still = decoded(images(TWO | {"x.gif": moving})["x.gif"])
+    assert getattr(still, "n_frames", 1) == 1
+    assert still.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+
+
 def test_a_photograph_of_two_pictures_becomes_its_first_and_stays_lossy():
     both = picture("red", kind="MPO", save_all=True, append_images=[Image.new("RGB", (8, 6), "blue")])
     item = images(TWO | {"x.jpg": both})["x.jpg"]
@@ -164,6 +171,13 @@ def test_a_profile_of_colours_applies_to_every_mode(image, expected):
     np.testing.assert_allclose(decoded(item).convert("RGBA").getpixel((2, 2)), expected, atol=1)
 
 
+@pytest.mark.parametrize("image", [Image.new("L", (4, 4), 55), Image.new("LA", (4, 4), (55, 99))], ids=["L", "LA"])
+def test_a_profile_of_greys_applies_to_greys(image):
+    item = images(TWO | {"x.png": saved(image, icc_profile=linear_grey_profile())})["x.png"]
+    # 55 / 255 of white's light is shown by 1.055 (55 / 255)^(1 / 2.4) - 0.055 in sRGB.
+    np.testing.assert_allclose(decoded(item).convert("RGB").getpixel((2, 2)), [128] * 3, atol=2)
+
+
 @pytest.mark.parametrize(
     "profile",
     [b"junk", SWAPPED[:-200], SWAPPED[:200], bytes(500), LAB, linear_grey_profile()],
@@ -173,6 +187,13 @@ def test_a_profile_that_cannot_be_used_is_ignored(profile):
     item = images(TWO | {"x.png": picture((200, 40, 90), icc_profile=profile)})["x.png"]
     assert "icc_profile" not in decoded(item).info
     assert decoded(item).getpixel((2, 2)) == (200, 40, 90)
+
+
+def test_a_profile_of_three_colours_is_ignored_for_four():
+    cmyk = Image.new("CMYK", (4, 4), (0, 200, 100, 10))
+    plain, marked = (saved(cmyk, "JPEG", **saving) for saving in ({}, {"icc_profile": SWAPPED}))
+    found = images({"plain.jpg": plain, "marked.jpg": marked})
+    assert found["plain.jpg"].picture == found["marked.jpg"].picture
 
 
 def test_nothing_but_pixels_reaches_a_voter():
@@ -260,6 +281,28 @@ def test_weights_come_from_the_csv_in_the_archive():
         "a.png": 0.5,
         "b.png": 2.5,
     }
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("a.png", "b.png", "more/c.png"), ("pics/a.png", "pics/b.png", "pics/more/c.png")],
+    ids=["relative", "full"],
+)
+def test_weights_may_stand_in_the_zipped_folder(names):
+    weights = "file,weight\n" + "".join(f"{name},{place}\n" for place, name in enumerate(names, start=2))
+    files = {f"pics/{name}": content for name, content in TWO.items()} | {
+        "pics/more/c.png": picture("green"),
+        "pics/more/d.png": picture("black"),
+        "pics/weights.csv": weights.encode(),
+        "__MACOSX/pics/._weights.csv": b"x",
+    }
+    reading = read("images", archive(files))
+    assert {item.content: item.weight for item in reading.items} == {
+        "pics/a.png": 2.0,
+        "pics/b.png": 3.0,
+        "pics/more/c.png": 4.0,
+    }
+    assert [refusal.source for refusal in reading.refusals] == ["pics/more/d.png"]
 
 
 def test_a_name_beside_the_weights_goes_before_the_same_name_elsewhere():
