@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models.functions import Now
 
 
 class ApiToken(models.Model):
@@ -17,7 +16,7 @@ class ApiToken(models.Model):
     scope = models.CharField(max_length=8, choices=Scope, default=Scope.READ)
     # SHA-256 of the token, in hexadecimal digits. It is random and long, so no slower hash is needed.
     digest = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(auto_now_add=True, db_default=Now())
+    created_at = models.DateTimeField(auto_now_add=True)
     # To the minute: a program may call ten times a second.
     used_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)

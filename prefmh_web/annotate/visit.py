@@ -57,7 +57,7 @@ def visit_of(annotator_id: int) -> Visit:
 
 def visit_by(annotator: Annotator) -> Visit:
     """Return the same for an annotator whom the engine has just read with their campaign."""
-    campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast or 0
+    campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast
     terms, check, lease = terms_of(campaign), None, None
     minutes = activity.minutes_done(annotator)
     if _is_done(annotator, terms, minutes):
@@ -83,7 +83,7 @@ def visit_by(annotator: Annotator) -> Visit:
 
 
 def _is_done(annotator: Annotator, terms: Terms, minutes: float | None) -> bool:
-    has_voted_enough = terms.votes_each is not None and (annotator.votes_cast or 0) >= terms.votes_each
+    has_voted_enough = terms.votes_each is not None and annotator.votes_cast >= terms.votes_each
     was_active_enough = minutes is not None and minutes >= (terms.most_active_minutes or 0)
     return has_voted_enough or was_active_enough or is_time_over(annotator) or waits.has_ended(annotator)
 

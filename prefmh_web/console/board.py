@@ -147,13 +147,13 @@ class Board:
         return self.campaign.parsed_recipe.is_elastic
 
     @property
-    def refusals(self) -> int | None:
-        """How many rows or files gave no object of their own; None where an earlier version has not kept it."""
+    def refusals(self) -> int:
+        """How many rows or files gave no object of their own."""
         refusals = self.catalog.refusals if self.catalog else []
         if len(refusals) <= _MOST_KEPT:
             return len(refusals)
-        _, _, *more = refusals[-1]
-        return len(refusals) - 1 + more[0] if more else None
+        _, _, more = refusals[-1]
+        return len(refusals) - 1 + int(more)
 
     @property
     def setup(self) -> list[tuple[str, str]]:

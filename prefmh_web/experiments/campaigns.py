@@ -16,7 +16,6 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
-import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.lifecycle import caps, drafts
@@ -37,11 +36,7 @@ class LimitReached(Exception):  # noqa: N818 - reads as the sentence it starts
 
 
 def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Campaign:
-    """Return the campaign of a part, made if there is none; two commands at once make one.
-
-    Raises:
-        Blocked: its chains answer other prompts than this recipe's.
-    """
+    """Return the campaign of a part, made if there is none; two commands at once make one."""
     experiment = part.options.experiment
     key = {"owner": owner, "settings": settings, "method": part.method.name, "direction": part.direction}
     with transaction.atomic():
@@ -49,29 +44,11 @@ def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Ca
         User.objects.select_for_update().get(pk=owner.pk)
         found = ExperimentCampaign.objects.filter(**key, seed=part.seed).select_related("campaign").first()
         if found is not None:
-            _check_prompts(found.campaign, recipe)
             return found.campaign
         name = f"{part.options.of_experiment.title}: {part.name}"[:120]
         campaign = drafts.create(owner=owner, name=name, recipe=recipe, is_seed_typed=True)
         ExperimentCampaign.objects.create(**key, seed=part.seed, experiment=experiment, campaign=campaign)
     return campaign
-
-
-def _check_prompts(campaign: Campaign, recipe: dict[str, Any]) -> None:
-    """Raise where the evaluation would take a chain's states for answers to another prompt than theirs."""
-    if _answered(campaign.parsed_recipe) != _answered(sampler.parse_recipe(recipe)):
-        raise Blocked(
-            f"{campaign.name} was made by an earlier version, and its chains answer other prompts than the evaluation "
-            "takes them to; delete the campaign and its record in the folder, and run the same command again"
-        )
-
-
-def _answered(recipe: sampler.Recipe) -> list[str]:
-    """Return which prompt each chain answers; none where there are no prompts."""
-    if not isinstance(recipe.space, sampler.ServedTextsRecipe):
-        return []
-    prompts = recipe.space.prompts
-    return [prompts[chain % len(prompts)] for chain in range(recipe.chains)]
 
 
 def run(campaign: Campaign, owner: User, most_requests: int | None, show: Callable[[], None]) -> None:

@@ -64,7 +64,7 @@ def due(annotator: Annotator, campaign: Campaign) -> Check | None:
 
     Two pages of theirs show the same one.
     """
-    terms, votes = terms_of(campaign), annotator.votes_cast or 0
+    terms, votes = terms_of(campaign), annotator.votes_cast
     seed = started_campaign(campaign).recipe.seed
     trial = check_after(seed, annotator.pk, votes, terms.shares, len(terms.gold))
     if trial is None or not campaign.is_running or annotator.removed_at:

@@ -62,7 +62,7 @@ CLOSED = (
 def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
     """Return how the part of somebody with no pair on the screen has ended; None while it goes on."""
     terms = terms_of(campaign)
-    if terms.votes_each is not None and (annotator.votes_cast or 0) >= terms.votes_each:
+    if terms.votes_each is not None and annotator.votes_cast >= terms.votes_each:
         return Outcome.COMPLETED
     if annotator.removed_at:
         return Outcome.ENDED
@@ -98,7 +98,7 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
         outcome, code = Outcome(participation.outcome), participation.code
         known = fields_of(participation, recruitment.platform)
     address = way_back(recruitment.address_back, known | {"code": code})
-    votes = annotator.votes_cast or 0
+    votes = annotator.votes_cast
     pay = recruitment.paid_to(participation, votes) if participation else recruitment.paid(outcome, votes)
     debriefing = rendered(recruitment.parsed_protocol.debriefing) if outcome in TOOK_PART else ""
     return End(outcome, code, address, recruitment.platform.called, pay is not Pay.NOTHING, debriefing)

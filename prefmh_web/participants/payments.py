@@ -50,11 +50,11 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
             schema.escaped(each.last_visit.get("session_id", "")),
             each.outcome,
             schema.escaped(each.code),
-            recruitment.paid_to(each, each.annotator.votes_cast or 0).label if each.outcome else "",
+            recruitment.paid_to(each, each.annotator.votes_cast).label if each.outcome else "",
             schema.moment(each.arrived_at),
             schema.moment(each.finished_at),
             f"{minutes.get(each.annotator_id, 0):.1f}",
-            str(each.annotator.votes_cast or 0),
+            str(each.annotator.votes_cast),
             *map(str, checks.counts_of(each)),
             "" if each.bonus is None else str(each.bonus),
             schema.escaped(reasons.get(each.annotator_id, "")),
@@ -101,7 +101,7 @@ def would_be_owed(annotator: Annotator) -> bool:
 def _earns(part: Participation, recruitment: Recruitment) -> bool:
     if not part.outcome:
         return True
-    return bool(part.bonus) or recruitment.paid_to(part, part.annotator.votes_cast or 0) is not Pay.NOTHING
+    return bool(part.bonus) or recruitment.paid_to(part, part.annotator.votes_cast) is not Pay.NOTHING
 
 
 def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User | None = None) -> int:

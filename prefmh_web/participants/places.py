@@ -28,7 +28,7 @@ def take(part: Participation, recruitment: Recruitment) -> bool:
 def held(recruitment: Recruitment) -> QuerySet[Participation]:
     """Return the parts that hold a place."""
     unpaid, if_voted = ([each for each in Outcome if recruitment.paid(each, votes) is Pay.NOTHING] for votes in (1, 0))
-    has_not_voted = Q(annotator__votes_cast__isnull=True) | Q(annotator__votes_cast=0)
+    has_not_voted = Q(annotator__votes_cast=0)
     placed = Participation.objects.filter(campaign=recruitment.campaign_id, placed_at__isnull=False)
     as_set_up = placed.exclude(outcome__in=unpaid, pay="").exclude(has_not_voted, outcome__in=if_voted, pay="")
     return as_set_up.exclude(pay=Pay.NOTHING)

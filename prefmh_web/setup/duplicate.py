@@ -26,8 +26,7 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
         changes: fields of the setup that are other in the copy.
 
     Raises:
-        NotPossible: its setup is of an older version, its file is gone, or it speaks of something that the owner does
-            not have.
+        NotPossible: its file is gone, or it speaks of something that the owner does not have.
     """
     setup = export.setup_of(campaign)
     name = f"Copy of {setup.name}"[:LONGEST_NAME].rstrip()

@@ -27,10 +27,9 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
         needs_file: its uploaded file must be there; otherwise a file that is gone is named without its hash.
 
     Raises:
-        NotPossible: an older version of this program has made it, under rules that no new campaign can have; or its
-            uploaded file is gone.
+        NotPossible: its uploaded file is gone.
     """
-    recipe = _recipe(campaign)
+    recipe = campaign.parsed_recipe
     recruitment = recruiting.recruitment_of(campaign)
     return Setup.model_validate(
         _in_plain_lines(
@@ -64,13 +63,6 @@ def text_of(setup: Setup | dict[str, Any]) -> str:
         setup: as the model, or as the plain data that it dumps.
     """
     return yaml_text.write(_without_empty(setup.model_dump(mode="json") if isinstance(setup, Setup) else setup))
-
-
-def _recipe(campaign: Campaign) -> sampler.Recipe:
-    try:
-        return sampler.parse_recipe({**campaign.recipe, "target": None})
-    except sampler.RecipeError as error:
-        raise NotPossible(f"This setup cannot be written as a file: {error}.") from error
 
 
 def _file(campaign: Campaign, recipe: sampler.Recipe, *, needs_file: bool) -> dict[str, str] | None:

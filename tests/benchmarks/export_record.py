@@ -35,10 +35,11 @@ _FIELDS = {
 # Every odd step is accepted: a chain stands where the step before proposed, or the one before that.
 _STEPS = """
     INSERT INTO campaigns_comparison
-        (chain_id, step, current_id, proposal_id, log_r0, uniform, opened_at, verdict, decided_at, is_askable)
+        (chain_id, chain_campaign_id, chain_place, step, current_id, proposal_id, log_r0, uniform, opened_at, verdict,
+        decided_at, is_askable)
     WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(steps)s),
     walk AS (SELECT i, i %% %(chains)s AS place, 1 + i / %(chains)s AS step FROM numbers)
-    SELECT h.id, w.step, c.id, p.id, {uniform}, {uniform}, {opened},
+    SELECT h.id, h.campaign_id, h.place, w.step, c.id, p.id, {uniform}, {uniform}, {opened},
         CASE w.step %% 2 WHEN 1 THEN 'accept' ELSE 'reject' END, {decided}, {no}
     FROM walk w
     JOIN campaigns_chain h ON h.campaign_id = %(campaign)s AND h.place = w.place

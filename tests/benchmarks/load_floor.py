@@ -21,12 +21,12 @@ _COPIES = """
     CREATE SCHEMA floor;
     CREATE TABLE floor.comparison (LIKE campaigns_comparison INCLUDING ALL);
     CREATE TABLE floor.vote (LIKE campaigns_vote INCLUDING ALL);
-    CREATE TABLE floor.lease (LIKE annotate_lease INCLUDING ALL);
+    CREATE TABLE floor.lease (LIKE campaigns_lease INCLUDING ALL);
     INSERT INTO floor.comparison SELECT * FROM campaigns_comparison WHERE verdict IS NULL;
     CREATE TABLE floor.place AS SELECT id, row_number() OVER () AS place FROM floor.comparison;
     CREATE UNIQUE INDEX ON floor.place (place);
 """
-_FILL = "INSERT INTO floor.lease SELECT * FROM annotate_lease WHERE comparison_id IN (SELECT id FROM floor.comparison)"
+_FILL = "INSERT INTO floor.lease SELECT * FROM campaigns_lease WHERE comparison_id IN (SELECT id FROM floor.comparison)"
 # Each client is a person with one lease; pgbench substitutes what begins with a colon.
 _SCRIPT = """\
 \\set place random(1, {comparisons})

@@ -26,7 +26,8 @@ def test_the_time_left_is_what_is_left_at_the_rate_of_the_last_minutes(campaign)
     step = chain.comparisons.get()
     for number in range(12):
         Comparison.objects.create(
-            chain=chain, step=100 + number, current=step.current, proposal=step.proposal, log_r0=0, uniform=0.5,
+            chain=chain, chain_campaign=campaign, chain_place=0, step=100 + number, current=step.current,
+            proposal=step.proposal, log_r0=0, uniform=0.5,
             verdict="reject", decided_at=now - timedelta(seconds=10 * number),
         )  # fmt: skip
     # Too long ago.

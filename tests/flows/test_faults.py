@@ -189,10 +189,10 @@ def test_two_processes_deciding_the_same_step(busy, survives):
     first, second = (Person(url, path) for url in installation.urls)
     lease = first.see()
     # The first person's time runs out, and the second is asked the same.
-    installation.query("UPDATE annotate_lease SET expires_at = now() - interval '1 hour' WHERE key = %s", lease)
+    installation.query("UPDATE campaigns_lease SET expires_at = now() - interval '1 hour' WHERE key = %s", lease)
     other = second.see()
     [(comparison, uses)] = installation.query(
-        "SELECT comparison_id, count(*) FROM annotate_lease WHERE key IN (%s, %s) GROUP BY comparison_id", lease, other
+        "SELECT comparison_id, count(*) FROM campaigns_lease WHERE key IN (%s, %s) GROUP BY comparison_id", lease, other
     )
     assert uses == 2
     with installation.holding("campaigns_comparison", "id = %s", comparison):
@@ -214,7 +214,8 @@ def test_the_clock_moved_by_an_hour(busy, survives, hours):
     # A clock that jumps ahead is, to the record, leases that are an hour older; one set back, leases from the future.
     by = f"interval '{hours} hours'"
     busy.installation.query(
-        f"UPDATE annotate_lease SET issued_at = issued_at - {by}, expires_at = expires_at - {by} WHERE ended_at IS NULL"
+        f"UPDATE campaigns_lease SET issued_at = issued_at - {by}, expires_at = expires_at - {by} "
+        "WHERE ended_at IS NULL"
     )
     busy.installation.query(f"UPDATE campaigns_annotator SET online_until = online_until - {by}")
     survives()

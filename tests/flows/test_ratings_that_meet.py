@@ -59,7 +59,8 @@ def test_the_reason_why_a_turn_rests_stays_while_another_chain_rates_its_object(
     soon = timezone.now() + timedelta(minutes=1)
     other = Comparison.objects.create(
         chain=Chain.objects.create(campaign=state.campaign, place=1, start=state, head=state, length=5),
-        step=1, current=state, proposal=waiting.proposal, log_r0=0, uniform=0.5,
+        chain_campaign=state.campaign, chain_place=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
+        uniform=0.5,
     )  # fmt: skip
     Turn.objects.create(comparison=other, judge=judge, asked=1, state=state, until=soon)
     Turn.objects.create(comparison=waiting, judge=judge, asked=0, until=timezone.now(), reason="E: down")

@@ -1,5 +1,4 @@
 import django.db.models.deletion
-import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
@@ -21,7 +20,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=60)),
                 ('scope', models.CharField(choices=[('read', 'read: see campaigns and download their records'), ('run', 'run: also create, start, pause and extend campaigns')], default='read', max_length=8)),
                 ('digest', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True, db_default=django.db.models.functions.datetime.Now())),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('used_at', models.DateTimeField(null=True)),
                 ('withdrawn_at', models.DateTimeField(null=True)),
             ],

@@ -320,7 +320,7 @@ def _lease(
 def _may_cast_another(annotator: Annotator, most_votes: int) -> bool:
     """Look again under the lock of the annotator's row: a vote on another page may have been the last one."""
     found = Annotator.objects.select_for_update(no_key=True).values_list("votes_cast", flat=True)
-    return (found.get(pk=annotator.pk) or 0) < most_votes
+    return found.get(pk=annotator.pk) < most_votes
 
 
 def _lease_as_seen(

@@ -32,7 +32,7 @@ from prefmh_web.campaigns.started import cheap, objects, started_campaign
 PEOPLE_FOR_ONE_AHEAD = 4
 # How long people may read, practise and answer questions before their first pair.
 READING = timedelta(minutes=15)
-_HAS_NOT_VOTED = Q(votes_cast__isnull=True) | Q(votes_cast=0)
+_HAS_NOT_VOTED = Q(votes_cast=0)
 
 
 def are_possible(campaign: Campaign) -> bool:
@@ -161,7 +161,7 @@ def _on_their_way() -> QuerySet[ChainOpening]:
 
 def _open(opening: ChainOpening, place: int, start_id: int) -> None:
     length = started_campaign(opening.campaign).recipe.steps
-    chain = Chain(campaign=opening.campaign, place=place, length=length, votes_for=0)
+    chain = Chain(campaign=opening.campaign, place=place, length=length)
     chain.start_id = chain.head_id = start_id
     opening.opened_at = timezone.now()
     transitions.begin_chain(chain)

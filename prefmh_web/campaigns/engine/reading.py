@@ -55,10 +55,10 @@ def locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
         if row is None:
             raise Comparison.DoesNotExist
         of_comparison = len(OF_COMPARISON) + len(OF_CHAIN) + len(OF_CAMPAIGN)
-        lease, now, votes_cast, holds_another = read_all((OF_LEASE, OF_ANNOTATOR), row[of_comparison:])
+        lease, now, holds_another = read_all((OF_LEASE, OF_ANNOTATOR), row[of_comparison:])
         lease.comparison, lease.annotator = _with_its_chain(row[:of_comparison]), annotator
         vars(annotator).update(vars(now))
-        annotator.campaign, annotator.votes_cast = lease.comparison.chain.campaign, votes_cast
+        annotator.campaign = lease.comparison.chain.campaign
         # Once this one has ended, which every caller sees to.
         annotator.holds_a_lease = bool(holds_another)
         yield lease
@@ -101,8 +101,8 @@ def person(annotator_id: int) -> Annotator:
     if row is None:
         raise Annotator.DoesNotExist
     annotator: Annotator
-    annotator, campaign, votes_cast, holds_a_lease = read_all((OF_ANNOTATOR, OF_CAMPAIGN), row)
-    annotator.campaign, annotator.votes_cast, annotator.holds_a_lease = campaign, votes_cast, bool(holds_a_lease)
+    annotator, campaign, holds_a_lease = read_all((OF_ANNOTATOR, OF_CAMPAIGN), row)
+    annotator.campaign, annotator.holds_a_lease = campaign, bool(holds_a_lease)
     return annotator
 
 

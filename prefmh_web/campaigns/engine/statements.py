@@ -101,15 +101,14 @@ COMPARISON = Statement(
     """,
     _OF_THE_COMPARISON,
 )
-_VOTES_CAST = "COALESCE(a.votes_cast, (SELECT COUNT(*) FROM campaigns_vote v WHERE v.annotator_id = a.id))"
 # Found by the lease's key; the person's other leases by lease_one_live_per_annotator. What is locked is shown as it is
 # once the lock is there, the chain and the campaign as they were when the statement began.
 COMPARISON_OF_LEASE = Statement(
     f"""
-    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}, {OF_LEASE.sql}, {OF_ANNOTATOR.sql}, {_VOTES_CAST},
-        EXISTS (SELECT 1 FROM annotate_lease o WHERE o.annotator_id = a.id AND o.ended_at IS NULL AND o.key <> l.key)
+    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}, {OF_LEASE.sql}, {OF_ANNOTATOR.sql},
+        EXISTS (SELECT 1 FROM campaigns_lease o WHERE o.annotator_id = a.id AND o.ended_at IS NULL AND o.key <> l.key)
     FROM campaigns_comparison c {_CHAIN_AND_CAMPAIGN}
-    JOIN annotate_lease l ON l.comparison_id = c.id JOIN campaigns_annotator a ON a.id = l.annotator_id
+    JOIN campaigns_lease l ON l.comparison_id = c.id JOIN campaigns_annotator a ON a.id = l.annotator_id
     WHERE l.key = %s AND l.annotator_id = %s
     """,
     _OF_THE_LEASE_TOO,
@@ -125,8 +124,8 @@ PAIR_ONCE_FREE = Statement(_PAIR, _OF_THE_COMPARISON)
 # Found by the primary keys.
 PERSON = Statement(
     f"""
-    SELECT {OF_ANNOTATOR.sql}, {OF_CAMPAIGN.sql}, {_VOTES_CAST},
-        EXISTS (SELECT 1 FROM annotate_lease l WHERE l.annotator_id = a.id AND l.ended_at IS NULL)
+    SELECT {OF_ANNOTATOR.sql}, {OF_CAMPAIGN.sql},
+        EXISTS (SELECT 1 FROM campaigns_lease l WHERE l.annotator_id = a.id AND l.ended_at IS NULL)
     FROM campaigns_annotator a JOIN campaigns_campaign m ON m.id = a.campaign_id WHERE a.id = %s
     """
 )
@@ -173,7 +172,7 @@ _WHAT_HAPPENED = """
     SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
         CASE WHEN l.ending IS NULL THEN 'live' WHEN l.ending = 'skipped' AND l.ended_at > %s THEN 'resting'
             ELSE l.ending END, l.judge_id, l.annotator_id, 1
-    FROM open o JOIN annotate_lease l ON l.comparison_id = o.id
+    FROM open o JOIN campaigns_lease l ON l.comparison_id = o.id
 """
 _TURNS = """
     UNION ALL
@@ -188,7 +187,7 @@ def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Cond
     """Return the condition that a comparison has so many leases, so many of them live, and so many counted votes. Each
     is found by the index of its foreign key.
     """
-    leased = "(SELECT COUNT(*) FROM annotate_lease s WHERE s.comparison_id = %s"
+    leased = "(SELECT COUNT(*) FROM campaigns_lease s WHERE s.comparison_id = %s"
     return Condition(
         f"{leased}) = %s AND {leased} AND s.ended_at IS NULL) = %s AND "
         "(SELECT COUNT(*) FROM campaigns_vote s WHERE s.comparison_id = %s AND s.number IS NOT NULL) = %s",
@@ -221,12 +220,11 @@ VOTES_OF_MODELS = Statement("SELECT v.key FROM campaigns_vote v WHERE v.comparis
 
 # A vote may follow an expiry, of this very moment perhaps.
 END_LEASE = Statement(
-    "UPDATE annotate_lease SET ended_at = %s, ending = %s WHERE key = %s AND (ended_at IS NULL OR ending = 'expired')",
+    "UPDATE campaigns_lease SET ended_at = %s, ending = %s WHERE key = %s AND (ended_at IS NULL OR ending = 'expired')",
     returning="ending",
 )
-# People of older versions have no count until they vote again. The vote to be counted must not be there yet.
 COUNT_VOTE = Statement(
-    f"UPDATE campaigns_annotator AS a SET votes_cast = {_VOTES_CAST} + 1 WHERE id = %s", returning="votes_cast"
+    "UPDATE campaigns_annotator SET votes_cast = votes_cast + 1 WHERE id = %s", returning="votes_cast"
 )
 MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE id = %s", returning="is_askable")
 DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s", returning="verdict")

@@ -361,6 +361,5 @@ def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> l
         if row._state.adding:
             row.save(force_insert=True)
     return Chain.objects.bulk_create(
-        Chain(campaign=campaign, place=place, length=length, start=row, head=row, votes_for=0)
-        for place, row in enumerate(rows)
+        Chain(campaign=campaign, place=place, length=length, start=row, head=row) for place, row in enumerate(rows)
     )

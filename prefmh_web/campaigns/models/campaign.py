@@ -48,11 +48,11 @@ class Campaign(models.Model):
     recipe = models.JSONField()
     # False where the start draws the seed (`lifecycle/sealing.py`). A file of the setup leaves out such a seed, so that
     # no second campaign has it.
-    is_seed_typed = models.BooleanField(default=False, db_default=False)
+    is_seed_typed = models.BooleanField(default=False)
     # Of a started campaign: the hash of its seed, the random bits that are hashed with it, and since when both are
     # told, where a campaign was extended after its end.
-    seed_hash = models.CharField(max_length=64, blank=True, default="", db_default="")
-    seed_salt = models.CharField(max_length=32, blank=True, default="", db_default="")
+    seed_hash = models.CharField(max_length=64, blank=True, default="")
+    seed_salt = models.CharField(max_length=32, blank=True, default="")
     seed_told_at = models.DateTimeField(null=True)
     lease_seconds = models.PositiveIntegerField(
         default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
@@ -60,18 +60,18 @@ class Campaign(models.Model):
     # After so many skips, or after so many people have reported that an object is not shown, nobody else is asked about
     # a step until the researcher has looked (`engine/suspension.py`). Null: skips suspend nothing.
     suspend_after_skips = models.PositiveIntegerField(null=True, validators=[MinValueValidator(1)])
-    suspend_after_reports = models.PositiveIntegerField(default=2, db_default=2, validators=[MinValueValidator(1)])
+    suspend_after_reports = models.PositiveIntegerField(default=2, validators=[MinValueValidator(1)])
     # Of the pages for voters; part of what people judge by, so it does not change after Start.
-    language = models.CharField(max_length=12, default="en", db_default="en")
+    language = models.CharField(max_length=12, default="en")
 
     # What asking models may cost, in the currency of the endpoints' prices, and how many requests it may take; null for
     # no cap. `lifecycle/caps.py` changes those of a started campaign.
     cost_cap = models.DecimalField(max_digits=12, decimal_places=2, null=True, validators=[MinValueValidator(0)])
     request_cap = models.PositiveBigIntegerField(null=True)
     # Why it is paused, or about to be, where that was no decision of a researcher's.
-    paused_because = models.CharField(max_length=500, blank=True, default="", db_default="")
+    paused_because = models.CharField(max_length=500, blank=True, default="")
     # Of the models that give each object a number, separated by spaces: which ones a start will take.
-    scorer_names = models.CharField(max_length=1000, blank=True, default="", db_default="")
+    scorer_names = models.CharField(max_length=1000, blank=True, default="")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
     # Why a draft could not be started where its model runs.
     start_trouble = models.CharField(max_length=500, blank=True)
@@ -85,10 +85,10 @@ class Campaign(models.Model):
     # Since when it is not on the list; null while it is.
     archived_at = models.DateTimeField(null=True)
     # How many steps extensions have added (`lifecycle/extension.py`): recipes in memory go by it.
-    steps_added = models.PositiveIntegerField(default=0, db_default=0)
+    steps_added = models.PositiveIntegerField(default=0)
     # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by
     # what it was chosen. See `lifecycle/warm_up.py`.
-    warm_up = models.PositiveIntegerField(default=0, db_default=0)
+    warm_up = models.PositiveIntegerField(default=0)
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
     # The recipe that was parsed last, and what it is as the sampler's value.

@@ -35,8 +35,6 @@ class Lease(models.Model):
     ending = models.CharField(max_length=7, choices=Ending, null=True)  # noqa: DJ001 - null while it is live
 
     class Meta:
-        # Once a table of the app `annotate`.
-        db_table = "annotate_lease"
         constraints = (
             models.UniqueConstraint(
                 fields=("annotator",), condition=Q(ended_at__isnull=True), name="lease_one_live_per_annotator"

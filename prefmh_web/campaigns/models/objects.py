@@ -29,7 +29,7 @@ class Catalog(models.Model):
     # [[where, reason], ...]; beyond what is kept, [words, words, how many more]
     refusals = models.JSONField(default=list)
     # The names of the further columns that were kept, in the order of the file.
-    columns = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    columns = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return self.filename
@@ -47,7 +47,7 @@ class State(models.Model):
     weight = models.FloatField(null=True, validators=[MinValueValidator(0)])
     neighbours = models.JSONField(default=list)
     # Of a catalog's objects: what the file has in its further columns, by their names.
-    columns = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    columns = models.JSONField(default=dict)
     # Of images, unless they are quickly made from their code.
     picture = models.FileField(upload_to="pictures/", blank=True)
     media_type = models.CharField(max_length=40, blank=True)

@@ -19,13 +19,13 @@ class ChainOpening(models.Model):
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="openings")
     annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="+")
     # For somebody who had no need of it yet: see `openings.look_ahead`.
-    is_ahead = models.BooleanField(default=False, db_default=False)
+    is_ahead = models.BooleanField(default=False)
     wanted_at = models.DateTimeField(auto_now_add=True)
     # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
     place = models.PositiveIntegerField(null=True)
     claimed_until = models.DateTimeField(null=True)
-    start_code = models.TextField(blank=True, default="", db_default="")
-    start_content = models.TextField(blank=True, default="", db_default="")
+    start_code = models.TextField(blank=True, default="")
+    start_content = models.TextField(blank=True, default="")
     chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="opening")
     opened_at = models.DateTimeField(null=True)
 

@@ -21,8 +21,8 @@ class Turn(models.Model):
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="turns")
     asked = models.PositiveIntegerField(default=0)
     # What it may come to while it is under way, where there is a cap on that: reserved for it.
-    reserved_requests = models.PositiveBigIntegerField(default=0, db_default=0)
-    reserved_cost = models.FloatField(default=0, db_default=0)
+    reserved_requests = models.PositiveBigIntegerField(default=0)
+    reserved_cost = models.FloatField(default=0)
     state = models.ForeignKey(State, models.CASCADE, null=True, related_name="+")
     until = models.DateTimeField(null=True)
     reason = models.CharField(max_length=300, blank=True)
@@ -55,9 +55,7 @@ class PrefetchedProposal(models.Model):
     drawn_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        # Once called a draft.
-        db_table = "campaigns_draft"
-        constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="draft_once_per_state"),)
+        constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="prefetched_once_per_state"),)
 
     def __str__(self) -> str:
         return f"prefetched proposal of step {self.step} of {self.chain}"

@@ -68,8 +68,8 @@ class Annotator(models.Model):
     online_until = models.DateTimeField(null=True)
     # Set when a lease ran out unanswered: no more pairs until the person shows that they are there.
     resting = models.BooleanField(default=False)
-    # How many votes they have cast; null for nobody has counted yet.
-    votes_cast = models.IntegerField(null=True)
+    # How many votes they have cast.
+    votes_cast = models.PositiveIntegerField(default=0)
     # Of a panel: which panelist they are. It never changes.
     panelist = models.PositiveSmallIntegerField(null=True)
     # Since when nothing is to say any more who they are, and since when nothing does: in between, they are to be paid.

@@ -43,15 +43,15 @@ class Chain(models.Model):
     moves = models.PositiveIntegerField(default=0)
     accepted = models.PositiveIntegerField(default=0)
     votes = models.PositiveIntegerField(default=0)
-    # Of these, those for the proposal; null of chains that an older version has begun.
-    votes_for = models.PositiveIntegerField(null=True)
+    # Of these, those for the proposal.
+    votes_for = models.PositiveIntegerField(default=0)
     # Steps whose proposal was there before the step was reached: nobody waited for it.
-    prefetched = models.PositiveIntegerField(default=0, db_column="foreseen")
+    prefetched = models.PositiveIntegerField(default=0)
     # While a model is writing the next proposal, or rests after a failure: until when nobody else need try.
     waits_until = models.DateTimeField(null=True)
     waits_because = models.CharField(max_length=300, blank=True)
     # While a model draws what the step after the open one may propose: the same.
-    prefetches_until = models.DateTimeField(null=True, db_column="foresees_until")
+    prefetches_until = models.DateTimeField(null=True)
     # A researcher has ended it at a suspended step: that one stays without a verdict, and no other follows.
     ended_at = models.DateTimeField(null=True)
 
@@ -85,12 +85,12 @@ class Comparison(models.Model):
         NOT_SHOWN = "not-shown", "people report that an object is not shown"
 
     chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
-    # The chain's campaign and place once more, for the index `comparison_next`; null of those that were decided by an
-    # older version. What holds for the chain's campaign holds for this one: the database need not look.
+    # The chain's campaign and place once more, for the index `comparison_next`. What holds for the chain's campaign
+    # holds for this one: the database need not look.
     chain_campaign = models.ForeignKey(
-        Campaign, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+        Campaign, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    chain_place = models.IntegerField(null=True)
+    chain_place = models.PositiveIntegerField()
     step = models.PositiveIntegerField()
     current = models.ForeignKey(State, models.PROTECT, related_name="+")
     proposal = models.ForeignKey(State, models.PROTECT, related_name="+")
@@ -100,7 +100,7 @@ class Comparison(models.Model):
     verdict = models.CharField(max_length=6, choices=Verdict, null=True)  # noqa: DJ001 - null is "not settled yet"
     decided_at = models.DateTimeField(null=True)
     # False while all votes that it can use are out: whoever looks for a pair passes over it (`transitions.note_room`).
-    is_askable = models.BooleanField(default=True, db_default=True)
+    is_askable = models.BooleanField(default=True)
     # Since when nobody new is asked about it, and why (`engine/suspension.py`). Where its chain was ended at it, that
     # stays so. Null of almost all.
     suspended_at = models.DateTimeField(null=True)

@@ -137,6 +137,5 @@ def _late(people: Sequence[Judge]) -> tuple[int, int]:
 
 
 def _won_percent(chains: Sequence[Chain]) -> float | None:
-    won = [chain.votes_for for chain in chains if chain.votes_for is not None]
     votes = sum(chain.votes for chain in chains)
-    return 100 * sum(won) / votes if votes and len(won) == len(chains) else None
+    return 100 * sum(chain.votes_for for chain in chains) / votes if votes else None

@@ -145,14 +145,13 @@ def _tried(trials: Sequence[dict[str, Any]], length: int | None) -> list[TriedLe
 
 
 def _share_won(campaign: Campaign, chains: Sequence[Chain], trials: Sequence[dict[str, Any]]) -> float | None:
-    """Return the share of votes for the proposal since the warm-up; None of too few, or if they were not counted."""
+    """Return the share of votes for the proposal since the warm-up; None of too few."""
     if campaign.is_warming_up or (campaign.warm_up and not trials):
         return None
-    won = [chain.votes_for for chain in chains if chain.votes_for is not None]
     votes = sum(chain.votes for chain in chains) - sum(int(trial["votes"]) for trial in trials)
-    if len(won) < len(chains) or votes < _FEWEST_VOTES:
+    if votes < _FEWEST_VOTES:
         return None
-    return (sum(won) - sum(int(trial["votes_for"]) for trial in trials)) / votes
+    return (sum(chain.votes_for for chain in chains) - sum(int(trial["votes_for"]) for trial in trials)) / votes
 
 
 def _shorter(trials: Sequence[dict[str, Any]], length: int | None) -> Shorter | None:

@@ -123,8 +123,8 @@ def test_the_schema_refuses_what_must_never_happen(campaign, comparison, annotat
     vote = cast(comparison, campaign.judges.first(), annotators[0])
     forbidden = [
         lambda: Comparison.objects.create(
-            chain=comparison.chain, step=comparison.step + 1, current=comparison.current,
-            proposal=comparison.proposal, log_r0=0, uniform=0.5,
+            chain=comparison.chain, chain_campaign=campaign, chain_place=comparison.chain_place,
+            step=comparison.step + 1, current=comparison.current, proposal=comparison.proposal, log_r0=0, uniform=0.5,
         ),
         lambda: Comparison.objects.filter(pk=comparison.pk).update(verdict="accept"),
         lambda: Comparison.objects.filter(pk=comparison.pk).update(uniform=1.0),

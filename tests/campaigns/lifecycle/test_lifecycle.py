@@ -156,7 +156,7 @@ def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(resear
     assert draft.start_trouble == "It could not be started; the server's log says why."
 
 
-def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(campaign, idle_tasks, tmp_path):
+def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(campaign, signed_in, idle_tasks, tmp_path):
     lease = leases.take(Annotator.objects.create(campaign=campaign))
     lifecycle.finish_now(campaign)
     assert Campaign.objects.get().status == "finished"
@@ -169,6 +169,8 @@ def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(camp
     path = export_to(campaign, tmp_path)
     assert "finished-now" in [row["kind"] for row in table(path, "events.csv")]
     assert_replay_passes(path)
+    overview = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert overview.count("not decided") == 3
     for change in (lifecycle.resume, lifecycle.finish_now):
         with pytest.raises(lifecycle.NotPossible):
             change(campaign)

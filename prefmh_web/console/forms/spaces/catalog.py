@@ -133,8 +133,7 @@ class CatalogForm(WalkFields, SpaceForm):
             finally:
                 file.seek(0)
         catalog = self.before.catalog if self.before and not file else None
-        # A file that an older version has read may have columns that were not kept: the next reading tells.
-        return catalog.columns or None if catalog and catalog.status == Catalog.Status.READY else None
+        return catalog.columns if catalog and catalog.status == Catalog.Status.READY else None
 
     def space(self) -> dict:
         data = self.cleaned_data
