@@ -187,10 +187,13 @@ def test_a_server_that_fails_is_left_alone_for_longer_and_longer(site, models, s
 
 def test_a_server_that_asks_for_a_wait_gets_it(site, models, studies):
     finish(site, studies["asks-to-wait"])
-    found = bursts(models.events("asks-to-wait"), "limit", _APART_S)
+    events = models.events("asks-to-wait")
+    found = bursts(events, "limit", _APART_S)
     assert found.sizes[0] <= 2 * AT_ONCE
-    assert found.rests_s
-    assert min(found.rests_s) >= RETRY_AFTER_S, found
+    refused_at = min(event.at for event in events if event.what == "ended" and event.fault == "limit")
+    # On a slow machine the next request may come when the server is well again.
+    back_at = min(event.at for event in events if event.what == "arrived" and event.at > refused_at + _APART_S)
+    assert min([back_at - refused_at, *found.rests_s]) >= RETRY_AFTER_S, found
 
 
 def test_a_server_that_refuses_without_a_word_is_not_asked_in_a_loop(site, models, studies):

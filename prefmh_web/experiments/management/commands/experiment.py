@@ -38,7 +38,7 @@ from prefmh_web.experiments.recipes.molecules import vocabulary_in
 from prefmh_web.scorers import Scorer
 from sampler import judges
 
-_DIFFERS, _UNUSABLE, _LIMIT, _PARKED = 1, 2, 3, 4
+_DIFFERS, _UNUSABLE, _LIMIT, _BLOCKED = 1, 2, 3, 4
 _STAGES = ("run", "evaluate", "report")
 Inputs = Mapping[str, Sequence[sampler.ExperimentInput]]
 _NUMBERS = ("steps", "burn-in", "keep", "prompts", "chains", "limit", "matches")
@@ -317,4 +317,4 @@ def _reported() -> Iterator[None]:
             "--max-requests is reached; run the same command with a higher number to go on", returncode=_LIMIT
         ) from error
     except campaigns.Blocked as error:
-        raise CommandError(str(error), returncode=_PARKED) from error
+        raise CommandError(str(error), returncode=_BLOCKED) from error
