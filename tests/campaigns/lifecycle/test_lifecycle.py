@@ -170,7 +170,7 @@ def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(camp
     assert "finished-now" in [row["kind"] for row in table(path, "events.csv")]
     assert_replay_passes(path)
     overview = signed_in.get(campaign.get_absolute_url()).content.decode()
-    assert overview.count("not decided") == 3
+    assert overview.count("not decided") == Comparison.objects.filter(verdict__isnull=True).count() == 2
     for change in (lifecycle.resume, lifecycle.finish_now):
         with pytest.raises(lifecycle.NotPossible):
             change(campaign)
