@@ -10,8 +10,7 @@ from django.urls import reverse
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import consent, recruiting
-from prefmh_web.participants.markdown import rendered
-from prefmh_web.participants.models import Consent, ConsentText, Participant, Participation
+from prefmh_web.participants.models import Consent, ConsentText, Participation
 from tests.support.campaigns import (
     CODES,
     IN_EVERY_ARCHIVE,
@@ -183,23 +182,6 @@ def test_who_withdraws_is_asked_no_more_and_their_votes_stay(study):
     assert pair_of(other, study) is not None
 
 
-def test_who_withdraws_can_have_their_id_deleted(study):
-    browser = come(study)
-    answer(browser, study, "agree")
-    vote(browser, study)
-    withdraw(browser, study, erase="now")
-    assert not Participant.objects.exists()
-    # When they agreed, and to what, stays under their number.
-    part = Participation.objects.get()
-    assert (part.participant, part.visits, part.code) == (None, [], "")
-    assert Consent.objects.get().version == consent.version_of(TEXT)
-    assert Vote.objects.count() == 1
-    assert Annotator.objects.get().removed_at is not None
-    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
-    # The browser knows nothing of them any more, as that of a stranger who comes without the link's parameters.
-    assert "has no PROLIFIC_PID" in page_of(browser, study)
-
-
 def test_who_was_removed_reads_that_and_gets_the_code_for_it(study):
     browser = come(study)
     answer(browser, study, "agree")
@@ -216,20 +198,3 @@ def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
     assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
     client.post(reverse("annotate:withdraw", args=[token]))
     assert Annotator.objects.get().removed_at is None
-
-
-@pytest.mark.parametrize(
-    ("text", "kept", "gone"),
-    [
-        ("<script>alert(1)</script>", "&lt;script&gt;", "<script"),
-        ("[x](javascript:alert(1))", "x", 'href="javascript'),
-        ("![p](https://evil.example/p.png)", "", "<img"),
-        ("[site](https://lab.example/)", 'href="https://lab.example/"', "onclick"),
-        ("| a |\n|---|\n| b |", "<td>b</td>", "style="),
-        ("# Title", "<h2>Title</h2>", "<h1"),
-    ],
-)
-def test_texts_of_researchers_run_and_load_nothing(text, kept, gone):
-    html = rendered(text)
-    assert kept in html
-    assert gone not in html

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from prefmh_web.participants import arrivals, completion
-from prefmh_web.participants.arrivals import Arrival, NotFromThere, Preview
+from prefmh_web.participants.arrivals import Arrival, NotFromThere
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
-from prefmh_web.participants.recruiters import MTURK_TOOLKIT, PROLIFIC, RECRUITERS, SONA, recruiter_by
+from prefmh_web.participants.recruiters import PROLIFIC, RECRUITERS, SONA, recruiter_by
 
 PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.person]
 each_platform = pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
@@ -48,16 +48,6 @@ def test_without_a_usable_id_the_page_names_what_is_missing(platform, value):
     query = {name: text for name, text in query.items() if text is not None}
     with pytest.raises(NotFromThere, match=platform.person):
         arrivals.read(platform, query)
-
-
-def test_a_session_must_be_there_where_the_platform_has_one():
-    with pytest.raises(NotFromThere, match="SESSION_ID"):
-        arrivals.read(PROLIFIC, {"PROLIFIC_PID": "a", "STUDY_ID": "b"})
-
-
-def test_the_preview_of_mturk_is_no_visit():
-    with pytest.raises(Preview):
-        arrivals.read(MTURK_TOOLKIT, {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": "h"})
 
 
 def test_sona_has_one_code_for_the_person_and_the_visit():

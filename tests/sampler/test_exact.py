@@ -12,7 +12,6 @@ from sampler import (
     Purpose,
     Tally,
     Verdict,
-    Walker,
     advance,
     ask,
     autocorrelation_time,
@@ -65,17 +64,6 @@ def test_time_is_the_sum_of_correlations():
         moved = transitions @ moved
         tau += 2 * (PI * centred) @ moved / (PI @ centred**2)
     assert autocorrelation_time(transitions, PI, function) == pytest.approx(tau, rel=1e-9)
-
-
-def test_time_predicts_the_spread_of_simulated_means():
-    transitions = transition_matrix(LOPSIDED.log_p0, Q, SCORES, RULE)
-    function, chains, steps = np.arange(5.0), 2_000, 400
-    rng = np.random.default_rng(1)
-    visits = Walker(transitions).run(rng, rng.choice(5, size=chains, p=PI), steps, per_chain=True).visits[-1]
-    variance = PI @ function**2 - (PI @ function) ** 2
-    simulated = steps * np.var(visits @ function / steps) / variance
-    # A sample variance of 2,000 normal means has relative standard error sqrt(2 / 2000) = 3.2 %; four of them.
-    assert autocorrelation_time(transitions, PI, function) == pytest.approx(simulated, rel=0.13)
 
 
 def test_more_votes_mix_faster_and_cost_more():

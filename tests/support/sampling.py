@@ -172,14 +172,12 @@ def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, law: Matrix) -> f
 # What every kernel must pass, and a deliberately wrong one must not.
 #
 # `check_rows` and `check_balance` are exact, on a small instance whose states can be listed; `check_long_run`
-# compares a chain driven by the kernel with the law on the same instance; `check_means` is its counterpart where
-# states cannot be listed. All raise AssertionError. Shapes: n states.
+# compares a chain driven by the kernel with the law on the same instance. All raise AssertionError. Shapes: n states.
 
 
 TOLERANCE = 1e-12
 # Of p-values: a correct kernel is turned away once in 10,000 seeds, and tests have a fixed one.
 LEAST_P_VALUE = 1e-4
-_BATCHES = 50
 
 
 def matrix_of(states: Sequence[Hashable], rows: Sequence[Mapping[Hashable, float]], empty: float = 0.0) -> Matrix:
@@ -242,32 +240,6 @@ def check_long_run(
     assert visits.keys() <= law.keys(), "the chain left the support of p0"
     p_value = visits_p_value([visits[state] for state in states], exact, p0)
     assert p_value > LEAST_P_VALUE, f"visits do not follow the law: p = {p_value:.1e}"
-
-
-def check_means(
-    rng: np.random.Generator,
-    kernel: Kernel,
-    start: Hashable,
-    functions: Callable[[Hashable], npt.ArrayLike],
-    means: npt.ArrayLike,
-    steps: int,
-) -> None:
-    """Check that averages along a chain agree with their means under p0, by batch means.
-
-    The averages of 50 long batches are nearly independent and normal, so that each average's t-statistic has 49
-    degrees of freedom; the smallest p-value is corrected for their number k (Bonferroni).
-
-    Args:
-        functions: gives k numbers of a state.
-        means: their expectations under p0, shape (k,).
-        steps: some hundreds of times the autocorrelation time of any of them, times 50.
-    """
-    values = np.array([functions(state) for state in walk(rng, kernel, start, steps)], dtype=np.float64)
-    batches = values[: len(values) // _BATCHES * _BATCHES].reshape(_BATCHES, -1, values.shape[1]).mean(axis=1)
-    spread = batches.std(axis=0, ddof=1) / math.sqrt(_BATCHES)
-    p_values = 2 * stats.t.sf(np.abs(batches.mean(axis=0) - means) / spread, _BATCHES - 1)
-    p_value = float(p_values.min() * len(p_values))
-    assert p_value > LEAST_P_VALUE, f"averages do not agree with p0: p = {p_value:.1e}"
 
 
 # Molecule spaces small enough to enumerate, their matrices, and q worked out by trying every action.

@@ -10,20 +10,15 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.lifecycle import scorers
-from prefmh_web.campaigns.models import Annotator, Campaign, CampaignScorer, Chain, Comparison, Score
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.scores import standing_of
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
-from tests.support.campaigns import make_campaign, make_draft, make_recipe, sweep_everything, vote_until_finished
+from tests.support.campaigns import make_campaign, make_draft, make_recipe, sweep_everything, voted_to_the_end
 
 LENGTH = "print(len(told['content']), flush=True)"
 RECIPE = make_recipe(chains=2, steps=6)
-
-
-def finish(campaign: Campaign) -> None:
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
 
 
 def visited(campaign: Campaign) -> set[int]:
@@ -34,7 +29,7 @@ def visited(campaign: Campaign) -> set[int]:
 def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher, idle_tasks, declare):
     declare(LENGTH)
     campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words length")
-    finish(campaign)
+    voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
     found = Score.objects.select_related("state", "scorer")
@@ -60,7 +55,7 @@ def test_a_scorer_that_is_not_offered_stops_the_start(researcher, idle_tasks):
 def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_so(researcher, idle_tasks, declare):
     declare("import sys\nsys.exit('no weights')\n", whole=True)
     campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length words")
-    finish(campaign)
+    voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
     campaign.refresh_from_db()
@@ -79,7 +74,7 @@ def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_s
 def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_request(researcher, idle_tasks, declare):
     declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
     campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
-    finish(campaign)
+    voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
     [standing] = standing_of(campaign)
@@ -97,7 +92,7 @@ def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_reques
 def test_a_score_that_comes_later_is_followed(researcher, idle_tasks, declare):
     declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
     campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
-    finish(campaign)
+    voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
     assert any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
@@ -109,7 +104,7 @@ def test_a_command_that_changes_under_way_is_refused(researcher, idle_tasks, dec
     declare(LENGTH)
     campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
     settings.SCORERS = {"length": ("another", "command")}
-    finish(campaign)
+    voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
     [standing] = standing_of(campaign)

@@ -3,11 +3,10 @@
 import json
 import zipfile
 
-import numpy as np
 import pytest
 
-from prefmh_web.campaigns.models import Annotator, Lease
-from tests.support.campaigns import export_to, make_campaign, make_recipe, table, vote_until_finished
+from prefmh_web.campaigns.models import Lease
+from tests.support.campaigns import export_to, make_campaign, make_recipe, table, voted_to_the_end
 
 LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
 SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]
@@ -18,15 +17,8 @@ def lines_of(path) -> list[dict]:
         return [json.loads(line) for line in archive.read("preferences.jsonl").decode().splitlines()]
 
 
-def voted(owner, **options):
-    campaign = make_campaign(owner, **options)
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
-    return campaign
-
-
 def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path):
-    campaign = voted(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4))
+    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4)))
     path = export_to(campaign, tmp_path)
     content = {row["state"]: row["content"] for row in table(path, "states.csv")}
     lines, votes = lines_of(path), table(path, "votes.csv")
@@ -46,7 +38,8 @@ def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path
 def test_the_prompt_holds_what_both_objects_were_shown_with(researcher, idle_tasks, tmp_path):
     recipe = make_recipe(chains=2, steps=4)
     recipe["space"]["context"] = SHOWN
-    lines = lines_of(export_to(voted(researcher, file=LIST, recipe=recipe), tmp_path))
+    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, recipe=recipe))
+    lines = lines_of(export_to(campaign, tmp_path))
     differing = 0
     for line in lines:
         notes = [f"Note: Note {int(line[of].removeprefix('Text ')) % 2}" for of in ("chosen", "rejected")]

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Score
+from prefmh_web.campaigns.models import Score
 from sampler.diagnostics.report import diagnose
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (
@@ -19,7 +19,7 @@ from tests.support.campaigns import (
     make_recipe,
     sweep_everything,
     table,
-    vote_until_finished,
+    voted_to_the_end,
 )
 
 
@@ -28,8 +28,7 @@ def scored(researcher, idle_tasks, declare, tmp_path):
     """The export of a finished campaign with a measured scorer and a program."""
     declare("print('nan' if 'red dog' in told['content'] else len(told['content']) / 3, flush=True)")
     campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12), scorer_names="words length")
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
+    voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
     return export_to(campaign, tmp_path)

@@ -1,11 +1,10 @@
 """What the record says of votes and objects without a join: what stood where, and the cells of an uploaded list."""
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.campaigns.models import Vote
 from sampler import schema
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (
@@ -14,7 +13,7 @@ from tests.support.campaigns import (
     make_campaign,
     make_recipe,
     table,
-    vote_until_finished,
+    voted_to_the_end,
 )
 
 LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
@@ -23,10 +22,7 @@ LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" f
 @pytest.fixture
 def voted(researcher, idle_tasks):
     """A finished campaign of a list with three further columns."""
-    campaign = make_campaign(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4))
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
-    return campaign
+    return voted_to_the_end(make_campaign(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4)))
 
 
 def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one(voted, tmp_path):

@@ -71,13 +71,3 @@ def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
     for container in (list, tuple):
         with pytest.raises(ValueError, match="budgets must be at least 1"):
             verdict(0.0, 0.5, *(container(each) for each in ([0, 0], [0, 0], [0, 3])))
-
-
-def test_truth_values_are_no_counts_even_where_equal_numbers_were_seen():
-    one, true = (1, 1), (True, True)
-    assert askable(0.0, 0.5, (0, 0), (0, 0), (0, 0), one) == (True, True)
-    for counts in [((0, 0), (0, 0), (0, 0), true), (true, one, (0, 0), one), ((0, 0), true, (0, 0), one)]:
-        with pytest.raises(ValueError, match="must be whole numbers"):
-            askable(0.0, 0.5, *counts)
-    with pytest.raises(ValueError, match="promised must be whole numbers"):
-        askable(0.0, 0.5, (0, 0), (0, 0), (False, True), one)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 
 import pytest
 
@@ -60,45 +59,6 @@ def test_askable_means_that_no_order_and_no_answers_make_a_vote_late(budgets):
                     for judge in range(len(budgets))
                 )
                 assert askable(log_r0, uniform, votes, cast, promised, budgets) == expected
-
-
-@pytest.mark.parametrize("budgets", BUDGETS)
-def test_a_campaign_that_asks_only_what_is_askable_never_gets_a_late_vote(budgets):
-    for log_r0, uniform in QUESTIONS:
-        nothing = (0,) * len(budgets)
-        seen, to_visit = set(), [(nothing, nothing, nothing)]
-        while to_visit:
-            situation = to_visit.pop()
-            if situation in seen:
-                continue
-            seen.add(situation)
-            votes, cast, promised = situation
-            if any(promised):
-                assert verdict(log_r0, uniform, votes, cast, budgets) is Verdict.UNDECIDED
-            for judge, may_ask in enumerate(askable(log_r0, uniform, votes, cast, promised, budgets)):
-                if may_ask:
-                    to_visit.append((votes, cast, plus_one(promised, judge)))
-                if promised[judge]:
-                    to_visit += [
-                        (plus_one(votes, judge, answer), plus_one(cast, judge), plus_one(promised, judge, -1))
-                        for answer in (0, 1)
-                    ]
-
-
-@pytest.mark.parametrize("budget", [1, 2, 5, 9])
-def test_one_judge_may_be_asked_min_a_c_votes_at_once(budget):
-    def needed(votes: int, cast: int, answer: int, settled: Verdict) -> float:
-        for more in range(budget - cast + 1):
-            if verdict(log_r0, uniform, [votes + answer * more], [cast + more], [budget]) is settled:
-                return more
-        return math.inf
-
-    for log_r0, uniform in QUESTIONS:
-        for (votes,), (cast,) in tallies((budget,)):
-            a, c = needed(votes, cast, 1, Verdict.ACCEPT), needed(votes, cast, 0, Verdict.REJECT)
-            for promised in range(budget - cast + 1):
-                (may_ask,) = askable(log_r0, uniform, [votes], [cast], [promised], [budget])
-                assert may_ask == (promised + 1 <= min(a, c))
 
 
 @pytest.mark.parametrize("budgets", BUDGETS)

@@ -155,11 +155,6 @@ def test_pairs_alone_would_mislead_where_the_order_is_fixed():
         source_lean([choices], np.random.default_rng(10))
 
 
-def test_no_votes_tell_no_lean():
-    with pytest.raises(NoFit, match="there is no vote"):
-        source_lean([Choices.of([])], np.random.default_rng(0))
-
-
 def test_one_lean_is_fitted_over_several_questions():
     rng = np.random.default_rng(11)
     scores = np.array([1.0, 0.0, -1.0])
@@ -229,11 +224,3 @@ def test_intervals_by_clusters_cover_and_those_by_votes_do_not(planted):
     assert 0.91 <= by_clusters <= 0.98
     # The control: fewer campaigns are enough to see it fail.
     assert not 0.91 <= coverage(planted, 40, 100, votes_alone) <= 0.98
-
-
-def test_below_fifteen_clusters_there_is_no_interval():
-    found = bradley_terry_intervals(campaign_with_effects(np.random.default_rng(16), 14), np.random.default_rng(0), 20)
-    assert np.all(np.isfinite(found.estimate))
-    assert np.all(np.isnan(found.low))
-    assert math.isnan(found.difference(0, 1).high)
-    assert math.isnan(found.lean.low)

@@ -15,8 +15,7 @@ from scipy.special import expit
 
 from sampler import marginal_acceptance
 from sampler.acceptance import acceptance_probability
-from sampler.kernels.crank_nicolson import PAPER_MIXTURE, CrankNicolson
-from tests.sampler.kernels.test_crank_nicolson import density_imbalance, scale_without_root, square_without_root
+from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from tests.support.sampling import (
     SMALL_CATALOGS,
     averaged,
@@ -31,13 +30,6 @@ NINES = (9, 9, 9)
 TASTES = np.array([[0.5, 0.0], [0.2, 0.4], [-0.1, 0.3]])
 CHAINS, STEPS = 4000, 40
 LEAST_P_VALUE = 1e-3
-
-
-@pytest.mark.parametrize("beta", [0.08, 0.25])
-def test_the_density_of_two_numbers_balances_and_without_the_root_it_does_not(beta):
-    assert density_imbalance(CrankNicolson(beta), 2) < 1e-12
-    assert density_imbalance(scale_without_root(beta), 2) > 1e-3
-    assert density_imbalance(square_without_root(beta), 2) > 1e-3
 
 
 def unbalanced(rule):

@@ -72,11 +72,6 @@ def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_
     assert moved == sum(each.moved for each in ended) > 0
 
 
-def test_the_same_run_gives_the_same_bytes(archived, tmp_path):
-    made(tmp_path / "run", tmp_path / "again.zip")
-    assert (tmp_path / "again.zip").read_bytes() == archived[0].read_bytes()
-
-
 @pytest.mark.parametrize(
     ("name", "edit"),
     [

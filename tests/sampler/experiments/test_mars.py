@@ -28,10 +28,6 @@ def test_where_chains_end_does_not_depend_on_the_number_of_processes(ended):
     assert sum(done) == 4
 
 
-def test_a_chain_does_not_depend_on_the_others(ended):
-    assert [run_chain(RUN, chain) for chain in (3, 1)] == [ended[3], ended[1]]
-
-
 def test_final_molecules_are_states_with_their_own_properties(ended):
     for final in ended:
         described = describe_molecule(final.smiles)

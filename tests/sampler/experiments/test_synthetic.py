@@ -85,17 +85,6 @@ def named(name):
     return pytest.mark.parametrize("method", [m for m in METHODS if m.name == name], ids=lambda m: m.label)
 
 
-def test_the_published_setting_is_the_one_the_tests_write_down_themselves():
-    np.testing.assert_allclose(synthetic.log_p0(), LOG_P0, atol=1e-12)
-    np.testing.assert_allclose(synthetic.scores(), SCORE, atol=1e-12)
-    np.testing.assert_allclose(synthetic.proposal_law(), PROPOSALS, atol=1e-15)
-    np.testing.assert_allclose(synthetic.target(), PI, atol=1e-15)
-    assert [(method.name, method.votes) for method in METHODS] == [
-        ("Oracle MH", 0), ("Pref-MH", 1), ("Pref-MH", 2), ("Pref-MH", 4), ("Plug-in", 1), ("Plug-in", 2), ("Plug-in", 4)
-    ]  # fmt: skip
-    assert (STATES, STEPS, synthetic.EVERY, synthetic.START) == (241, 150_000, 500, 0)
-
-
 @pytest.mark.parametrize("method", [m for m in METHODS if m.name != PLUG_IN], ids=lambda m: m.label)
 def test_exact_methods_fall_like_one_over_the_root_of_t(curves, theory, method):
     np.testing.assert_allclose(theory[method].law, PI, atol=1e-12)

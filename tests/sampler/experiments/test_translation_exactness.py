@@ -132,15 +132,3 @@ def test_each_ratio_samples_what_it_samples(how, here, there):
         assert unbalanced < 1e-12
     else:
         assert unbalanced > 1e-3
-
-
-def test_the_ratio_of_the_published_code_leaves_the_law_out_of_balance():
-    """The negative control: QUEST with means over the suffixes, which a test of the kernel must refuse."""
-    assert measured(suffix)[0] < 1e-12
-    assert measured(released)[0] > 3e-3
-
-
-def test_the_language_is_a_law_on_thirty_texts():
-    texts, states, _ = space()
-    assert len(set(states)) == 30
-    assert math.isclose(sum(math.exp(texts.model.score(PROMPT, state.tokens)) for state in states), 1, abs_tol=1e-12)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from sampler.judges import (
     ContextLine,
     Exhibit,
     Picture,
-    Prompt,
     RatingScale,
     pairwise_prompt,
     rating_prompt,
@@ -81,8 +78,3 @@ def test_pictures_keep_their_context_between_them():
     )
     kinds = [part.get("text", part["type"]) for part in sent[1]["content"]]
     assert kinds[1:7] == ["Image A:", "image_url", "Image A, Prompt:", '"""\na sea\n"""', "Image B:", "image_url"]
-
-
-def test_a_prompt_with_context_is_stored_whole():
-    prompt = pairwise_prompt("molecules", "Which?", has_context=True)
-    assert Prompt.of(json.loads(json.dumps(prompt.stored()))) == prompt

@@ -11,20 +11,13 @@ from sampler.judges import RatingScale, UnparsableReplyError, parse_label, parse
 SHAPES = {
     "white space": "' ' * n + 'x'",
     "white space after a label": "'A' + ' ' * n + 'x'",
-    "white space after a number": "'7' + ' ' * n + 'x'",
-    "quotation marks": "'\"' * n + 'x'",
     "quotation marks after a label": "'A' + '\"' * n + 'x'",
     "white space on both sides": "' ' * (n // 2) + 'A' + ' ' * (n // 2) + 'x'",
-    "quotation marks and white space": "'\" ' * (n // 2) + 'A'",
     "marks and white space after a label": "'A' + ' \"' * (n // 2)",
-    "full stops": "'A' + '.' * n",
     "full stops and white space": "'A' + '. ' * (n // 2)",
     "labels": "'A ' * (n // 2)",
     "numbers": "'7' * n",
-    "lines": "'\\n' * n + '7'",
-    "half a reply": "'A' * (n // 2) + ' ' * (n // 2)",
     "half surrogates": "chr(0xd800) * n",
-    "nothing but nulls": "chr(0) * n",
 }
 # A linear reading takes a few milliseconds a reply; the old pattern takes longer than anybody lives.
 PATIENCE_S = 60

@@ -29,11 +29,7 @@ TEN = RatingScale(1, 10)
     ("reply", "label"),
     [
         ("A", "A"),
-        ("B", "B"),
-        ("a", "A"),
         (" b\n", "B"),
-        ("A.", "A"),
-        ('"B"', "B"),
         ("'A'.", "A"),
         ("“B.”", "B"),
         ("`A`", "A"),
@@ -48,16 +44,12 @@ def test_a_label_is_read_despite_case_quotes_full_stop_and_space(reply: str, lab
     ("reply", "reason"),
     [
         (None, "empty"),
-        ("", "empty"),
         (" \n", "empty"),
         ("A or B", "both A and B"),
         ("A\nB", "both A and B"),
         ("Answer: A", "not just A or B"),
-        ("A is better.", "not just A or B"),
-        ("A!", "not just A or B"),
         ("**A**", "not just A or B"),
         ("AB", "not just A or B"),
-        ("C", "not just A or B"),
         ("A..", "not just A or B"),
         (".A", "not just A or B"),
         ("\u0410", "not just A or B"),  # a Cyrillic A

@@ -69,3 +69,8 @@ def test_positions_count_the_steps_and_start_at_the_drawn_state():
 def test_every_budget_needs_its_judge():
     with pytest.raises(ValueError, match="judges must be 2"):
         next(simulate(plan(Independent), JUDGES[:1], 1))
+
+
+def test_a_judge_whose_scores_lie_far_apart_is_certain_and_overflows_nowhere():
+    judge = BradleyTerry({"worst": -900.0, "best": 900.0}.__getitem__)
+    assert (judge.preference("worst", "best"), judge.preference("best", "worst")) == (1.0, 0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sampler import Proposal, Purpose, stream
 from sampler.exact import imbalance, transitions_of
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
@@ -96,11 +95,3 @@ def test_vocabularies_of_odd_arms_drawn_at_random_move_both_ways_or_not_at_all(s
     start = canonical_state(str(rng.choice(ODD_STARTS)))
     arms = [str(arm) for arm in rng.choice(ODD_ARMS, size=3, replace=False)]
     check_space(SmallSpace(start, plain(*arms), max(read_molecule(start).size, 5)))
-
-
-def proposed(kernel: FragmentMoves, step: int, state: str) -> Proposal[str]:
-    """Return a step's proposal; fail where there is none."""
-    try:
-        return kernel.propose(stream(3, 0, step, Purpose.PROPOSAL), state)
-    except StopIteration:
-        pytest.fail(f"a step at {state} ended in StopIteration")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sampler import Proposal, Purpose, stream
+from sampler import Purpose, stream
 from sampler.kernels.suffix import Suffix, SuffixRecipe
 from sampler.spaces.texts.grammar import Grammar
 from sampler.spaces.texts.space import TextsRecipe, Writing, WrittenTexts
@@ -144,38 +144,6 @@ def test_a_long_chain_visits_what_the_model_says(name, cut):
 def test_a_long_chain_without_the_ratio_of_lengths_does_not(name, wrong):
     with pytest.raises(AssertionError, match="law"):
         long_run(name, wrong(space(name), "length"), "length")
-
-
-@pytest.mark.parametrize("cut", CUTS)
-def test_many_chains_at_once_propose_what_each_alone_does(cut):
-    texts = TextsRecipe().build()
-    kernel = SuffixRecipe(cut=cut).build(texts)
-    states = [texts.start(stream(7, chain, 0, Purpose.START), chain) for chain in range(60)]
-    together = kernel.propose_batch([stream(7, chain, 1, Purpose.PROPOSAL) for chain in range(60)], states)
-    alone = [kernel.propose(stream(7, chain, 1, Purpose.PROPOSAL), state) for chain, state in enumerate(states)]
-    assert together == alone
-    assert kernel.propose_batch([], []) == []
-
-
-class Counting(Grammar):
-    """A grammar that counts how often it is called."""
-
-    calls = 0
-
-    def continue_batch(self, rngs, prompts, prefixes):
-        self.calls += 1
-        return super().continue_batch(rngs, prompts, prefixes)
-
-
-def test_many_chains_cost_one_call_of_the_model_and_identities_none():
-    model = Counting(GRAMMARS["ragged"])
-    texts = WrittenTexts(model, [PROMPT])
-    states = [texts.start(stream(1, chain, 0, Purpose.START), chain) for chain in range(20)]
-    model.calls = 0
-    Suffix(texts).propose_batch([stream(1, chain, 1, Purpose.PROPOSAL) for chain in range(20)], states)
-    assert model.calls == 1
-    assert Suffix(texts).propose(Scripted(1 - 2**-53), states[0]) == Proposal(states[0], 0.0)
-    assert model.calls == 1
 
 
 def test_a_proposal_keeps_the_beginning_and_the_prompt():

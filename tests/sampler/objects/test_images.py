@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from PIL import Image, ImageCms, ImageOps, PngImagePlugin
+from PIL import Image, ImageCms, PngImagePlugin
 
 from sampler import OBJECT_KINDS, CatalogError
 from tests.support.campaigns import archive, linear_grey_profile, picture, png_that_claims, read, saved
@@ -111,16 +111,6 @@ def test_a_rotated_photograph_stands_upright_and_loses_its_metadata():
     assert b"taken at home" not in item.picture
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
-def test_every_orientation_is_turned_as_pillow_turns_it(orientation):
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    photograph = saved(Image.effect_noise((9, 5), 90), exif=exif)
-    item = images(TWO | {"x.png": photograph})["x.png"]
-    expected = ImageOps.exif_transpose(Image.open(io.BytesIO(photograph))).convert("RGB")
-    assert np.array_equal(np.asarray(decoded(item)), np.asarray(expected))
-
-
 @pytest.mark.parametrize(
     "entry",
     [
@@ -213,10 +203,6 @@ def test_a_decompression_bomb_is_refused_without_being_unpacked(side):
     assert "pixels" in reason("bomb.png", png_that_claims(side, side))
 
 
-def test_a_file_larger_than_20_mib_is_refused():
-    assert "larger than 20 MiB" in reason("zeros.png", bytes(21 * 2**20))
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -234,15 +220,7 @@ def test_what_is_no_whole_picture_is_refused(content, expected):
     assert expected in reason("x.png", content)
 
 
-def test_a_damaged_entry_is_refused_and_the_others_are_kept():
-    data = archive(TWO | {"c.png": saved(Image.effect_noise((32, 32), 90))}, zipfile.ZIP_STORED)
-    at = data.index(b"IDAT", data.index(b"c.png")) + 20
-    reading = read("images", data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    assert len(reading.items) == 2
-    assert [(refusal.source, "unpacked" in refusal.reason) for refusal in reading.refusals] == [("c.png", True)]
-
-
-@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_an_entry_whose_packed_bytes_are_damaged_is_refused_and_the_others_are_kept(compression):
     data = bytearray(archive(TWO | {"c.png": saved(Image.effect_noise((32, 32), 90))}, compression))
     # The local header is 30 bytes long, and the name follows; whoever unpacks finds nonsense behind it.

@@ -109,6 +109,12 @@ def test_nothing_hostile_runs_loads_or_leads_away(text):
         assert re.match("data:image/(png|jpeg|webp|gif);", attributes.get("src") or "data:image/png;")
 
 
+def test_a_researchers_own_text_keeps_its_links_and_tables():
+    html = sampler.page_html("[site](https://lab.example/)\n\n| a |\n|---|\n| b |")
+    assert 'href="https://lab.example/"' in html
+    assert "<td>b</td>" in html
+
+
 def test_what_is_measured():
     found = sampler.describe_markdown(RICH)
     assert (found.headings, found.list_items, found.table_rows, found.code_lines, found.links) == (1, 3, 1, 2, 1)

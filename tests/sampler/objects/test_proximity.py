@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sampler.objects.nearness import nearest_by_distance, symmetric
+from sampler.objects.nearness import nearest_by_distance
 
 
 def test_two_items_are_linked_when_either_is_among_the_others_nearest():
@@ -37,7 +37,3 @@ def test_how_a_machine_rounds_does_not_choose_among_neighbours_at_one_distance()
         nearest_by_distance(corners + rng.normal(scale=1e-9, size=corners.shape), 2, "euclidean") for _ in range(9)
     }
     assert len(graphs) == 1
-
-
-def test_symmetric_skips_the_item_itself_and_keeps_the_count():
-    assert symmetric([[0, 1, 2], [2, 1, 0], [1, 0, 2]], 1) == ((1,), (0, 2), (1,))

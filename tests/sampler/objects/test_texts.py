@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 
 import numpy as np
 import pytest
@@ -228,13 +227,3 @@ def test_texts_with_little_to_compare_still_get_neighbours(contents):
     graph = neighbours(contents, 1)
     Catalog(np.ones(len(contents)), graph)
     assert all(graph)
-
-
-def test_ten_thousand_texts_can_be_read_and_linked():
-    rng = random.Random(0)
-    words = [f"word{number}" for number in range(2_000)]
-    rows = [["text"], *([" ".join(rng.choices(words, k=12)) + f" {number}"] for number in range(10_000))]
-    items = read("texts", table(rows)).items
-    graph = OBJECT_KINDS["texts"].neighbours(items, 5)
-    assert len(Catalog(np.ones(len(items)), graph)) == 10_000
-    assert min(len(row) for row in graph) >= 5

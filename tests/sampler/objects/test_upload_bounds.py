@@ -113,9 +113,6 @@ def test_words_that_are_all_different_take_no_memory_of_their_own():
     assert int(done.stdout) < 400
 
 
-GOLDEN = ((1, 2), (0, 2), (0, 1), (4, 5), (3, 5), (3, 4), (7, 8), (6, 8), (6, 7), (10, 11), (9, 11), (9, 10))
-
-
 def archive(count: int, name: str, packing: int = zipfile.ZIP_STORED, content: bytes = b"") -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", packing) as opened:
@@ -169,11 +166,3 @@ def test_a_picture_that_is_not_packed_may_be_larger_than_a_list_of_files():
         "images", campaigns.archive({"a.bmp": large, "b.png": campaigns.picture("blue")}, zipfile.ZIP_STORED)
     )
     assert [item.content for item in reading.items] == ["a.bmp", "b.png"]
-
-
-def test_pictures_wait_in_the_file_that_was_given_for_them():
-    pictures, shown = io.BytesIO(), {f"{n}.png": campaigns.picture((n, 0, 0)) for n in range(5)}
-    reading = OBJECT_KINDS["images"].read(io.BytesIO(campaigns.archive(shown)), lambda done, total: None, pictures)
-    kept = [item.picture for item in reading.items]
-    assert pictures.getvalue() == b"".join(kept)
-    assert len(set(kept)) == 5

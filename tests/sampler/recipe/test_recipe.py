@@ -71,12 +71,10 @@ def test_a_question_loses_the_white_space_around_it():
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        (["kernel", "kind"], "teleport", "kernel.kind"),
         (["kernel"], "neighbours", "kernel"),
         (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel.parts"),
         (["kernel", "radius"], 2, "kernel.radius"),
         (["kernel"], mixture_of({"weight": 2, "kernel": {"kind": "neighbours"}}), "kernel.parts.0.weight"),
-        (["kernel"], mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind"),
         (["space", "kind"], "sphere", "space.kind"),
         (["judges"], [], "judges"),
         (["judges"], GOOD["judges"] * 5, "judges"),
@@ -84,7 +82,6 @@ def test_a_question_loses_the_white_space_around_it():
         (["judges", 1, "question"], "   ", "judges.1.question"),
         (["chains"], 0, "chains"),
         (["seed"], 2**53, "seed"),
-        (["version"], 3, "version"),
         (["notes"], "extra", "notes"),
     ],
 )
@@ -180,10 +177,8 @@ FIRST, SECOND = one_of_two("proposal-first"), one_of_two("proposal-second")
     "judges",
     [
         [FIRST, SECOND],
-        [SECOND, FIRST],
         [FIRST, {"question": "Which is darker?", "budget": 3}, SECOND],
         [FIRST, SECOND, FIRST | {"budget": 5}, SECOND | {"budget": 5}],
-        [FIRST, FIRST | {"budget": 5}, SECOND | {"budget": 5}, SECOND],
         [FIRST, SECOND, FIRST | {"source": MODEL}, SECOND | {"source": MODEL}],
     ],
 )
@@ -195,7 +190,6 @@ def test_twins_of_equal_budgets_are_accepted(judges):
     ("judges", "problems"),
     [
         ([FIRST], ["judges.0.order"]),
-        ([SECOND], ["judges.0.order"]),
         ([FIRST, FIRST], ["judges.0.order", "judges.1.order"]),
         ([FIRST, one_of_two("random")], ["judges.0.order"]),
         ([FIRST, SECOND | {"question": "Which is darker?"}], ["judges.0.order", "judges.1.order"]),
@@ -204,9 +198,7 @@ def test_twins_of_equal_budgets_are_accepted(judges):
             [FIRST | {"source": MODEL}, SECOND | {"source": MODEL | {"temperature": 0.5}}],
             ["judges.0.order", "judges.1.order"],
         ),
-        ([FIRST, SECOND, FIRST], ["judges.2.order"]),
         ([FIRST, SECOND | {"budget": 3}], ["judges.1.budget"]),
-        ([SECOND | {"budget": 3}, {"question": "Which?", "budget": 3}, FIRST], ["judges.2.budget"]),
         ([FIRST, SECOND, FIRST, SECOND | {"budget": 3}], ["judges.3.budget"]),
     ],
 )
@@ -226,23 +218,11 @@ def test_chains_that_open_later_are_between_a_least_and_a_most():
     assert "most_chains" not in fixed.model_dump(mode="json")
 
 
-def test_all_chains_together_have_no_more_steps_than_numbers_for_their_objects():
-    parse_recipe(GOOD | {"chains": 5_000, "steps": 400_000})
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"chains": 5_000, "steps": 400_001}, "5,000 chains of 400,001 steps are too many"),
-        ({"most_chains": 5_000, "steps": 400_001}, "5,000 chains of 400,001 steps are too many"),
-    ],
-)
-def test_too_many_steps_of_all_chains_together_are_told_in_numbers(changes, problem):
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(GOOD | changes)
-    [found] = refused.value.problems
-    assert found.path == "steps"
-    assert problem in found.message
+@pytest.mark.parametrize("chains", ["chains", "most_chains"])
+def test_too_many_steps_of_all_chains_together_are_told_in_numbers(chains):
+    parse_recipe(GOOD | {chains: 5_000, "steps": 400_000})
+    with pytest.raises(RecipeError, match=r"^steps: .*5,000 chains of 400,001 steps are too many"):
+        parse_recipe(GOOD | {chains: 5_000, "steps": 400_001})
 
 
 @pytest.mark.parametrize(

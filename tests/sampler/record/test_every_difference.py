@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,13 +12,6 @@ from sampler import Difference, Record, RecordError, read_record, replay
 from tests.support.campaigns import EXAMPLES, example_record
 
 Change = Callable[[Record], list[str]]
-
-
-@pytest.fixture(autouse=True)
-def unblocked(django_db_blocker) -> Iterator[None]:
-    """The first use of an example makes it, on a database of its own."""
-    with django_db_blocker.unblock():
-        yield
 
 
 def record_of(name: str) -> Record:

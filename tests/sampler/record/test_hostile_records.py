@@ -7,7 +7,6 @@ import tracemalloc
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,13 +16,6 @@ from tests.support.campaigns import example_record
 from tests.support.sampling import files_of, hashed, rows_of, write
 
 TEXTS = "catalog-texts"
-
-
-@pytest.fixture(autouse=True)
-def unblocked(django_db_blocker) -> Iterator[None]:
-    """The first use of an example makes it, on a database of its own."""
-    with django_db_blocker.unblock():
-        yield
 
 
 MEGABYTE = 2**20

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from sampler import BradleyTerry, Purpose, Tally, Verdict, advance, ask, begin, parse_recipe, replay, stream, tell
+from sampler import parse_recipe, replay
 from sampler.spaces.texts.grammar import Grammar
 from tests.support.sampling import RecordArguments as Record
-from tests.support.sampling import text_row
+from tests.support.sampling import Voters, run_campaign, text_row
 
 MODEL = Grammar({"story": ["[a|b][c|d][e|f][g|h]", "[i|j][k|l]", "m"]})
 FRESH, SUFFIX = {"kind": "independent"}, {"kind": "suffix"}
@@ -39,49 +39,11 @@ def record_of(kernel) -> Record:
             "seed": 5,
         }
     )
-    plan = recipe.build(model=MODEL)
-    judge, space = BradleyTerry(lambda state: len(state.tokens) / 4), plan.space
-    record = Record(recipe.model_dump(mode="json"), [], [], [], [])
-
-    def noted(number, state):
-        record.states.append(text_row(state=number, content=state.text, code=space.encode(state)))
-        return number
-
-    def sampled(position, number):
-        cells = {"chain": position.chain, "step": position.step, "state": number, "content": position.state.text}
-        record.samples.append(text_row(**cells))
-
-    for chain in range(recipe.chains):
-        position = begin(plan, chain)
-        number = noted(chain, position.state)
-        sampled(position, number)
-        for _ in range(recipe.steps):
-            comparison = ask(plan, position)
-            key = {"chain": chain, "step": comparison.step}
-            new = number
-            if not comparison.is_identity:
-                new = noted(comparison.step * recipe.chains + chain, comparison.proposal)
-            tally, rng = Tally.empty(1), stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
-            while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED:
-                is_for = judge.vote(rng, comparison.current, comparison.proposal)
-                tally = tally.add(0, is_for)
-                sides = {"proposal_side": "left", "chosen_side": "left" if is_for else "right"}
-                said = {
-                    "number": 1,
-                    "judge": 0,
-                    "question": "Which one?",
-                    "annotator": "p",
-                    "for_proposal": int(is_for),
-                }
-                record.votes.append(text_row(**key, **said, **sides))
-            counts = {"votes_cast": tally.votes_cast[0], "votes_for": tally.votes_for[0], "verdict": verdict.value}
-            drawn = {"log_r0": comparison.log_r0, "uniform": comparison.uniform, "budgets": 1}
-            parts = {"part": recipe.part_of(chain, comparison.step)} if recipe.has_parts else {}
-            record.steps.append(text_row(**parts, **key, current=number, proposal=new, **drawn, **counts))
-            position = advance(position, comparison, verdict)
-            number = new if verdict is Verdict.ACCEPT else number
-            sampled(position, number)
-    return record
+    longer = Voters(lambda state: len(state.tokens) / 4, budget=1, question="Which one?")
+    found = run_campaign(recipe.build(model=MODEL), {}, [longer], chains=2, steps=40, seed=5)
+    for row in found.steps if recipe.has_parts else ():
+        row["part"] = str(recipe.part_of(int(row["chain"]), int(row["step"])))
+    return Record(recipe.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples)
 
 
 RECORDS = {name: record_of(kernel) for name, kernel in KERNELS.items()}

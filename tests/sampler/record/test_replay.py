@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
-import io
 import json
 from collections import Counter
 
@@ -45,18 +43,6 @@ def test_rows_may_come_in_any_order(record):
     for rows in (record.states, record.steps, record.votes, record.samples):
         rows.reverse()
     assert differences(record) == ()
-
-
-def test_a_record_survives_csv_files(record):
-    def through_csv(rows):
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
-        return list(csv.DictReader(io.StringIO(text.getvalue(), newline="")))
-
-    recipe, *tables = record.tables()
-    assert replay(recipe, *map(through_csv, tables)).differences == ()
 
 
 @pytest.mark.parametrize("votes", [0, 1])
@@ -152,24 +138,6 @@ def test_a_sample_beyond_the_last_step_is_reported(record):
     ]
 
 
-def test_a_sample_of_no_state_is_reported(record):
-    record.samples[3]["state"] = "9"
-    assert {(each.what, each.recomputed) for each in differences(record)} >= {
-        ("the sample's content", "none: states.csv has no such state")
-    }
-
-
-def test_another_content_of_a_state_is_reported_where_a_chain_visits_it(record):
-    record.states[0]["content"] = "another"
-    visits = [(int(row["chain"]), int(row["step"])) for row in record.samples if row["state"] == "0"]
-    assert [(each.chain, each.step) for each in differences(record)] == visits
-
-
-def test_another_question_of_the_recipe_is_reported_at_every_vote_on_it(record):
-    record.recipe["judges"][1]["question"] = "Which is older?"
-    assert len(differences(record)) == sum(vote["judge"] == "1" for vote in record.votes)
-
-
 def test_a_record_saved_by_a_spreadsheet_is_read(tmp_path, record):
     path = tmp_path / "export.zip"
     tables = {name: getattr(record, name) for name in READ}
@@ -180,16 +148,11 @@ def test_a_record_saved_by_a_spreadsheet_is_read(tmp_path, record):
     assert replay(found.recipe, found.states, found.steps, found.votes, found.samples).differences == ()
 
 
-@pytest.mark.parametrize("open_votes", [None, 1], ids=["decided", "open"])
-def test_steps_beyond_the_recipes_are_reported(open_votes):
-    record = make_record(open_votes)
-    record.recipe["steps"] = record.recipe["steps"] - 1
-    last = record.recipe["steps"] + 1
-    expected = [
-        (chain, last, f"none: the last step is {last - 1}") for chain in ((0, 1) if open_votes is None else (1,))
-    ]
+def test_an_open_step_beyond_the_recipes_is_reported():
+    record = make_record(open_votes=1)
+    record.recipe["steps"] = 25
     found = [each for each in differences(record) if each.what == "the step"]
-    assert [(each.chain, each.step, each.recomputed) for each in found] == expected
+    assert [(each.chain, each.step, each.recomputed) for each in found] == [(1, 26, "none: the last step is 25")]
 
 
 @pytest.mark.parametrize("table", ["steps", "votes", "samples"])
@@ -205,21 +168,6 @@ def test_votes_beyond_a_budget_are_reported():
     vote = record.votes[-1] | {"judge": "0", "chosen_side": record.votes[-1]["proposal_side"], "for_proposal": "1"}
     record.votes += [vote | {"number": str(number), "annotator": f"more {number}"} for number in range(2, 9)]
     assert "not counted: judge 0 has used its budget" in {each.recomputed for each in differences(record)}
-
-
-def test_another_weight_is_noticed(record):
-    record.states[3]["weight"] = "2.5"
-    assert differences(record)
-
-
-def test_another_link_of_the_graph_is_noticed(record):
-    record.states[1]["neighbours"] = "0 2 3"
-    record.states[3]["neighbours"] = "0 1"
-    assert differences(record)
-
-
-def test_another_seed_is_noticed(record):
-    assert differences(record.__class__(record.recipe | {"seed": 2027}, *record.tables()[1:]))
 
 
 # All that the export writes, but for the times.

@@ -6,7 +6,7 @@ tell; `UNSEEN` names the changes that it cannot, and docs/record-format.md lists
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +24,6 @@ OTHER = {"left": "right", "right": "left"}
 OTHER_RATING = {str(rating): str(10 - rating) if rating != 5 else "6" for rating in range(1, 10)}
 VERDICTS = {"accept": "reject", "reject": "accept"}
 Row = dict[str, str]
-
-
-@pytest.fixture(autouse=True)
-def unblocked(django_db_blocker) -> Iterator[None]:
-    """The first use of an example makes it, on a database of its own."""
-    with django_db_blocker.unblock():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +141,11 @@ def swapped_order(one: int, other: int) -> Callable[[Files], Files]:
     return rows("votes.csv", change)
 
 
+def nine_votes_more(found: list[Row]) -> None:
+    """Add votes of others after a verdict."""
+    found[3:3] = [found[2] | {"number": str(number), "annotator": f"9{number}"} for number in range(4, 13)]
+
+
 def renamed_text(files: Files) -> Files:
     """Return the files with another text of a state, wherever it stands."""
     states, samples = rows_of(files, "states.csv"), rows_of(files, "samples.csv")
@@ -190,10 +188,14 @@ SEEN = {
     "one order of votes": Tampering(swapped_order(2, 4), VOTES, 2),
     "one number of a vote": Tampering(cell(VOTES, 3, "number", "1"), VOTES, 3),
     "one vote left out": Tampering(rows(VOTES, lambda found: found.pop(2)), STEPS, 2, changed=VOTES),
+    "the first vote left out": Tampering(rows(VOTES, lambda found: found.pop(0)), STEPS, 2, changed=VOTES),
+    "all votes left out": Tampering(rows(VOTES, lambda found: found.__delitem__(slice(4))), STEPS, 2, changed=VOTES),
+    "many votes more": Tampering(rows(VOTES, nine_votes_more), VOTES, 5),
     "one vote twice": Tampering(rows(VOTES, lambda found: found.insert(3, found[2] | {"number": "4"})), VOTES, 5),
     "a late vote that counts": Tampering(cell(VOTES, 5, "number", "4"), VOTES, 5),
     "one vote of another judge": Tampering(cell(VOTES, 2, "judge", "1"), VOTES, 2),
     "one question": Tampering(cell(VOTES, 3, "question", "Which is longer?"), VOTES, 3),
+    "the other judge's question": Tampering(cell(VOTES, 2, "question", "Which is better?"), VOTES, 2),
     "two votes of one person": Tampering(cell(VOTES, 4, "annotator", "3"), VOTES, 4),
     "one vote of no step": Tampering(cell(VOTES, 2, "step", "99"), VOTES, 2),
     "one uniform": Tampering(cell(STEPS, 3, "uniform", "0.5"), STEPS, 3),
@@ -202,18 +204,32 @@ SEEN = {
     "one base ratio": Tampering(cell(STEPS, 4, "log_r0", "0.1"), STEPS, 4),
     "one budget of a step": Tampering(cell(STEPS, 5, "budgets", "3 1"), STEPS, 5),
     "votes cast": Tampering(cell(STEPS, 2, "votes_cast", "1 1"), STEPS, 2),
+    "no votes cast": Tampering(cell(STEPS, 2, "votes_cast", ""), STEPS, 2),
+    "a vote cast by the other judge": Tampering(cell(STEPS, 2, "votes_cast", "1 2"), STEPS, 2),
     "votes for": Tampering(cell(STEPS, 2, "votes_for", "2 1"), STEPS, 2),
+    "one judge's votes for": Tampering(cell(STEPS, 2, "votes_for", "1"), STEPS, 2),
     "one verdict": Tampering(cell(STEPS, 3, "verdict", VERDICTS.__getitem__), STEPS, 3),
+    "no verdict": Tampering(cell(STEPS, 3, "verdict", ""), STEPS, 3),
     "one current object": Tampering(cell(STEPS, 3, "current", "2"), STEPS, 3),
     "one proposal": Tampering(cell(STEPS, 4, "proposal", "4"), STEPS, 4),
+    "current and proposal": Tampering(both(cell(STEPS, 2, "current", "7"), cell(STEPS, 2, "proposal", "1")), STEPS, 2),
     "one step left out": Tampering(rows(STEPS, lambda found: found.pop(1)), STEPS, 3),
     "one step twice": Tampering(rows(STEPS, lambda found: found.insert(1, dict(found[0]))), STEPS, 3),
     "a number that is none": Tampering(cell(STEPS, 3, "log_r0", "low"), STEPS, 3),
     "one sample": Tampering(cell(SAMPLES, 3, "state", lambda state: "0" if state != "0" else "3"), SAMPLES, 3),
     "one sample's text": Tampering(cell(SAMPLES, 2, "content", "Another text."), SAMPLES, 2),
+    "one sample with its text": Tampering(
+        both(cell(SAMPLES, 3, "state", "2"), cell(SAMPLES, 3, "content", "The red sea stood there.")), SAMPLES, 3
+    ),
     "one sample left out": Tampering(rows(SAMPLES, lambda found: found.pop(3)), SAMPLES),
     "one sample twice": Tampering(rows(SAMPLES, lambda found: found.append(dict(found[0]))), SAMPLES, 12),
     "one weight": Tampering(cell(STATES, 3, "weight", "40.0"), STEPS, 2, changed=STATES),
+    "one link": Tampering(
+        both(cell(STATES, 3, "neighbours", "0 2 4 9 10"), cell(STATES, 9, "neighbours", "4 6")),
+        STEPS,
+        2,
+        changed=STATES,
+    ),
     "one object left out": Tampering(rows(STATES, lambda found: found.pop()), STATES),
     "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
     "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),

@@ -120,18 +120,6 @@ def test_separate_ratings_are_divided_by_the_highest_and_summed():
     assert rule.acceptance(np.zeros(4), np.full((4, 3), 5), np.full((4, 3), 4)).shape == (4,)
 
 
-def test_a_joint_rating_is_one_number():
-    assert PointwiseJoint().acceptance(0.0, 10, 1) == close(math.exp(-0.9))
-    assert PointwiseJoint().acceptance(np.zeros(2), [10, 1], [4, 4]) == close([math.exp(-0.6), 1.0])
-    assert PointwiseJoint(lowest=0).acceptance(0.0, 10, 0) == close(math.exp(-1))
-
-
-def test_mean_ratings_enter_as_difference_or_power():
-    assert PointwiseDifference().acceptance(math.log(2), 7.4, 5.2) == close(2 * math.exp(-2.2))
-    assert PointwisePower().acceptance(0.0, 8.0, 7.5) == close((7.5 / 8) ** 30)
-    assert PointwisePower(beta=2).acceptance(math.log(3), 8.0, 4.0) == close(3 / 4)
-
-
 def test_mars_caps_each_property_at_seven_tenths():
     assert Mars.score(0.9, 1.0) == close(0.7)
     assert Mars.score(0.5, 5.5) == close((0.5 + 0.5) / 2)

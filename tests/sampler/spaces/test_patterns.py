@@ -36,10 +36,6 @@ def pictures():
     return [SPACE.pixels(latent(chain)) for chain in CHAINS]
 
 
-def test_a_picture_is_256_pixels_square(pictures):
-    assert {(picture.shape, picture.dtype) for picture in pictures} == {((SIDE, SIDE, 3), np.dtype(np.uint8))}
-
-
 def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
     program = (
         "import sys; from sampler.spaces.images.space import ImagesRecipe; space = ImagesRecipe().build(); "

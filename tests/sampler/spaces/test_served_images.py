@@ -11,14 +11,12 @@ import pytest
 from scipy import stats
 
 from sampler import PAPER_MIXTURE, CrankNicolson, RecipeError, parse_recipe, replay
-from sampler.acceptance import Verdict
-from sampler.chain import Proposal, advance, ask, begin
-from sampler.record.state_index import state_number
+from sampler.chain import Proposal
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.latent_space import LatentSpace
 from sampler.spaces.images.served import MAX_DIMENSION, SDXL_TURBO_DIMENSION
 from sampler.streams import Purpose, stream
-from tests.support.sampling import LEAST_P_VALUE, walk
+from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 
 SPACE = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
 RECIPE = {
@@ -135,38 +133,11 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
 
 
 def record(dimension=64):
-    """Return what an export holds of a campaign whose every vote is for the proposal, as `replay` takes it."""
+    """Return what an export holds of a campaign, as `replay` takes it."""
     described = recipe(space=SPACE | {"dimension": dimension})
-    plan, tables = described.build(), {"states": [], "steps": [], "votes": [], "samples": []}
-
-    def note(chain, step, state):
-        number = state_number(chain, step, described.chains)
-        row = {"state": number, "weight": "", "neighbours": ""}
-        tables["states"].append(row | {"content": plan.space.content(state), "code": plan.space.encode(state)})
-        return number
-
-    def sample(position, number):
-        content = plan.space.content(position.state)
-        tables["samples"].append({"chain": position.chain, "step": position.step, "state": number, "content": content})
-
-    for chain in range(described.chains):
-        position = begin(plan, chain)
-        number = note(chain, 0, position.state)
-        sample(position, number)
-        for step in range(1, described.steps + 1):
-            asked = ask(plan, position)
-            new = note(chain, step, asked.proposal)
-            where = {"chain": chain, "step": step}
-            sides = {"proposal_side": "left", "chosen_side": "left", "for_proposal": 1}
-            vote = {"number": 1, "judge": 0, "question": "Which is rounder?", "annotator": 1}
-            tables["votes"].append(where | vote | sides)
-            counts = {"budgets": 1, "votes_cast": 1, "votes_for": 1, "verdict": "accept"}
-            draws = {"current": number, "proposal": new, "log_r0": asked.log_r0, "uniform": asked.uniform}
-            tables["steps"].append(where | draws | counts)
-            position, number = advance(position, asked, Verdict.ACCEPT), new
-            sample(position, number)
-    rows = {name: [{key: str(cell) for key, cell in row.items()} for row in table] for name, table in tables.items()}
-    return described.model_dump(mode="json"), *rows.values()
+    judges = [Voters(lambda state: 0.0, budget=1, question="Which is rounder?")]
+    found = run_campaign(described.build(), {}, judges, chains=2, steps=6, seed=12)
+    return described.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples
 
 
 def test_a_record_replays_without_the_model():

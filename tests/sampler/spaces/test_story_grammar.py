@@ -7,17 +7,16 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
 from scipy import stats
 
-from sampler import Purpose, parse_recipe, stream
+from sampler import Purpose, stream
 from sampler.objects.prose import describe_text
 from sampler.spaces.texts.grammar import Grammar
 from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
-from sampler.spaces.texts.story_openings import STORY_SCENARIOS, STYLES, story_openings
+from sampler.spaces.texts.story_openings import STORY_SCENARIOS, story_openings
 
 FEWEST_OPENINGS = 10**9
 LEAST_P_VALUE = 1e-4
@@ -73,23 +72,6 @@ def test_temperature_raises_each_weight_to_its_inverse():
     assert grammar.score("any", (0, 1, 0)) == pytest.approx(math.log(9 / 10 * 16 / 17 / 2), abs=1e-14)
 
 
-def test_a_continuation_keeps_its_beginning_and_follows_p0_given_it():
-    grammar, count = Grammar(SMALL), 4_000
-    rng = stream(5, 0, 0, Purpose.PROPOSAL)
-    ends = grammar.continue_batch([rng] * count, ["any"] * count, [(0,)] * count)
-    seen = Counter(tokens[1] for tokens in ends)
-    assert all(tokens[0] == 0 for tokens in ends)
-    assert stats.binomtest(seen[1], count, 4 / 5).pvalue > LEAST_P_VALUE
-
-
-def test_a_row_comes_out_the_same_in_any_batch():
-    grammar, prompt = story_openings(), STORY_SCENARIOS[0].prompt
-    together = grammar.continue_batch(
-        [stream(1, row, 0, Purpose.START) for row in range(5)], [prompt] * 5, [(), (1,), (2, 3), (), (0,)]
-    )
-    assert grammar.continue_batch([stream(1, 2, 0, Purpose.START)], [prompt], [(2, 3)]) == [together[2]]
-
-
 @pytest.mark.parametrize(
     ("tokens", "reason"),
     [((0, 0), "still open"), ((), "still open"), ((0, 2), "0 to 1"), ((-1,), "0 to 1"), ((1, 0), "there are more")],
@@ -113,12 +95,6 @@ def test_a_prefix_must_begin_some_text_and_a_prompt_be_known():
 def test_temperature_must_be_positive(temperature):
     with pytest.raises(ValueError, match="temperature"):
         Grammar(SMALL, temperature=temperature)
-
-
-def test_there_are_fifty_scenarios_in_four_styles():
-    assert len({scenario.prompt for scenario in STORY_SCENARIOS}) == len(STORY_SCENARIOS) == 50
-    assert story_openings().prompts == tuple(scenario.prompt for scenario in STORY_SCENARIOS)
-    assert {tokens[0] for _, tokens, _ in drawn()} == set(range(len(STYLES)))
 
 
 @pytest.mark.parametrize("scenario", STORY_SCENARIOS, ids=lambda scenario: scenario.role)
@@ -198,32 +174,10 @@ def test_a_space_needs_prompts_that_its_model_knows():
         WrittenTexts(story_openings(), ["an unheard-of scenario"])
 
 
-OBJECTS_OF_200_CHAINS = "2a7fc0f3cf6a905f3f33e36d830e0750b61ce38c9f71fd0eca3645c299536356"
-"""SHA-256 of what chains of seeds 0 to 199 propose in 50 steps each, recorded while the sentences were still Python."""
+DRAWN_OPENINGS = "763895a3c46201db186a6fc05d04a208f6c490ea142a47ba946402a7ae76deb1"
+"""SHA-256 of 2,000 openings: a change here means that no record of texts made before can be drawn again."""
 
 
-def test_chains_of_two_hundred_seeds_make_the_recorded_objects():
-    found = hashlib.sha256()
-    for seed in range(200):
-        for code in _proposed(seed):
-            found.update(f"{code}\n".encode())
-    assert found.hexdigest() == OBJECTS_OF_200_CHAINS
-
-
-def _proposed(seed: int) -> Iterator[str]:
-    """Yield what a chain over one or two scenarios proposes, which stays at every third step."""
-    suffix = {"kind": "suffix"}
-    parts = [{"weight": 0.2, "kernel": {"kind": "independent"}}, {"weight": 0.8, "kernel": suffix}]
-    scenarios = dict.fromkeys((seed % 50, (7 * seed + 3) % 50))
-    space = {"kind": "texts", "scenarios": list(scenarios), "temperature": (0.5, 1.0, 2.0)[seed % 3]}
-    recipe = parse_recipe(
-        {"space": space, "kernel": {"kind": "mixture", "parts": parts}, "seed": seed, "chains": 1, "steps": 50}
-        | {"judges": [{"question": "Which?", "budget": 1}]}
-    )
-    texts = recipe.space.build()
-    kernel, state = recipe.kernel.build(texts), texts.start(stream(seed, 0, 0, Purpose.START), 0)
-    for step in range(1, 51):
-        proposal = kernel.propose(stream(seed, 0, step, Purpose.PROPOSAL), state)
-        yield texts.encode(proposal.state)
-        if step % 3:
-            state = proposal.state
+def test_old_openings_can_be_drawn_again():
+    lines = "".join(f"{tokens} {text}\n" for _, tokens, text in drawn())
+    assert hashlib.sha256(lines.encode()).hexdigest() == DRAWN_OPENINGS

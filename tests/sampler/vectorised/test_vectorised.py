@@ -20,7 +20,6 @@ from sampler import (
     target,
     transition_matrix,
 )
-from sampler.exact import log_base_ratio
 from sampler.vectorised import walker as walker_module
 from sampler.vectorised.alias import alias_tables
 from tests.support import sampling
@@ -156,34 +155,3 @@ def test_records_add_up_to_the_path(engine, chains, steps, every):
         assert each.visits[row, -1].tolist() == np.bincount(walk.path[:time, -1], minlength=5).tolist()
     np.testing.assert_array_equal(each.visits.sum(axis=1), walk.visits)
     assert run().path is None
-
-
-def test_a_walk_is_a_function_of_its_generator():
-    engine = Walker(matrix(NVote((3, 2)), Q))
-    first, again, other = (engine.run(np.random.default_rng(seed), 0, 5_000).visits.tolist() for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
-
-
-def test_alias_tables_hold_every_law():
-    rng = np.random.default_rng(5)
-    laws = np.vstack(
-        [rng.dirichlet(np.full(40, 0.1), size=60), np.eye(40)[:3], np.full((1, 40), 1 / 40), rng.dirichlet(np.ones(40))]
-    )
-    cut, other = alias_tables(laws)
-    share = cut - np.arange(40)
-    held = share / 40
-    np.add.at(held, (np.arange(len(laws))[:, None], other), (1 - share) / 40)
-    # Each share comes out of up to n subtractions of numbers below n.
-    np.testing.assert_allclose(held, laws, rtol=0, atol=40 * 2**-52)
-
-
-@every_table
-def test_tables_draw_from_their_law_and_know_the_base_ratio(table):
-    proposals, q = TABLES[table]
-    draws = 40_000
-    for state in range(5):
-        drawn, log_r0 = proposals.draw(np.random.default_rng(state), np.full(draws, state))
-        spread = np.sqrt(q[state] * (1 - q[state]) / draws)
-        assert np.all(np.abs(np.bincount(drawn, minlength=5) / draws - q[state]) <= 4.5 * spread)
-        np.testing.assert_allclose(log_r0, log_base_ratio(LOPSIDED.log_p0, q)[state, drawn], rtol=0, atol=1e-12)

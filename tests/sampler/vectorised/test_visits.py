@@ -9,7 +9,6 @@ from scipy import stats
 from tests.support.sampling import (
     LOPSIDED,
     neighbours_law,
-    stationary,
     target,
     transition_matrix,
     two_scores,
@@ -57,12 +56,3 @@ def test_p_values_of_a_right_chain_are_uniform_and_of_a_wrong_law_tiny():
     wrong = 0.9 * PI + 0.1 / len(PI)
     assert visits_p_value(each, TRANSITIONS, PI) > 1e-3
     assert visits_p_value(each, TRANSITIONS, wrong) < 1e-6
-
-
-def test_chains_add_up():
-    each = visits(3, 500, seed=3)
-    assert visits_p_value(each, TRANSITIONS, PI) == visits_p_value(each.sum(axis=0), TRANSITIONS, PI)
-
-
-def test_the_stationary_law_of_a_balanced_chain_is_the_target():
-    np.testing.assert_allclose(stationary(TRANSITIONS), PI, atol=1e-12)
