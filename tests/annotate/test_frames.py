@@ -42,17 +42,6 @@ def test_a_filled_frame_is_what_the_templates_give(kind, language, name):
                     assert str(shown["lease"].key) in whole
 
 
-def test_two_languages_two_questions_and_two_kinds_have_frames_of_their_own():
-    found = set()
-    for language in ("en", "de"):
-        with translation.override(language):
-            for question in ("Which is darker?", "Which is better?"):
-                for kind in OBJECT_KINDS:
-                    shown = shown_of(kind, "same", "same", question) | {"lease": SimpleNamespace(key="key")}
-                    found.add(html_of("pair", "pair", shown, HOW_FAR[0]))
-    assert len(found) == 2 * 2 * len(OBJECT_KINDS)
-
-
 def test_what_a_person_writes_into_a_text_is_never_a_place_to_fill_in():
     shown = shown_of("texts", frames._mark("lease"), frames._mark("progress"), "Which?")
     html = html_of("pair", "pair", shown, HOW_FAR[0])

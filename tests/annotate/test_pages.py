@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate.screens import response_in
+from prefmh_web.annotate.screens import ResponseError, response_in
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Lease, Side, Vote
@@ -59,6 +59,11 @@ def test_a_post_votes_and_a_repeated_post_votes_once(joined, vote_path):
 def test_a_nonsense_stop_watch_is_no_time(milliseconds):
     fields = {"choice": "left", "lease": str(uuid.uuid4()), "elapsed_ms": milliseconds}
     assert response_in(fields).elapsed_ms is None
+
+
+def test_a_choice_of_no_screen_is_refused_with_all_that_there_are():
+    with pytest.raises(ResponseError, match="choice must be left, right, skip, not-shown or continue"):
+        response_in({"choice": "up"})
 
 
 def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):

@@ -18,6 +18,13 @@ from tests.support.installations import closing_code, cookies_after_joining, ope
 
 
 @pytest.fixture
+def lonely(researcher, idle_tasks):
+    """A campaign of one chain, where only one person at a time has a pair."""
+    judges = [{"question": "Which?", "budget": 1}]
+    return make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+
+
+@pytest.fixture
 def path(campaign):
     return f"/ws{invitation_path(campaign)}"
 
@@ -39,19 +46,8 @@ def recv_until(socket, is_wanted: Callable[[str], object], seconds: float = 15) 
     return screen
 
 
-def test_the_pair_comes_on_connecting_and_the_next_one_with_the_answer(live_site, path, cookies):
-    with open_socket(live_site.url, path, cookies) as socket:
-        first = lease_in(socket.recv(timeout=10))
-        send(socket, lease=first, choice="left", elapsed_ms="700")
-        assert first
-        recv_until(socket, lambda screen: lease_in(screen) not in (None, first))
-    assert str(Vote.objects.get().key) == first
-
-
 def test_without_joining_the_socket_is_closed_for_good(live_site, path):
     with open_socket(live_site.url, path) as socket:
-        assert closing_code(socket) == 4401
-    with open_socket(live_site.url, "/ws/join/unknown/") as socket:
         assert closing_code(socket) == 4401
 
 
@@ -68,10 +64,8 @@ def test_a_page_that_goes_away_leaves_its_question_to_others_soon(live_site, pat
     assert Lease.objects.count() == 1
 
 
-def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(researcher, live_site, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
-    path, link = f"/ws{invitation_path(campaign)}", live_site.url + invitation_path(campaign)
+def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(lonely, live_site):
+    link, path = live_site.url + invitation_path(lonely), f"/ws{invitation_path(lonely)}"
     with open_socket(live_site.url, path, cookies_after_joining(link)) as leaving:
         assert lease_in(leaving.recv(timeout=10))
         with open_socket(live_site.url, path, cookies_after_joining(link)) as waiting:
@@ -120,13 +114,11 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
     assert Vote.objects.get().counted
 
 
-def test_a_lone_skipper_gets_the_question_again(researcher, live_site, idle_tasks, monkeypatch):
+def test_a_lone_skipper_gets_the_question_again(lonely, live_site, monkeypatch):
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(seconds=1))
     monkeypatch.setattr(waiting, "_LOOK_AT_LEAST_EVERY_S", 2)
-    judges = [{"question": "Which?", "budget": 1}]
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
-    cookies = cookies_after_joining(live_site.url + invitation_path(campaign))
-    path = f"/ws{invitation_path(campaign)}"
+    cookies = cookies_after_joining(live_site.url + invitation_path(lonely))
+    path = f"/ws{invitation_path(lonely)}"
     with open_socket(live_site.url, path, cookies) as socket:
         send(socket, lease=lease_in(socket.recv(timeout=10)), choice="skip")
         recv_until(socket, lambda screen: lease_in(screen) is None)
@@ -146,23 +138,8 @@ def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, c
     assert Vote.objects.get().counted
 
 
-def test_a_waiting_page_gets_its_pair_when_somebody_skips(researcher, live_site, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
-    link, path = live_site.url + invitation_path(campaign), f"/ws{invitation_path(campaign)}"
-    one, two = cookies_after_joining(link), cookies_after_joining(link)
-    with open_socket(live_site.url, path, one) as first, open_socket(live_site.url, path, two) as second:
-        lease = lease_in(first.recv(timeout=10))
-        assert lease_in(second.recv(timeout=10)) is None
-        send(first, lease=lease, choice="skip")
-        recv_until(second, lease_in)
-    assert not Vote.objects.exists()
-
-
-def test_of_those_who_wait_the_first_come_is_served(researcher, live_site, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
-    link, path = live_site.url + invitation_path(campaign), f"/ws{invitation_path(campaign)}"
+def test_of_those_who_wait_the_first_come_is_served(lonely, live_site):
+    link, path = live_site.url + invitation_path(lonely), f"/ws{invitation_path(lonely)}"
     with ExitStack() as pages:
         people = [pages.enter_context(open_socket(live_site.url, path, cookies_after_joining(link))) for _ in range(6)]
         lease = lease_in(people[0].recv(timeout=10))

@@ -67,13 +67,6 @@ def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
     assert reader.campaign(campaign.pk).status == "running"
 
 
-def test_a_draft_cannot_be_paused(site, researcher):
-    draft = SETUPS["texts"](researcher)
-    with pytest.raises(RequestRefused) as refused:
-        site.pause(draft.pk)
-    assert refused.value.status == 409
-
-
 def test_campaigns_are_listed_a_page_at_a_time(site, researcher, campaign):
     for name in ("texts", "panel"):
         SETUPS[name](researcher)

@@ -51,13 +51,6 @@ def test_an_account_that_is_closed_has_no_programs(live_site, researcher):
             list(site.campaigns())
 
 
-def test_nobody_withdraws_anothers_token(researcher, django_user_model):
-    token, _ = tokens.make(researcher, "mine", ApiToken.Scope.READ)
-    eve = browser_of(django_user_model.objects.create_user("eve"))
-    assert eve.post(f"/tokens/{token.pk}/withdraw/").status_code == 404
-    assert tokens.live_tokens(researcher).get() == token
-
-
 def test_there_is_an_end_to_tokens(researcher):
     for number in range(tokens.MOST):
         tokens.make(researcher, str(number), ApiToken.Scope.READ)

@@ -3,20 +3,14 @@
 from decimal import Decimal
 
 import pytest
-from django.contrib.messages.storage.fallback import FallbackStorage
 from django.db import transaction
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import fixed
 from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity
-from prefmh_web.console.forms.campaign import CampaignForm
-from prefmh_web.console.forms.questions import QuestionForm
-from prefmh_web.console.views.campaigns import told_at_setup
 from prefmh_web.participants import budget, consent, recruiting
-from prefmh_web.participants.models import ConsentText, Participation, Recruitment
+from prefmh_web.participants.models import Participation, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from tests.console.test_pages import form
 from tests.security.world import browser_of
@@ -43,12 +37,6 @@ PROTOCOL = WHOLE | {
 }
 LIMITS = {"votes_each": 9, "places": 5, "budget": 100, "most_minutes": 60, "most_active_minutes": 30}
 LIMITS |= {"absent_minutes": 20, "most_a_minute": 30}
-
-
-@pytest.fixture
-def owner(researcher):
-    make_researcher(researcher)
-    return browser_of(researcher)
 
 
 @pytest.fixture
@@ -168,25 +156,6 @@ def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
     assert_replay_passes(export_to(study, tmp_path))
 
 
-def test_a_new_consent_is_asked_of_those_who_come_back_before_the_next_pair(owner, researcher):
-    study = recruited_campaign(researcher, recipe=ONE, consent="Old text")
-    browser = Client()
-    browser.get(invitation_path(study), prolific("anna"))
-    agree = {"consent": "agree", "version": consent.version_of("Old text")}
-    browser.post(invitation_path(study), agree)
-    vote(browser, study)
-    path = path_of("participants", study)
-    told(owner, path, as_shown(owner, path) | {"consent": "New text"})
-    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
-    assert "New text" in browser.get(invitation_path(study)).content.decode()
-    # Agreed to the old one, from a page that was open: not enough.
-    browser.post(invitation_path(study), agree)
-    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
-    browser.post(invitation_path(study), {"consent": "agree", "version": consent.version_of("New text")})
-    assert pair_of(browser, study)
-    assert ConsentText.objects.filter(campaign=study).count() == 2
-
-
 def protocol_posted(owner, study, **changes) -> dict[str, str]:
     """Return what a browser posts of the protocol's page: the debriefing, and how many rows there are."""
     forms = owner.get(path_of("protocol", study)).context["forms"]
@@ -228,17 +197,6 @@ def test_the_rest_of_the_protocol_is_refused_by_name(owner, study, changes, labe
     assert f"“{label}” cannot change after the start: " in page
     assert Recruitment.objects.get(campaign=study).parsed_protocol == Protocol.model_validate(PROTOCOL)
     assert not study.events.exists()
-
-
-def test_a_sentence_names_a_field_as_the_form_does():
-    labels = {
-        name: field.label or name.capitalize()
-        for form in (CampaignForm, QuestionForm)
-        for name, field in form.base_fields.items()
-    }
-    named = {name: each.label for name, each in fixed.SETUP.items() if name in labels}
-    assert len(named) > 12
-    assert named == {name: labels[name] for name in named}
 
 
 @pytest.mark.parametrize(
@@ -317,7 +275,6 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
         ("extend", {"steps": "50"}, "The budget of 100 answers is too small"),
         ("caps", {"request_cap": "9"}, "Only the caps of a running or paused campaign"),
         ("archive", {}, "Pause it before you archive it"),
-        ("delete", {"name": "Another"}, "Nothing was deleted"),
     ],
 )
 def test_what_is_refused_is_told_on_the_tab_of_its_form(owner, study, name, fields, reason):
@@ -327,10 +284,3 @@ def test_what_is_refused_is_told_on_the_tab_of_its_form(owner, study, name, fiel
     answer = owner.post(path_of(name, study), fields)
     assert answer.url == path_of("edit", study)
     assert reason in owner.get(answer.url).content.decode()
-
-
-def test_where_the_campaign_is_no_more_the_list_tells_it(campaign):
-    request = RequestFactory().post("/")
-    request.session = {}
-    request._messages = FallbackStorage(request)
-    assert told_at_setup(request, campaign, lifecycle.Deleted()).url == reverse("console:campaigns")

@@ -11,24 +11,6 @@ from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
 from tests.support.campaigns import make_campaign, make_draft, make_recipe
 
-SETUP = {"chains": "4", "most_chains": "20", "steps": "100", "burn_in": "10", "questions-0-budget": "2"}
-
-
-def estimate(client, **changes) -> str:
-    return client.get(reverse("console:estimate"), SETUP | changes).content.decode()
-
-
-def test_the_setup_says_what_goes_into_burn_in(signed_in):
-    assert "Burn-in takes 15 of them" in estimate(signed_in)
-    assert "Burn-in takes 60 of them" in estimate(signed_in, burn_in="40")
-    assert "Burn-in" not in estimate(signed_in, burn_in="")
-
-
-def test_two_judges_of_half_the_votes_stand_for_a_question_in_both_orders(signed_in):
-    assert estimate(signed_in, **{"questions-0-order": "both"}) == estimate(
-        signed_in, **{"questions-0-budget": "1", "questions-1-budget": "1"}
-    )
-
 
 def test_a_drafts_page_says_what_people_will_be_asked_for(signed_in, researcher, idle_tasks):
     draft = make_draft(

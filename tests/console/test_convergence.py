@@ -4,40 +4,33 @@ import re
 
 import numpy as np
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Comparison, Measured
+from prefmh_web.campaigns.models import Comparison, Measured
 from prefmh_web.campaigns.monitoring.convergence import Followed, first_step, follow
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, accepted_since, trajectories_of
 from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.console.consumer import ConvergenceConsumer
-from tests.console.test_socket import cookies_of
-from tests.support.campaigns import make_campaign, make_draft, make_recipe, vote_until_finished, wait_until_idle
+from tests.console.test_overview import cookies_of
+from tests.security.world import browser_of
+from tests.support.campaigns import make_campaign, make_draft, make_recipe, voted_to_the_end, wait_until_idle
 from tests.support.installations import closing_code, open_socket
 
 TEXTS = "text\n" + "".join(
     f"The {colour} {'old ' * place}{thing} stood there.\n"
     for place, (colour, thing) in enumerate((c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "sea"))
 )
-LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
 
 
 @pytest.fixture
 def finished(researcher):
     """A campaign of 3 chains with 40 steps each, the first 10 of which are burn-in."""
-    made = make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=40, burn_in=10))
-    people = [Annotator.objects.create(campaign=made) for _ in range(3)]
-    vote_until_finished(made, people, LIKES, np.random.default_rng(5))
-    made.refresh_from_db()
-    return made
+    return voted_to_the_end(make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=40, burn_in=10)))
 
 
 def page_of(campaign, user, query=""):
-    client = Client()
-    client.force_login(user)
-    return client.get(reverse("console:convergence", args=[campaign.pk]) + query)
+    return browser_of(user).get(reverse("console:convergence", args=[campaign.pk]) + query)
 
 
 def words_along(campaign, place):
@@ -65,8 +58,7 @@ def test_a_property_is_followed_as_the_steps_were_decided(finished):
 def test_what_is_remembered_goes_on_as_steps_are_decided(researcher, idle_tasks):
     campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=12))
     assert [len(each) for each in trajectories_of(campaign).along("words").values()] == [1, 1, 1]
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, LIKES, np.random.default_rng(5))
+    voted_to_the_end(campaign)
     along = measured(campaign).along("words")
     assert [each.tolist() for each in along.values()] == [words_along(campaign, c) for c in range(3)]
 
@@ -147,20 +139,11 @@ def test_an_object_without_a_number_hides_only_what_comes_after_it(finished, res
     assert all(along[c].tolist() == words_along(finished, c)[: 41 - lost[c]] for c in range(3))
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("?properties=charm", "charm is not one of the available choices"),
-        (
-            "?" + "&".join(f"properties={name}" for name in sampler.properties_of_kind("texts")[:5]),
-            "at most 3 properties",
-        ),
-    ],
-)
-def test_a_property_that_is_not_there_is_refused(finished, researcher, query, message):
-    answer = page_of(finished, researcher, query)
+def test_more_properties_than_a_page_shows_are_refused(finished, researcher):
+    names = sampler.properties_of_kind("texts")[:5]
+    answer = page_of(finished, researcher, "?" + "&".join(f"properties={name}" for name in names))
     assert answer.status_code == 400
-    assert message in answer.content.decode()
+    assert "at most 3 properties" in answer.content.decode()
 
 
 def test_a_draft_has_no_such_page(researcher):
@@ -170,7 +153,7 @@ def test_a_draft_has_no_such_page(researcher):
 
 def test_the_page_follows(live_site, campaign, researcher):
     address = f"/ws/campaigns/{campaign.pk}/convergence/?properties=words"
-    with open_socket(live_site.url, address, cookies_of(researcher)) as socket:
+    with open_socket(live_site.url, address, cookies_of(browser_of(researcher))) as socket:
         first = socket.recv(timeout=10)
         assert '<div id="convergence">' in first
         # The objects are measured because somebody looks.
@@ -179,7 +162,7 @@ def test_the_page_follows(live_site, campaign, researcher):
 
 
 def test_nobody_else_follows(live_site, campaign, django_user_model):
-    for cookies in ("", cookies_of(django_user_model.objects.create_user("colleague"))):
+    for cookies in ("", cookies_of(browser_of(django_user_model.objects.create_user("colleague")))):
         with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/convergence/", cookies) as socket:
             assert closing_code(socket) == 4401
 

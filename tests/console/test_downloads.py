@@ -15,6 +15,7 @@ def test_no_cache_on_the_way_keeps_a_download(live_site, campaign, researcher, n
     answer = httpx.get(address, cookies=cookies, timeout=30)
     assert answer.status_code == 200
     assert answer.headers.get("Cache-Control") == "no-store"
+    assert f'filename="twelve-texts-{name}"' in answer.headers["Content-Disposition"]
     assert len(answer.content) > 0
     # The same without its content, which is then not even computed.
     head = httpx.head(address, cookies=cookies, timeout=30)

@@ -169,14 +169,6 @@ def test_an_error_of_ours_is_told_and_logged(signed_in, endpoint, idle_tasks, se
     assert [line for line in caplog.records if line.levelname == "ERROR"]
 
 
-def test_who_does_not_own_the_endpoint_neither_sees_nor_stops_its_test(client, signed_in, endpoint, django_user_model):
-    died(endpoint, until=timezone.now() + timedelta(seconds=20))
-    client.force_login(django_user_model.objects.create_user("eve"))
-    assert client.get(reverse("console:endpoint-progress", args=[endpoint.pk])).status_code == 404
-    assert client.post(reverse("console:stop-test", args=[endpoint.pk])).status_code == 404
-    assert EndpointTest.objects.get().status == _RUNNING
-
-
 def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks):
     slow, begun, together = Slow(0), [], threading.Barrier(2)
     script.answer = slow

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import form
-from tests.console.test_spaces import IMAGES, MOLECULES, TEXTS
-from tests.support.campaigns import make_draft
-
-
-def page_of(client, draft) -> str:
-    answer = client.get(draft.get_absolute_url())
-    assert answer.status_code == 200
-    return answer.content.decode()
+from tests.console.test_spaces import TEXTS
+from tests.support.campaigns import live_page, make_draft
 
 
 def texts_in(page: str) -> list[str]:
@@ -51,30 +44,11 @@ def test_a_list_shows_two_of_its_objects_once_it_has_been_read(signed_in, resear
     draft = make_draft(researcher)
     idle_tasks()
     Catalog.objects.update(status=Catalog.Status.READING)
-    assert 'id="first-pair"' not in page_of(signed_in, draft)
+    assert 'id="first-pair"' not in live_page(signed_in, draft)
     Catalog.objects.update(status=Catalog.Status.READY)
-    shown = texts_in(page_of(signed_in, draft))
+    shown = texts_in(live_page(signed_in, draft))
     assert len(set(shown)) == 2
     assert set(shown) <= set(draft.states.values_list("content", flat=True))
-
-
-@pytest.mark.parametrize(("fields", "kind"), [(MOLECULES, "image/svg+xml"), (IMAGES, "image/png")])
-def test_molecules_and_patterns_are_drawn(signed_in, idle_tasks, fields, kind):
-    page = created(signed_in, seed="5", **fields)
-    addresses = re.findall(r'<img src="([^"]+)"', page[page.index('id="first-pair"') :])
-    assert len(addresses) == 2
-    for address in addresses:
-        assert signed_in.get(address)["Content-Type"] == kind
-
-
-def test_an_arabic_campaign_is_read_from_right_to_left(signed_in, idle_tasks):
-    page = created(signed_in, language="ar", **TEXTS)
-    assert 'lang="ar" dir="rtl"' in page
-    # The left object stays on the left.
-    assert 'class="sides texts" dir="ltr"' in page
-    assert "Skip this pair" not in page
-    # What is said to the researcher stays English.
-    assert "Drawn as the campaign draws it." in page
 
 
 def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):
@@ -82,4 +56,4 @@ def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):
     idle_tasks()
     draft = Campaign.objects.get()
     assert draft.catalog.status == Catalog.Status.READY
-    assert 'id="first-pair"' not in page_of(signed_in, draft)
+    assert 'id="first-pair"' not in live_page(signed_in, draft)

@@ -29,12 +29,6 @@ FIELDS = {
 
 
 @pytest.fixture
-def signed_in(client, researcher):
-    client.force_login(researcher)
-    return client
-
-
-@pytest.fixture
 def offered(settings, tmp_path):
     """A site whose model's folder lies on the accelerator's machine only."""
     settings.LOCAL_IMAGE_MODELS = {"turbo": tmp_path / "turbo"}

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection, connections
 
-from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.models import Campaign, Chain, Judge, State
 from tests.console.test_pages import form
 from tests.console.test_spaces import MOLECULES
@@ -15,12 +14,6 @@ from tests.security.world import browser_of
 from tests.support.campaigns import make_draft, make_recipe, wait_until_idle
 
 GENERATED = make_recipe(space={"kind": "images"}, kernel={"kind": "independent"})
-
-
-@pytest.fixture
-def owner(researcher):
-    make_researcher(researcher)
-    return researcher
 
 
 def post(user, campaign: Campaign, action: str, fields: dict | None = None):
@@ -82,19 +75,19 @@ def every_order(make: Callable[[], Campaign], first: Callable, second: Callable)
 @pytest.mark.parametrize("recipe", [make_recipe(chains=1), GENERATED | {"chains": 1}], ids=["file", "generated"])
 @pytest.mark.parametrize("action", ["start", "setup", "members", "delete"])
 def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
-    owner, idle_tasks, django_user_model, action, recipe
+    researcher, idle_tasks, django_user_model, action, recipe
 ):
     django_user_model.objects.create_user("friend")
     fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**MOLECULES)}.get(action)
 
     def make() -> Campaign:
         if recipe["space"]["kind"] == "catalog":
-            return make_draft(owner, recipe=recipe)
-        return Campaign.objects.create(owner=owner, name="Patterns", recipe=recipe)
+            return make_draft(researcher, recipe=recipe)
+        return Campaign.objects.create(owner=researcher, name="Patterns", recipe=recipe)
 
     statuses = set()
     for campaign, answer in every_order(
-        make, lambda draft: post(owner, draft, action, fields), lambda draft: post(owner, draft, "delete")
+        make, lambda draft: post(researcher, draft, action, fields), lambda draft: post(researcher, draft, "delete")
     ):
         statuses.add(answer.status_code)
         # Both done: then the one came whole before the other.
@@ -110,13 +103,13 @@ def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
     assert statuses <= {302, 404}
 
 
-def test_a_draft_is_changed_while_it_is_being_started(owner, idle_tasks):
+def test_a_draft_is_changed_while_it_is_being_started(researcher, idle_tasks):
     """The recipe that runs is the one whose objects are there, whichever of the two came first."""
     statuses = set()
     for campaign, answer in every_order(
-        lambda: make_draft(owner, recipe=make_recipe(chains=1)),
-        lambda draft: post(owner, draft, "start"),
-        lambda draft: post(owner, draft, "setup", form(**MOLECULES)),
+        lambda: make_draft(researcher, recipe=make_recipe(chains=1)),
+        lambda draft: post(researcher, draft, "start"),
+        lambda draft: post(researcher, draft, "setup", form(**MOLECULES)),
     ):
         statuses.add(answer.status_code)
         left = Campaign.objects.get(pk=campaign.pk)
@@ -126,15 +119,15 @@ def test_a_draft_is_changed_while_it_is_being_started(owner, idle_tasks):
     assert statuses == {302}
 
 
-def test_start_and_delete_at_once_leave_a_whole_campaign_or_none(owner, idle_tasks):
+def test_start_and_delete_at_once_leave_a_whole_campaign_or_none(researcher, idle_tasks):
     """Truly at once, a few times: what the orders above cannot reach lies inside the transactions."""
     for _ in range(6):
-        campaign = make_draft(owner, recipe=make_recipe(chains=2))
+        campaign = make_draft(researcher, recipe=make_recipe(chains=2))
         ready, statuses = threading.Barrier(2), {}
 
         def go(action: str, campaign=campaign, ready=ready, statuses=statuses) -> None:
             ready.wait()
-            statuses[action] = post(owner, campaign, action).status_code
+            statuses[action] = post(researcher, campaign, action).status_code
             connections.close_all()
 
         threads = [threading.Thread(target=go, args=(action,)) for action in ("start", "delete")]

@@ -2,20 +2,21 @@
 
 from datetime import timedelta
 
-import numpy as np
 import pytest
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Annotator, Chain, Comparison
+from prefmh_web.campaigns.models import Chain, Comparison
 from prefmh_web.campaigns.monitoring.outlook import pace_of
 from prefmh_web.console.following import Allowance, Group
-from tests.console.test_socket import cookies_of
-from tests.support.campaigns import make_campaign, make_recipe, vote_until_finished
-from tests.support.installations import open_socket
+from tests.support.campaigns import make_campaign, make_recipe, voted_to_the_end
+from tests.support.installations import closing_code, open_socket
 
-LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
+
+def cookies_of(browser: Client) -> str:
+    return "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
 
 
 def test_the_time_left_is_what_is_left_at_the_rate_of_the_last_minutes(campaign):
@@ -47,8 +48,7 @@ def test_the_first_line_says_how_the_campaign_is_getting_on(signed_in, researche
     lifecycle.pause(made)
     assert "Paused.</strong> Nobody is asked. 24 steps are left." in signed_in.get(address).content.decode()
     lifecycle.resume(made)
-    people = [Annotator.objects.create(campaign=made) for _ in range(3)]
-    vote_until_finished(made, people, LIKES, np.random.default_rng(5))
+    voted_to_the_end(made)
     page = signed_in.get(address).content.decode()
     assert "Finished.</strong> Every chain has come to its last step." in page
     idle_tasks()
@@ -65,8 +65,8 @@ def test_the_first_screen_shows_some_chains_and_leads_to_pages_of_all(signed_in,
     assert [each.count('<article class="chain">') for each in shown] == [24, 6]
 
 
-def test_the_socket_sends_a_part_again_only_if_it_has_changed(live_site, campaign, researcher):
-    with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies_of(researcher)) as socket:
+def test_the_socket_sends_a_part_again_only_if_it_has_changed(live_site, campaign, signed_in):
+    with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies_of(signed_in)) as socket:
         first = socket.recv(timeout=10)
         for part in ("now", "heads", "trace", "details"):
             assert f'id="board-{part}"' in first
@@ -74,6 +74,13 @@ def test_the_socket_sends_a_part_again_only_if_it_has_changed(live_site, campaig
         while 'data-status="paused"' not in (message := socket.recv(timeout=10)):
             pass
         assert 'id="board-heads"' not in message
+
+
+def test_signing_out_closes_the_board(live_site, campaign, signed_in):
+    with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies_of(signed_in)) as socket:
+        socket.recv(timeout=10)
+        signed_in.post("/accounts/sign-out/")
+        assert closing_code(socket) == 4401
 
 
 def simulated(group: Group, part, seconds: int) -> list[tuple[int, int]]:

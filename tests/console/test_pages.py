@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -35,23 +34,10 @@ def form(**changes) -> dict:
     } | changes
 
 
-def test_a_good_form_makes_a_draft_with_a_drawn_seed(signed_in, idle_tasks):
-    answer = signed_in.post(reverse("console:create"), form())
-    campaign = Campaign.objects.get()
-    assert answer.url == campaign.get_absolute_url()
-    idle_tasks()
-    assert campaign.states.count() == 12
-    assert campaign.recipe["kernel"]["parts"][0]["weight"] == 0.3
-    assert 0 <= campaign.recipe["seed"] < 2**53
-    assert "12" in signed_in.get(answer.url).content.decode()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"name": ""}, "This field is required"),
-        ({"questions-0-budget": "0"}, "greater than or equal to 1"),
-        ({"catalog-objects": "songs"}, "not one of the available choices"),
         ({"questions-TOTAL_FORMS": "0"}, "at least 1 form"),
     ],
 )
@@ -64,16 +50,6 @@ def test_a_bad_form_says_why_and_saves_nothing(signed_in, changes, message):
     assert not Campaign.objects.exists()
 
 
-def test_start_pause_and_resume_from_the_page(signed_in, researcher, idle_tasks):
-    draft = make_draft(researcher)
-    for change, status in (("start", "running"), ("pause", "paused"), ("resume", "running")):
-        signed_in.post(reverse(f"console:{change}", args=[draft.pk]))
-        draft.refresh_from_db()
-        assert draft.status == status
-    page = signed_in.post(reverse("console:start", args=[draft.pk]), follow=True)
-    assert "only a draft campaign" in page.content.decode()
-
-
 def test_a_draft_can_be_deleted_and_a_started_campaign_cannot(signed_in, researcher, campaign, idle_tasks):
     draft = make_draft(researcher, name="Only a try")
     page = signed_in.post(reverse("console:discard", args=[draft.pk]), follow=True)
@@ -83,44 +59,8 @@ def test_a_draft_can_be_deleted_and_a_started_campaign_cannot(signed_in, researc
     assert list(Campaign.objects.all()) == [campaign]
 
 
-def pages_of(campaign) -> list[str]:
-    state = campaign.states.first()
-    return [
-        campaign.get_absolute_url(),
-        reverse("console:edit", args=[campaign.pk]),
-        reverse("console:picture", args=[state.pk]),
-        *(reverse("console:download", args=[campaign.pk, name]) for name in ("export.zip", "votes.csv", "recipe.json")),
-    ]
-
-
-def test_strangers_are_sent_to_sign_in_and_colleagues_see_nothing(client, campaign, django_user_model):
-    for url in [reverse("console:campaigns"), reverse("console:create"), *pages_of(campaign)]:
-        assert client.get(url).url.startswith("/accounts/sign-in/")
-    client.force_login(django_user_model.objects.create_user("colleague"))
-    for url in pages_of(campaign):
-        assert client.get(url).status_code == 404
-    for change in ("start", "pause", "resume"):
-        assert client.post(reverse(f"console:{change}", args=[campaign.pk])).status_code == 404
-    campaign.refresh_from_db()
-    assert campaign.is_running
-
-
 def test_a_change_of_state_needs_a_post(signed_in, campaign):
     assert signed_in.get(reverse("console:pause", args=[campaign.pk])).status_code == 405
-
-
-def test_every_file_downloads_and_others_are_404(async_client, researcher, campaign):
-    async def download(name: str):
-        answer = await async_client.get(reverse("console:download", args=[campaign.pk, name]))
-        body = b"".join([chunk async for chunk in answer]) if answer.streaming else answer.content
-        return answer, body
-
-    async_client.force_login(researcher)
-    for name in ("votes.csv", "steps.csv", "states.csv", "samples.csv", "ratings.csv", "recipe.json", "export.zip"):
-        answer, body = async_to_sync(download)(name)
-        assert body
-        assert f'filename="twelve-texts-{name}"' in answer["Content-Disposition"]
-    assert async_to_sync(download)("secret-key")[0].status_code == 404
 
 
 def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_tasks):
@@ -130,15 +70,6 @@ def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_t
     page = signed_in.get(many.get_absolute_url()).content.decode()
     assert "These rows (1205) gave none of their own" in page
     assert "205 more gave none of their own" in page
-
-
-def test_texts_are_escaped(signed_in, researcher, idle_tasks):
-    hostile = "text\n<script>alert(1)</script>\n<img src=x onerror=alert(2)>\nfine\n"
-    campaign = make_campaign(researcher, file=hostile, name="<b>bold</b>")
-    page = signed_in.get(campaign.get_absolute_url()).content.decode()
-    assert "<script>alert" not in page
-    assert "<img src=x" not in page
-    assert "<b>bold" not in page
 
 
 def test_molecules_are_drawn_and_texts_have_no_picture(signed_in, researcher, idle_tasks, campaign):

@@ -7,7 +7,6 @@ from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.participants.models import ConsentText, Recruitment
-from tests.security.world import browser_of
 from tests.support.campaigns import make_draft
 
 PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
@@ -16,11 +15,6 @@ PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1",
 @pytest.fixture
 def draft(researcher):
     return make_draft(researcher)
-
-
-@pytest.fixture
-def owner(researcher):
-    return browser_of(researcher)
 
 
 def save(owner, campaign, **fields) -> str:
@@ -51,14 +45,11 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     [
         ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with each person"),
         ({"recruiter": "anybody", "most_active_minutes": "5"}, "This is noted of each person"),
-        ({"recruiter": "link", "parameter": ""}, "Enter a name of letters"),
         ({"recruiter": "link", "parameter": "a b"}, "Enter a name of letters"),
         ({"way_back": "javascript:alert(1)"}, "begins with https://"),
         ({"way_back": "https://x.example/?a={prolific}"}, "{prolific} is not known"),
-        ({"way_back": "https://x.example/?a={}"}, "{} is not known"),
         ({"recruiter": "link", "parameter": "p", "way_back": "https://x.example/{}"}, "{} is not known"),
         ({"way_back": "https://x.example{STUDY_ID}/"}, "only after the host"),
-        ({"way_back": "https://{session_id}.com/?cc={code}"}, "only after the host"),
         ({"code_completed": ""}, "the address to return to has {code}"),
     ],
 )

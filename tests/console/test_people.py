@@ -38,11 +38,6 @@ def study(researcher):
 
 
 @pytest.fixture
-def owner(researcher):
-    return browser_of(researcher)
-
-
-@pytest.fixture
 def manager(django_user_model):
     return django_user_model.objects.create_user("mona")
 

@@ -47,10 +47,6 @@ def test_the_ticks_of_an_axis_are_round_and_include_everything(low, high, ticks)
     assert axis.low <= low <= high <= axis.high
 
 
-def test_an_axis_of_steps_has_no_fractions():
-    assert axis_of("step", 0, 2, is_whole=True).ticks == ["0", "1", "2"]
-
-
 def test_a_line_passes_through_its_numbers():
     plot = traces("Words", [Line("chain 0", 0, [0, 10, 5])], "words")
     assert plot.x.ticks == ["0", "1", "2"]
@@ -89,12 +85,6 @@ def test_bars_show_the_share_of_each_bin():
     assert bars == [("0", "250", "500"), ("500", "750", "1000")]
     assert plot.marks[1].path == "M0 1000v0h500v-1000h500"
     assert [mark.label for mark in plot.legend] == ["samples", "base distribution"]
-
-
-@pytest.mark.parametrize("values", [[], [1, float("nan")]])
-def test_what_has_no_finite_number_is_no_histogram(values):
-    with pytest.raises(ValueError, match="finite numbers"):
-        histogram("Words", values, "words")
 
 
 def test_chains_of_one_law_have_level_ranks_and_a_chain_apart_has_not():

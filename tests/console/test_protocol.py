@@ -45,11 +45,6 @@ def draft(researcher):
     return found
 
 
-@pytest.fixture
-def owner(researcher):
-    return browser_of(researcher)
-
-
 def path_of(campaign) -> str:
     return reverse("console:protocol", args=[campaign.pk])
 

@@ -1,22 +1,11 @@
 """Scorers on the researcher's pages: chosen in the setup, watched on the live page, tried again there."""
 
-import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Score
-from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_draft, make_recipe, sweep_everything
+from tests.support.campaigns import live_page, make_campaign, make_draft, make_recipe, sweep_everything
 
 LENGTH = "print(len(told['content']), flush=True)"
-
-
-@pytest.fixture
-def desk(researcher):
-    return browser_of(researcher)
-
-
-def page_of(desk, campaign) -> str:
-    return desk.get(campaign.get_absolute_url()).content.decode()
 
 
 def scored(researcher, idle_tasks, names: str) -> Campaign:
@@ -26,42 +15,42 @@ def scored(researcher, idle_tasks, names: str) -> Campaign:
     return campaign
 
 
-def test_a_scorer_that_is_gone_stays_ticked_and_the_start_says_so(desk, researcher, idle_tasks, declare, settings):
+def test_a_scorer_that_is_gone_stays_ticked_and_the_start_says_so(owner, researcher, idle_tasks, declare, settings):
     declare(LENGTH)
     draft = make_draft(researcher, scorer_names="length")
     settings.SCORERS = {}
-    assert "length (not in SCORERS any more)" in desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
-    told = desk.post(reverse("console:start", args=[draft.pk]), follow=True).content.decode()
+    assert "length (not in SCORERS any more)" in owner.get(reverse("console:edit", args=[draft.pk])).content.decode()
+    told = owner.post(reverse("console:start", args=[draft.pk]), follow=True).content.decode()
     assert "“length” is not offered for texts here. Declare it in SCORERS" in told
 
 
-def test_the_live_page_shows_how_many_are_scored_and_the_files(desk, researcher, idle_tasks, declare):
+def test_the_live_page_shows_how_many_are_scored_and_the_files(owner, researcher, idle_tasks, declare):
     declare(LENGTH)
     campaign = scored(researcher, idle_tasks, "length words")
-    page = page_of(desk, campaign)
+    page = live_page(owner, campaign)
     assert "Mean where the chains are now" in page
-    page = desk.get(reverse("console:record", args=[campaign.pk])).content.decode()
+    page = owner.get(reverse("console:record", args=[campaign.pk])).content.decode()
     for name in ("scores.csv", "scorers.json"):
         address = reverse("console:download", args=[campaign.pk, name])
         assert address in page
-        assert desk.get(address).status_code == 200
+        assert owner.get(address).status_code == 200
 
 
-def test_a_failing_scorer_is_named_with_its_reason_and_tried_again(desk, researcher, idle_tasks, declare):
+def test_a_failing_scorer_is_named_with_its_reason_and_tried_again(owner, researcher, idle_tasks, declare):
     declare("import sys\nsys.exit('no weights <b>here</b>')\n", whole=True)
     campaign = scored(researcher, idle_tasks, "length")
-    page = page_of(desk, campaign)
+    page = live_page(owner, campaign)
     assert "no weights &lt;b&gt;here&lt;/b&gt;" in page
     assert "Try the scorers again" in page
     declare(LENGTH)
-    told = desk.post(reverse("console:score-again", args=[campaign.pk]), follow=True).content.decode()
+    told = owner.post(reverse("console:score-again", args=[campaign.pk]), follow=True).content.decode()
     assert "The scorers are asked again." in told
     idle_tasks()
-    assert "no weights" not in page_of(desk, campaign)
+    assert "no weights" not in live_page(owner, campaign)
     assert Score.objects.filter(value__isnull=False).exists()
 
 
-def test_pages_without_scorers_say_nothing_of_them(desk, campaign):
-    assert "corers" not in page_of(desk, campaign)
-    assert desk.get(reverse("console:download", args=[campaign.pk, "scores.csv"])).status_code == 404
-    assert desk.get(reverse("console:download", args=[campaign.pk, "scorers.json"])).status_code == 404
+def test_pages_without_scorers_say_nothing_of_them(owner, campaign):
+    assert "corers" not in live_page(owner, campaign)
+    assert owner.get(reverse("console:download", args=[campaign.pk, "scores.csv"])).status_code == 404
+    assert owner.get(reverse("console:download", args=[campaign.pk, "scorers.json"])).status_code == 404

@@ -7,7 +7,6 @@ import re
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.spaces import SPACE_FORMS
 from prefmh_web.console.unstored import Sample
 from prefmh_web.objects import OBJECT_KINDS
@@ -21,31 +20,6 @@ def folds_of(page: str) -> dict[str, bool]:
     """Return for each fold by its title whether it is open, outside the template of a further question."""
     page = re.sub(r"<template.*?</template>", "", page, flags=re.DOTALL)
     return {title: bool(is_open) for is_open, title in _FOLD.findall(page)}
-
-
-def test_sections_follow_a_persons_thinking_and_nothing_is_open_at_first(signed_in):
-    page = signed_in.get(reverse("console:create")).content.decode()
-    # Numbered, unlike those of an example on the card of a kind, which is hidden from screen readers.
-    headings = re.findall(r"<h2>(\d\. .*?)</h2>", page)
-    assert headings[:4] == [
-        "1. What is compared", "2. What is asked", "3. Who answers", "4. How long, and what it costs"
-    ]  # fmt: skip
-    folds = folds_of(page)
-    assert len(folds) >= 6
-    assert not any(folds.values())
-
-
-def test_the_defaults_make_the_recipe_that_they_made(signed_in, idle_tasks):
-    page = signed_in.get(reverse("console:create"))
-    shown = page.context["forms"]
-    sent = {bound.html_name: bound.value() for part in (shown.campaign, shown.space) for bound in part}
-    sent = {name: value for name, value in sent.items() if value not in (None, False, "")}
-    signed_in.post(reverse("console:create"), form() | sent | {"name": "Mine", "questions-0-question": "Which?"})
-    recipe = Campaign.objects.get().recipe
-    assert (recipe["chains"], recipe["most_chains"], recipe["steps"]) == (4, 100, 100)
-    assert recipe["space"]["neighbours"] == 8
-    assert recipe["judges"][0]["budget"] == 2
-    assert recipe["kernel"]["kind"] == "walk"
 
 
 @pytest.mark.parametrize(
@@ -95,11 +69,12 @@ def test_nobody_makes_the_site_draw_what_they_choose(client, signed_in):
 
 
 def test_the_setup_says_what_all_of_it_takes_at_most(signed_in):
-    fields = {"chains": "4", "most_chains": "20", "steps": "100", "questions-0-budget": "2"}
+    fields = {"chains": "4", "most_chains": "20", "steps": "100", "burn_in": "10", "questions-0-budget": "2"}
     shown = signed_in.get(reverse("console:estimate"), fields).content.decode()
     assert "One chain takes <strong>200</strong> votes" in shown
     assert "up to 20 chains open, which take 4,000 votes" in shown
     assert "about 150 votes a chain from voters who are indifferent" in shown
+    assert "Burn-in takes 15 of them" in shown
     assert (
         "20 chains open"
         not in signed_in.get(reverse("console:estimate"), fields | {"most_chains": ""}).content.decode()

@@ -4,7 +4,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 
@@ -21,13 +20,6 @@ IMAGES = {
 
 def warm_up(**changes) -> dict:
     return {"grid": [1, 4, 16, 64, 256], "settling": 10, "patience_minutes": 60} | changes
-
-
-@pytest.fixture
-def signed_in(client, researcher):
-    make_researcher(researcher)
-    client.force_login(researcher)
-    return client
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,6 @@ def both(judge: dict) -> list[dict]:
     return [judge | {"order": order} for order in ("proposal-first", "proposal-second")]
 
 
-@pytest.fixture
-def signed_in(client, researcher):
-    client.force_login(researcher)
-    return client
-
-
 @pytest.mark.parametrize(
     ("judges", "formula"),
     [

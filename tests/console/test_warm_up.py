@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain
+from prefmh_web.campaigns.models import Campaign, Chain
 from prefmh_web.console.board import board_for
 from tests.campaigns.lifecycle.test_warm_up import decide, late
 from tests.console.test_spaces import as_sent
 from tests.support.campaigns import WARM_UP_TEXTS as TEXTS
 from tests.support.campaigns import (
+    live_page,
     make_campaign,
     make_draft,
     make_recipe,
-    vote_until_finished,
+    voted_to_the_end,
     warming_campaign,
     warming_recipe,
 )
-
-
-def page_of(client, campaign: Campaign) -> str:
-    return client.get(campaign.get_absolute_url()).content.decode()
 
 
 @pytest.fixture
@@ -37,7 +33,7 @@ def waiting(researcher, idle_tasks) -> Campaign:
 
 
 def test_the_page_says_which_chains_the_others_wait_for(signed_in, waiting):
-    page = page_of(signed_in, waiting)
+    page = live_page(signed_in, waiting)
     assert "Chains 0, 2 have at most 6 steps left" in page
     assert page.count("waiting for the other chains") == 1
     assert "possible when a chain has waited for 5 minutes" in page
@@ -48,7 +44,7 @@ def test_the_page_says_which_chains_the_others_wait_for(signed_in, waiting):
 
 def test_a_warm_up_that_nobody_finishes_can_be_ended_from_the_page(signed_in, waiting, idle_tasks):
     late(waiting)
-    page = page_of(signed_in, waiting)
+    page = live_page(signed_in, waiting)
     assert "Chains 0, 2 have waited for a long time" in page
     assert "End the warm-up" in page
     ended = signed_in.post(reverse("console:end-warm-up", args=[waiting.pk]), follow=True).content.decode()
@@ -61,14 +57,12 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended_from_the_page(signed_in, wa
 
 def finished(researcher, **options) -> Campaign:
     campaign = warming_campaign(researcher, {"steps": 60}, steps=120, **options)
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
-    vote_until_finished(campaign, people, {0: lambda place: place / 8}, np.random.default_rng(4))
-    return Campaign.objects.get(pk=campaign.pk)
+    return voted_to_the_end(campaign)
 
 
 def test_the_page_shows_what_was_chosen_and_from_what(signed_in, researcher, idle_tasks):
     campaign = finished(researcher)
-    page = page_of(signed_in, campaign)
+    page = live_page(signed_in, campaign)
     assert f"<strong>{campaign.walk_length}</strong> move" in page
     assert f"<strong>{campaign.walk_length}</strong> (chosen)" in page
     for trial in campaign.tuning["trials"]:
@@ -102,9 +96,9 @@ def test_a_distance_at_which_hardly_any_vote_is_won_is_pointed_out(researcher, i
 def test_a_walk_of_a_fixed_length_shows_what_is_won(signed_in, researcher, idle_tasks):
     walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5}
     campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(kernel=walk))
-    assert "<strong>5</strong> moves." in page_of(signed_in, campaign)
+    assert "<strong>5</strong> moves." in live_page(signed_in, campaign)
     Chain.objects.filter(campaign=campaign).update(votes=50, votes_for=15)
-    assert "30 % of the votes are for the proposal" in page_of(signed_in, campaign)
+    assert "30 % of the votes are for the proposal" in live_page(signed_in, campaign)
 
 
 def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in, researcher, idle_tasks):
@@ -123,4 +117,4 @@ def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in,
 def test_a_page_says_when_a_warm_up_brought_too_little(signed_in, researcher, idle_tasks):
     campaign = warming_campaign(researcher)
     decide(campaign)
-    assert "too little to choose by" in page_of(signed_in, campaign)
+    assert "too little to choose by" in live_page(signed_in, campaign)

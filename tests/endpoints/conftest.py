@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from sampler.judges import Exhibit
 from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
 # Logits at temperature 1, and the texts they are for.
 KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, others={"Well": -3.0, "a": -4.0})
+
+PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,8 @@ from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimited, Stopped, Unreachable
 from prefmh_web.endpoints.gates import ByTheRow, Kept
 from prefmh_web.endpoints.models import Endpoint, Slot
-from sampler.judges import Exhibit
+from tests.endpoints.conftest import PAIR
 from tests.support.models import Script, says, status
-
-PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
 
 
 def ask(endpoint: Endpoint, votes: int = 1) -> judge_calls.Votes:

@@ -41,16 +41,6 @@ def test_votes_of_a_model_that_completes_have_the_law_of_its_log_probabilities(l
     assert abs(z_score(votes, chance - math.copysign(0.2, chance - 0.5))) > MOST_Z
 
 
-def test_the_chat_template_makes_another_prompt(llama):
-    chat = judge_calls.Pair(
-        "texts", "Which?", Exhibit("a"), Exhibit("b"), 1.0, OwnPrompt(PromptTemplate(user=WORDS), "Which?")
-    )
-    (one,), (other,) = (
-        judge_calls.votes_by_log_probabilities(llama, each, [True], [0.5]).cast for each in (pair(), chat)
-    )
-    assert one.preference != other.preference
-
-
 @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG, Dialect.TGI])
 def test_a_completion_is_the_prompt_as_it_is_sampled_plainly(dialect):
     endpoint = Endpoint(model="tiny", dialect=dialect, base_url="http://localhost/v1")

@@ -21,9 +21,9 @@ from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit, RatingScale
+from tests.endpoints.conftest import PAIR
 from tests.support.models import Script, chat_reply, raw, returns, status, wire
 
-PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
 RATED = judge_calls.Rated("texts", "How dark?", Exhibit("the red moon"), RatingScale(0, 10))
 MANY = examples(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -157,10 +157,6 @@ class TestWhatIsAsked:
         assert again.cast == votes.cast
         assert again.requests == 0
 
-    def test_a_judge_at_temperature_zero_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="copies of each other"):
-            pair(0.0)
-
     def test_a_server_whose_replies_are_copies_is_refused(self, scripted, script: Script) -> None:
         scripted.can_vary = False
         votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())

@@ -146,13 +146,6 @@ class TestWhatIsRefused:
         assert (body["prompt"], body["max_tokens"], body["return_token_ids"]) == ([1, 2, 3], 4, True)
         assert (body["top_p"], body["top_k"], body["min_p"], body["repetition_penalty"]) == (1.0, 0, 0.0, 1.0)
 
-    def test_a_completions_server_that_does_as_told(self, scripted, script: Script) -> None:
-        choice = {"index": 0, "token_ids": [7, 2], "prompt_token_ids": [1, 2, 3], "finish_reason": "stop"}
-        script.faults.append(returns({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}))
-        with Client(target_of(scripted)) as client:
-            continuation = client.complete([1, 2, 3], temperature=1.0, seed=1, limit=4)
-        assert (continuation.tokens, continuation.ended) == ((7, 2), True)
-
     @pytest.mark.parametrize(
         ("change", "reason"),
         [

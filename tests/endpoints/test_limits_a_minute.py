@@ -15,10 +15,9 @@ from prefmh_web.endpoints.errors import RateLimited
 from prefmh_web.endpoints.gates import Gates
 from prefmh_web.endpoints.minute_rows import KeptMinute, Minute, MinuteFull
 from prefmh_web.endpoints.models import Endpoint, MinuteUse, Slot
-from sampler.judges import Exhibit
+from tests.endpoints.conftest import PAIR
 from tests.support.models import Script, says, status
 
-PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
 # What the scripted server says that each reply took.
 TOKENS = 52
 

@@ -8,7 +8,7 @@ import pytest
 
 from prefmh_web.endpoints import breaker, judge_calls, slots
 from prefmh_web.endpoints.dialects import Dialect, dialect_of_host
-from prefmh_web.endpoints.errors import Busy, RateLimited, Refused, Unreachable
+from prefmh_web.endpoints.errors import Busy, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit, Picture
@@ -74,16 +74,6 @@ def test_a_server_that_ignores_what_it_is_told_is_found_out(scripted: Endpoint, 
     assert "token ids" in words["token ids"]
     scripted.refresh_from_db()
     assert (scripted.can_vary, scripted.can_confine) == (False, False)
-
-
-@pytest.mark.parametrize(("fault", "kind"), [(status(401), Refused), (status(429, Retry_After="9"), RateLimited)])
-def test_a_server_that_does_not_answer_is_reported_and_nothing_kept(scripted, script: Script, fault, kind) -> None:
-    script.faults.append(fault)
-    report = probe(scripted)
-    assert isinstance(report.failure, kind)
-    assert report.findings == ()
-    scripted.refresh_from_db()
-    assert scripted.tested_at is None
 
 
 def test_a_resting_circuit_is_no_obstacle(llama: Endpoint) -> None:

@@ -1,4 +1,4 @@
-"""Which prompt each chain of a run answers: the one that tournament, ratings and the report say."""
+"""The campaigns of a run: which prompt each chain answers, their seed, and what is counted of a start that died."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 import sampler
-from prefmh_web.experiments import run
+from prefmh_web.campaigns.engine import spending
+from prefmh_web.campaigns.models import ModelUsage
+from prefmh_web.experiments import campaigns, run
 from prefmh_web.experiments.recipes import RECIPES, Part
 
 PROMPTS, CHAINS = 2, 3
@@ -51,3 +53,18 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
     for match in sampler.tournament_matches(meetings):
         for state in (match.one_state, match.other_state):
             assert part.inputs[match.prompt] in answered[state.chain] or match.direction != part.direction
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("method", ["base", "pref-sep"])
+def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(method, django_user_model):
+    part = part_of("stories", method)
+    campaign = campaigns.ensure(django_user_model.objects.create_user("researcher"), "hash", part, run.recipe_of(part))
+    assert (campaign.recipe["seed"], campaign.is_seed_typed) == (part.seed, True)
+    for deaths in (1, 2):
+        spending.note_repeated_start(campaign)
+        counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("place", "repeated"))
+        # Four requests a text at most, its prompt's among them; pref-sep has three judges, and base none.
+        texts = deaths * 4 * PROMPTS * CHAINS
+        judges = range(3 if method == "pref-sep" else 0)
+        assert counted == {spending.PROPOSALS: texts, **dict.fromkeys(judges, deaths)}

@@ -165,20 +165,9 @@ def test_table_and_figures_are_whole_and_come_from_files_alone(site):
     score = {row["state"]: float(row["score"]) for row in record.scores}
     mean = np.mean([score[row["state"]] for row in record.samples if int(row["step"]) in kept])
     assert float(table["pref", "quality_de-en"]["ours"]) == pytest.approx(mean, abs=1e-12)
-    assert {path.suffix for path in (site.out / "figures").iterdir()} == {".svg", ".png", ".csv"}
     before = {path: path.read_bytes() for path in site.out.rglob("*") if path.name.startswith(("table", "corpus"))}
     assert main(["report", str(site.out)]) == 0
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_run_again_it_asks_nothing(site, server):
-    asked, scored = len(server.requests), [(site.folder / f"{role}.told").read_text() for role in ROLES]
-    rows = site.rows("evaluation/scores.csv")
-    again = site.run()
-    assert again.returncode == 0, again.stderr
-    assert len(server.requests) == asked
-    assert [(site.folder / f"{role}.told").read_text() for role in ROLES] == scored
-    assert site.rows("evaluation/scores.csv") == rows
 
 
 def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server, tmp_path, monkeypatch):
@@ -192,11 +181,6 @@ def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server
     assert ended.returncode == 4, ended.stderr
     assert "waits for a number that silent does not give" in ended.stderr
     assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []
-
-
-def texts_of_campaigns(server: Script) -> int:
-    """Return how many texts were written of the length that translations may have: the look asks for short ones."""
-    return sum(body.get("max_tokens", 0) > 100 for body in server.requests)
 
 
 def test_a_wrong_file_ends_the_command_before_anything_is_asked(tmp_path):

@@ -44,11 +44,6 @@ def test_each_has_its_own_file(researcher):
     assert b"".join(file_of(before.catalog)) == content
 
 
-def test_nobody_of_a_panel_comes_with_it(researcher):
-    after = copied(SETUPS["panel"](researcher), researcher)
-    assert after.parsed_recipe.panelists == ("1", "2", "3")
-
-
 def test_what_another_owner_lacks_is_told_and_nothing_is_made(researcher, django_user_model):
     before = SETUPS["prolific"](researcher)
     count = Campaign.objects.count()

@@ -555,11 +555,17 @@ def vote_until_finished(
         votes += 1
 
 
-def voted_to_the_end(campaign: Campaign) -> Campaign:
-    """Let three people who prefer objects further down the list vote until the campaign is finished; return it."""
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
-    return campaign
+def voted_to_the_end(campaign: Campaign, people: int = 3) -> Campaign:
+    """Let some people vote who like late objects by the first judge's question and early ones by the second's."""
+    annotators = [Annotator.objects.create(campaign=campaign) for _ in range(people)]
+    likes = {0: lambda place: place / 6, 1: lambda place: -place / 6}
+    vote_until_finished(campaign, annotators, likes, np.random.default_rng(5))
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def live_page(browser: Client, campaign: Campaign) -> str:
+    """Return the campaign's own page."""
+    return browser.get(campaign.get_absolute_url()).content.decode()
 
 
 # Tasks of this process one after another, on one thread: the same campaign then runs the same way every time.
