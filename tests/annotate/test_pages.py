@@ -1,16 +1,21 @@
-"""The voter's pages over HTTP: joining, voting by form post, pictures, and messages no page of ours sends."""
+"""The voter's pages over HTTP: joining, pictures, what no page of ours sends, and frames from memory."""
 
 import re
 import uuid
+from types import SimpleNamespace
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
-from prefmh_web.annotate.screens import ResponseError, response_in
+from prefmh_web.annotate.screens import ResponseError, frames, response_in, screen_for
+from prefmh_web.annotate.screens.frames import Progress, html_of
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Annotator, Lease, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Lease
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.participants.options import options_of
 from sampler import PAPER_MIXTURE
 from tests.support.campaigns import invitation_path, make_campaign, make_recipe
 
@@ -43,16 +48,6 @@ def test_without_joining_there_is_no_pair(client, campaign, vote_path):
     assert client.get(vote_path).url == invitation_path(campaign)
     assert client.post(vote_path, {"choice": "left", "lease": uuid.uuid4()}).url == invitation_path(campaign)
     assert client.get(reverse("annotate:welcome", args=["unknown"])).status_code == 404
-
-
-def test_a_post_votes_and_a_repeated_post_votes_once(joined, vote_path):
-    key = lease_in(joined.get(vote_path))
-    for _ in range(3):
-        answer = joined.post(vote_path, {"choice": "right", "lease": key, "elapsed_ms": "901"})
-        assert answer.status_code == 302
-    vote = Vote.objects.get()
-    assert (vote.key, vote.chosen_side, vote.elapsed_ms) == (key, Side.RIGHT, 901)
-    assert lease_in(joined.get(vote_path)) != key
 
 
 @pytest.mark.parametrize("milliseconds", ["", "-5", "1e3", "９", "99999999999", None, ["1"]])
@@ -97,3 +92,47 @@ def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, research
     # Rows are numbered as they are made: a number on the page would tell the new object from the old one.
     numbers = {str(number) for s in (lease.left, lease.right) for number in (s.pk, s.place) if number > 9}
     assert not numbers & set(re.findall(r"\d+", re.sub(r"[0-9a-f-]{36}", "", page.split('id="panel"')[1])))
+
+
+PAIRS = {
+    "texts": [('He said "no" & left.\n\nShe <b>stayed</b>.', "It's {{ late }}."), ("One.", "Two, 3.")],
+    "markdown": [("# One\n\n<b>no</b> & *yes*", "| a |\n|---|\n| {{ b }} |"), ("1. One", "Two")],
+    "molecules": [("CCO", "c1ccccc1"), ("CC(=O)O", "CC")],
+    "images": [("1,2,3", "4,5,6"), ("7", "8")],
+    "audio": [("one &.wav", "<two>.mp3"), ("3.wav", "4.wav")],
+}
+HOW_FAR = (Progress(1, 0, None, None, None), Progress(2, 50, None, None, None), Progress(3, 9, 20, 1.26, 30))
+
+
+def shown_of(kind: str, left: str, right: str, question: str, **more: object) -> dict:
+    options = options_of(OBJECT_KINDS[kind], left, right, lambda side: f"/pictures/{left}/{side}/")
+    lease = SimpleNamespace(key=uuid.uuid4())
+    return {"lease": lease, "question": question, "kind": OBJECT_KINDS[kind], "options": options, "context": ()} | more
+
+
+@pytest.mark.parametrize("kind", OBJECT_KINDS)
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("name", ["pair", "check"])
+def test_a_filled_frame_is_what_the_templates_give(kind, language, name):
+    with translation.override(language):
+        for question in ("Which is <darker>?", "Which is better?"):
+            for left, right in PAIRS[kind]:
+                for progress, must in zip(HOW_FAR, (False, True, False), strict=True):
+                    shown = shown_of(kind, left, right, question, must_be_answered=must)
+                    whole = frames._rendered(name, "pair", shown, frames._progress_html.__wrapped__(progress, language))
+                    assert html_of(name, "pair", shown, progress) == whole
+                    assert str(shown["lease"].key) in whole
+
+
+def test_what_a_person_writes_into_a_text_is_never_a_place_to_fill_in():
+    shown = shown_of("texts", frames._mark("lease"), frames._mark("progress"), "Which?")
+    html = html_of("pair", "pair", shown, HOW_FAR[0])
+    assert html.count(str(shown["lease"].key)) == 2
+    assert html.count("<footer") == 1
+
+
+def test_a_screen_of_a_campaign_says_how_many_votes_the_person_has_cast(campaign):
+    annotator = Annotator.objects.create(campaign=campaign, invitation=campaign.invitations.get(), votes_cast=1)
+    assert "<strong>1</strong> vote<" in screen_for(annotator.pk).html()
+    Annotator.objects.filter(pk=annotator.pk).update(votes_cast=2)
+    assert "<strong>2</strong> votes<" in screen_for(annotator.pk).html()

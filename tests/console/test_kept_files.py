@@ -15,7 +15,7 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.catalogs import kept, leftovers
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
-from tests.support.campaigns import TEXTS, make_draft
+from tests.support.campaigns import TEXTS
 
 _TICKET = re.compile(r'name="kept-catalog-file" value="([^"]+)"')
 
@@ -50,16 +50,6 @@ def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_
     campaign = Campaign.objects.get()
     assert (campaign.catalog.filename, campaign.states.count()) == ("people.csv", 12)
     assert kept.all_names() == []
-
-
-def test_a_draft_takes_a_kept_file_in_place_of_its_own(signed_in, researcher, idle_tasks):
-    draft = make_draft(researcher)
-    url = reverse("console:edit", args=[draft.pk])
-    page = refused(signed_in, url, **{"catalog-file": csv(text="text\nOne.\nTwo.\nThree.\n")})
-    signed_in.post(url, form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)}))
-    idle_tasks()
-    draft.refresh_from_db()
-    assert (draft.catalog.filename, draft.states.count()) == ("people.csv", 3)
 
 
 def test_another_file_takes_the_place_of_the_kept_one(signed_in, idle_tasks):
@@ -111,8 +101,7 @@ def test_own_fragments_are_kept_too(signed_in, idle_tasks):
     ticket = re.search(r'name="kept-molecules-fragments" value="([^"]+)"', page)[1]
     sizes = SimpleUploadedFile("sizes.tsv", b"1\t0\n2\t0\n3\t0\n4\t-1.5\n")
     signed_in.post(
-        reverse("console:create"),
-        form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes}),
+        reverse("console:create"), form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes})
     )
     space = Campaign.objects.get().recipe["space"]
     assert (space["vocabulary"], space["size_log_weights"]) == (["*O", "*N"], [0, 0, 0, -1.5])

@@ -12,9 +12,8 @@ from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Leas
 from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.objects import media
 from tests.console.test_pages import form
-from tests.console.test_spaces import as_sent
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
-from tests.support.campaigns import make_recipe
+from tests.support.campaigns import make_recipe, sent_back
 
 FIELDS = {
     "space": "model-images",
@@ -58,8 +57,8 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
     page = signed_in.get(answer.url).content.decode()
     assert "images from turbo, 2 steps, latents of 16384 numbers" in page
     recipe = campaign.recipe
-    edit = signed_in.get(reverse("console:edit", args=[campaign.pk]))
-    signed_in.post(reverse("console:edit", args=[campaign.pk]), as_sent(edit.context["forms"]))
+    shown = signed_in.get(edit := reverse("console:edit", args=[campaign.pk])).context["forms"]
+    signed_in.post(edit, sent_back(shown.campaign, shown.space, shown.questions))
     campaign.refresh_from_db()
     assert campaign.recipe == recipe
 

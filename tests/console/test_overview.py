@@ -10,6 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Chain, Comparison
 from prefmh_web.campaigns.monitoring.outlook import pace_of
+from prefmh_web.console.durations import in_words
 from prefmh_web.console.following import Allowance, Group
 from tests.support.campaigns import make_campaign, make_recipe, voted_to_the_end
 from tests.support.installations import closing_code, open_socket
@@ -113,3 +114,14 @@ def test_every_part_has_its_turn_and_what_has_not_changed_takes_nothing():
     assert max(counts) - min(counts) <= 1
     still = Group(Allowance(1_000, 0), ("one",))
     assert [len(still.due(lambda name: "as it was", now)) for now in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (8.26, "8.3 s"), (9.96, "10 s"), (99.6, "2 min"), (5_900, "98 min"), (5_999, "1 h 40 min"), (86_400, "24 h"),
+        (172_800, "2 days"), (10**9, "11,574 days"),
+    ],
+)  # fmt: skip
+def test_a_duration_reads_as_people_say_it(seconds, words):
+    assert in_words(seconds) == words

@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Chain
-from tests.support.campaigns import TEXTS, make_campaign, make_draft
+from tests.support.campaigns import TEXTS, make_draft
 
 
 def form(**changes) -> dict:
@@ -36,10 +36,7 @@ def form(**changes) -> dict:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        ({"name": ""}, "This field is required"),
-        ({"questions-TOTAL_FORMS": "0"}, "at least 1 form"),
-    ],
+    [({"name": ""}, "This field is required"), ({"questions-TOTAL_FORMS": "0"}, "at least 1 form")],
 )
 def test_a_bad_form_says_why_and_saves_nothing(signed_in, changes, message):
     answer = signed_in.post(reverse("console:create"), form(**changes))
@@ -70,15 +67,6 @@ def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_t
     page = signed_in.get(many.get_absolute_url()).content.decode()
     assert "These rows (1205) gave none of their own" in page
     assert "205 more gave none of their own" in page
-
-
-def test_molecules_are_drawn_and_texts_have_no_picture(signed_in, researcher, idle_tasks, campaign):
-    recipe = campaign.recipe | {"space": {"kind": "catalog", "objects": "molecules", "neighbours": 2}}
-    molecules = make_campaign(researcher, file="smiles\nCCO\nc1ccccc1\nCC(=O)O\n", filename="m.csv", recipe=recipe)
-    drawing = signed_in.get(reverse("console:picture", args=[molecules.states.first().pk]))
-    assert drawing["Content-Type"] == "image/svg+xml"
-    assert b"<svg" in drawing.content
-    assert signed_in.get(reverse("console:picture", args=[campaign.states.first().pk])).status_code == 404
 
 
 def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):

@@ -134,9 +134,7 @@ def test_many_people_cost_no_more_statements_than_few(owner, researcher, campaig
     people_page(owner, shown)
 
     def cost() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as statements:
+        with CaptureQueriesContext(connection) as statements:
             assert people_page(owner, shown).status_code == 200
         return len(statements)
 
@@ -166,14 +164,6 @@ def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
     assert Participation.objects.get().pay == "full"
     again = owner.post(at("end-part", study), grounds, follow=True).content.decode()
     assert "has been ended already by ada" in again
-
-
-def test_whose_part_had_ended_is_said_to_keep_it(owner, researcher):
-    study = recruited_campaign(researcher, votes_each=1)
-    vote(arrive(study, prolific("anna")), study)
-    grounds = {"reason": "careless", "text": "too fast", "is_paid": "no"}
-    told = owner.post(at("end-part", study), grounds, follow=True).content.decode()
-    assert "had ended before: completed. That stays, with its pay. They can vote no more." in told
 
 
 def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, researcher, tmp_path):

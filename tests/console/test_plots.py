@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from django.template.loader import render_to_string
 
-from prefmh_web.console.plots import (
-    MOST_POINTS,
-    Line,
-    axis_of,
-    histogram,
-    rank_bars,
-    rank_overlay,
-    traces,
-)
+from prefmh_web.console.plots import MOST_POINTS, Line, axis_of, histogram, rank_bars, rank_overlay, traces
 
 _NUMBERS = re.compile(r"-?\d+")
 

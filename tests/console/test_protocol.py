@@ -139,15 +139,6 @@ def test_only_the_owner_sets_up_and_reads_answers(researcher, django_user_model)
     assert manager.get(reverse("console:answers", args=[draft.pk])).status_code == 404
 
 
-def test_the_protocol_stays_when_the_recruitment_is_saved_and_the_other_way_round(owner, draft):
-    save(owner, draft, questions=[ROLE])
-    path = reverse("console:participants", args=[draft.pk])
-    owner.post(path, {"recruiter": "prolific", "code_completed": "C1", "places": "20"})
-    save(owner, draft, questions=[ROLE, AGE])
-    found = Recruitment.objects.get()
-    assert (found.recruiter, found.places, len(found.parsed_protocol.questions)) == ("prolific", 20, 2)
-
-
 def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
     study = recruited_campaign(researcher, protocol=WHOLE)
     browser = arrive(study, prolific("anna"))

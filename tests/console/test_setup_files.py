@@ -63,12 +63,6 @@ def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, research
     assert "is imported as a draft" in signed_in.get(page.url).content.decode()
 
 
-def test_a_head_request_gets_no_file(signed_in, researcher):
-    campaign = SETUPS["base"](researcher)
-    answer = signed_in.head(reverse("console:setup-file", args=[campaign.pk]))
-    assert (answer.status_code, answer.content) == (200, b"")
-
-
 def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_saved(signed_in):
     wrong = LEAST.replace("chains: 2", "chains: 0").replace("budget: 1", "budget: <b>")
     problems = told(send(signed_in, wrong))

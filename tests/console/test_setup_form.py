@@ -1,4 +1,4 @@
-"""The setup as a page: its kinds as cards, what is folded, and the errors beside their fields."""
+"""The setup as a page: its kinds as cards, what is folded, errors beside their fields; and chains at most."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import re
 import pytest
 from django.urls import reverse
 
-from prefmh_web.console.forms.spaces import SPACE_FORMS
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.console.unstored import Sample
+from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
-from tests.support.campaigns import make_draft, make_recipe
+from tests.support.campaigns import make_campaign, make_draft, make_recipe
 
 _FOLD = re.compile(r'<details class="fold[^"]*"( open)?><summary>([^<]+)</summary>')
 
@@ -37,16 +40,6 @@ def test_a_fold_with_an_error_is_open(signed_in, changes, title):
     assert any(is_open for name, is_open in folds_of(page).items() if name.startswith(title))
 
 
-def test_a_draft_opens_what_is_not_as_usual_and_not_the_seed_that_was_drawn(signed_in, researcher):
-    recipe = make_recipe(most_chains=100, steps=100, chains=4)
-    usual = make_draft(researcher, recipe=recipe, is_seed_typed=False)
-    page = signed_in.get(reverse("console:edit", args=[usual.pk])).content.decode()
-    assert not folds_of(page)["More chains while people come, what is left out, and the seed"]
-    left_out = make_draft(researcher, recipe=recipe | {"burn_in": 7}, is_seed_typed=False)
-    page = signed_in.get(reverse("console:edit", args=[left_out.pk])).content.decode()
-    assert folds_of(page)["More chains while people come, what is left out, and the seed"]
-
-
 def test_each_kind_is_a_card_with_a_picture_of_itself(signed_in, researcher):
     page = signed_in.get(reverse("console:create")).content.decode()
     cards = re.findall(r'<label class="kind[^"]*" for="id_space_\d+">(.*?)</label>', page, flags=re.DOTALL)
@@ -54,15 +47,11 @@ def test_each_kind_is_a_card_with_a_picture_of_itself(signed_in, researcher):
     assert all("<img" in card or 'class="object texts"' in card for card in cards)
     # So are the kinds of object that a list can hold.
     assert page.count('type="radio" name="catalog-objects"') == len(OBJECT_KINDS)
-    pictures = [each for kind in ("molecules", "images", "model-images") for each in SPACE_FORMS[kind].samples]
-    for each in pictures:
-        answer = signed_in.get(each.address, {"small": ""})
-        assert answer["Content-Type"] in ("image/svg+xml", "image/webp")
-        assert answer.content
 
 
 def test_nobody_makes_the_site_draw_what_they_choose(client, signed_in):
     address = Sample("molecules").address
+    assert signed_in.get(address)["Content-Type"] == "image/svg+xml"
     assert signed_in.get(address[:-3] + "x/").status_code == 404
     signed_in.logout()
     assert client.get(address).url.startswith("/accounts/sign-in/")
@@ -81,3 +70,46 @@ def test_the_setup_says_what_all_of_it_takes_at_most(signed_in):
     )
     for wrong in ({"chains": "x"}, {"questions-0-budget": "0"}, {"rule-kind": "base"}):
         assert "at most" not in signed_in.get(reverse("console:estimate"), fields | wrong).content.decode()
+
+
+def test_a_drafts_page_says_what_people_will_be_asked_for(signed_in, researcher, idle_tasks):
+    draft = make_draft(
+        researcher, recipe=make_recipe(judges=[{"question": "Which?", "budget": 2}], chains=6, steps=100)
+    )
+    recruiting.set_up(draft, {"recruiter": "prolific", "votes_each": 30, "place_pay": 2.5, "currency": "EUR"}, ())
+    page = signed_in.get(draft.get_absolute_url()).content.decode()
+    for words in ("<strong>900</strong> votes", "1,200 at most", "<strong>2.5</strong> hours", "30 people who give 30"):
+        assert words in page
+    assert "<strong>75.00 EUR</strong> for their places" in page
+
+
+def test_a_new_campaign_opens_chains_for_whoever_would_wait(signed_in):
+    page = signed_in.get(reverse("console:create")).content.decode()
+    assert 'name="most_chains" value="100"' in page
+    assert "up to 100 chains open" in page
+    signed_in.post(reverse("console:create"), form(most_chains="100"))
+    assert Campaign.objects.get().recipe["most_chains"] == 100
+
+
+def test_the_number_that_nobody_has_typed_does_not_stand_in_the_way(signed_in, researcher):
+    Endpoint.objects.create(owner=researcher, name="tiny", base_url="http://127.0.0.1:9/v1", model="tiny")
+    by_model = {"questions-0-source": "tiny", "questions-0-temperature": "1"}
+    for changes in ({"chains": "100"}, by_model):
+        signed_in.post(reverse("console:create"), form(most_chains="100", **changes))
+        assert "most_chains" not in Campaign.objects.latest("pk").recipe
+    page = signed_in.post(reverse("console:create"), form(most_chains="99", **by_model)).content.decode()
+    assert "does not go with models that judge" in page
+
+
+def test_the_page_says_how_many_chains_are_open_and_when_they_opened(signed_in, researcher, idle_tasks):
+    judges = [{"question": "Which?", "budget": 1}]
+    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=1, most_chains=5))
+    for _ in range(3):
+        leases.take(Annotator.objects.create(campaign=campaign))
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "<dd>3<small> of at most 5</small></dd>" in page
+    assert page.count("opened at") == 2
+    assert signed_in.get(reverse("console:download", args=[campaign.pk, "chains.csv"])).status_code == 200
+    fixed = make_campaign(researcher)
+    assert "of at most" not in signed_in.get(fixed.get_absolute_url()).content.decode()
+    assert signed_in.get(reverse("console:download", args=[fixed.pk, "chains.csv"])).status_code == 404

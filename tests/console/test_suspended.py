@@ -64,9 +64,10 @@ def test_chains_that_were_ended_are_told_beside_those_that_came_to_their_last_st
     assert "before its last step" not in desk.get(reverse("console:results", args=[campaign.pk])).content.decode()
 
 
-@pytest.mark.parametrize("field", ["suspend_after_skips", "suspend_after_reports"])
-def test_a_wrong_number_is_refused_by_its_field(researcher, idle_tasks, field):
-    answer = browser_of(researcher).post("/campaigns/new/", form(**{field: "0"}))
-    assert answer.status_code == 200
-    assert answer.context["forms"].campaign.errors[field]
-    assert not Campaign.objects.exists()
+def test_the_numbers_are_declared_in_the_setup_and_kept(researcher, idle_tasks):
+    desk = browser_of(researcher)
+    assert desk.post("/campaigns/new/", form(suspend_after_skips="4", suspend_after_reports="")).status_code == 302
+    draft = Campaign.objects.get()
+    assert (draft.suspend_after_skips, draft.suspend_after_reports) == (4, 2)
+    page = desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
+    assert 'name="suspend_after_skips" value="4"' in page

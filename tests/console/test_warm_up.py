@@ -11,13 +11,13 @@ import sampler
 from prefmh_web.campaigns.models import Campaign, Chain
 from prefmh_web.console.board import board_for
 from tests.campaigns.lifecycle.test_warm_up import decide, late
-from tests.console.test_spaces import as_sent
 from tests.support.campaigns import WARM_UP_TEXTS as TEXTS
 from tests.support.campaigns import (
     live_page,
     make_campaign,
     make_draft,
     make_recipe,
+    sent_back,
     voted_to_the_end,
     warming_campaign,
     warming_recipe,
@@ -106,8 +106,9 @@ def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in,
     draft = make_draft(researcher, file=TEXTS, recipe=warming_recipe({"steps": usual, "settling": 10}, steps=400))
     edit = reverse("console:edit", args=[draft.pk])
     for steps, expected in (("800", 100), ("240", 60), ("60", None)):
-        fields = as_sent(signed_in.get(edit).context["forms"])
-        assert "catalog-warm_up" not in fields
+        shown = signed_in.get(edit).context["forms"]
+        fields = sent_back(shown.campaign, shown.space, shown.questions)
+        assert fields["catalog-warm_up"] == ""
         signed_in.post(edit, fields | {"steps": steps})
         draft.refresh_from_db()
         assert draft.recipe["steps"] == int(steps)

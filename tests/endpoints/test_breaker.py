@@ -253,11 +253,6 @@ class TestUsage:
         assert totals["seconds"] > 0
         assert scripted.usage.count() == 1
 
-    def test_nothing_asked_is_nothing_counted(self, scripted, script: Script) -> None:
-        assert judge_calls.votes_by_sampling(scripted, PAIR, [], np.random.default_rng(1)).failure is None
-        assert script.requests == []
-        assert scripted.totals()["requests"] == 0
-
     def test_the_server_sees_nothing_of_this_machine(self, scripted, script: Script) -> None:
         ask(scripted)
         assert set(script.headers[0]) == {

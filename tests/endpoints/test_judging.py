@@ -121,27 +121,6 @@ class TestWhatIsAsked:
         votes = judge_calls.votes_by_sampling(scripted, pair(), [True, False, False, True], rng())
         assert [vote.for_proposal for vote in votes.cast] == [True, False, False, True]
 
-    @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG, Dialect.OPENAI])
-    def test_every_field_that_shapes_the_sampling_is_sent(self, scripted, script: Script, dialect: Dialect) -> None:
-        scripted.dialect = dialect
-        judge_calls.votes_by_sampling(scripted, pair(0.7), [True], rng())
-        body = script.requests[0]
-        plain = {"temperature": 0.7, "top_p": 1.0, "n": 1, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-        assert plain.items() <= body.items()
-        assert {"seed", "max_tokens", "model", "messages"} <= body.keys()
-        if dialect != Dialect.OPENAI:
-            assert body["top_k"] in (0, -1)
-            assert body["min_p"] == 0.0
-        confining = {
-            Dialect.VLLM: ("structured_outputs", {"choice": ["A", "B"]}),
-            Dialect.LLAMA_CPP: ("grammar", 'root ::= "A" | "B"'),
-            Dialect.SGLANG: ("ebnf", 'root ::= "A" | "B"'),
-        }
-        assert "guided_choice" not in body
-        if dialect in confining:
-            name, value = confining[dialect]
-            assert body[name] == value
-
     def test_log_probabilities_cost_one_request_for_each_presentation(self, scripted, script: Script) -> None:
         first = [True, False, False, True, True]
         votes = by_log_probabilities(scripted, pair(0.5), first, rng())
@@ -157,11 +136,18 @@ class TestWhatIsAsked:
         assert again.cast == votes.cast
         assert again.requests == 0
 
-    def test_a_server_whose_replies_are_copies_is_refused(self, scripted, script: Script) -> None:
-        scripted.can_vary = False
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
+    @pytest.mark.parametrize(
+        ("lacks", "way", "told"),
+        [
+            ("can_vary", judge_calls.votes_by_sampling, "copies"),
+            ("can_log_probabilities", by_log_probabilities, "no log-probabilities"),
+        ],
+    )
+    def test_what_a_server_cannot_do_is_not_asked_of_it(self, scripted, script: Script, lacks, way, told) -> None:
+        setattr(scripted, lacks, False)
+        votes = way(scripted, pair(), [True], rng())
         assert isinstance(votes.failure, Unable)
-        assert "copies" in votes.failure.reason
+        assert told in votes.failure.reason
         assert script.requests == []
 
     def test_pictures_are_not_sent_to_a_model_that_does_not_see_them(self, scripted, script: Script) -> None:
@@ -170,12 +156,6 @@ class TestWhatIsAsked:
         blind = judge_calls.Pair("molecules", "Which is safer?", drawn, drawn)
         for way in (judge_calls.votes_by_sampling, by_log_probabilities):
             assert "does not see pictures" in way(scripted, blind, [True], rng()).failure.reason
-        assert script.requests == []
-
-    def test_log_probabilities_are_not_asked_of_a_server_that_has_none(self, scripted, script: Script) -> None:
-        scripted.can_log_probabilities = False
-        votes = by_log_probabilities(scripted, pair(), [True], rng())
-        assert "no log-probabilities" in votes.failure.reason
         assert script.requests == []
 
 

@@ -37,12 +37,6 @@ def test_the_key_is_read_when_the_request_is_made(local_allowed, key, script: Sc
     assert [headers["Authorization"] for headers in script.headers] == [f"Bearer {KEY}", "Bearer sk-another"]
 
 
-def test_without_a_variable_no_key_is_sent(local_allowed, key, script: Script) -> None:
-    with Client(target(script, "")) as client:
-        client.chat(ASK, temperature=1.0, seed=1)
-    assert "Authorization" not in script.headers[0]
-
-
 @pytest.mark.parametrize(
     "fault",
     [

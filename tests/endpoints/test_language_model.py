@@ -12,7 +12,6 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import BadReply, Unable
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from sampler.spaces.texts.language_model import CannotScoreError
 from tests.support.models import Script, returns
 
 PROMPT = "Begin a story about the sea."
@@ -90,10 +89,6 @@ class TestOverARealServer:
         with pytest.raises(Unable, match="context"):
             drawn(model, 1, prefix=(38,) * 2015)
 
-    def test_it_cannot_score(self, llama: Endpoint) -> None:
-        with pytest.raises(CannotScoreError):
-            ServedModel(llama, limit=3).score(PROMPT, (263, 38, END))
-
 
 class TestWhatIsRefused:
     @pytest.mark.parametrize("dialect", [Dialect.OPENAI, Dialect.SGLANG])
@@ -101,21 +96,6 @@ class TestWhatIsRefused:
         scripted.dialect = dialect
         with pytest.raises(Unable, match="tokenised again"):
             ServedModel(scripted, limit=3)
-
-    @pytest.mark.parametrize(("limit", "temperature"), [(0, 1.0), (3, 0.0)])
-    def test_no_limit_and_no_temperature(self, llama: Endpoint, limit: int, temperature: float) -> None:
-        with pytest.raises(ValueError, match=r"limit|temperature"):
-            ServedModel(llama, limit=limit, temperature=temperature)
-
-    def test_prefixes_and_prompts_that_do_not_fit(self, llama: Endpoint) -> None:
-        model = ServedModel(llama, limit=3, prompts=[PROMPT])
-        for arguments, reason in [
-            ((rngs(1), [PROMPT], [(1, 2, 3)]), "fewer than 3 tokens"),
-            ((rngs(1), ["Another."], [()]), "does not know"),
-            ((rngs(2), [PROMPT], [()]), "do not match"),
-        ]:
-            with pytest.raises(ValueError, match=reason):
-                model.continue_batch(*arguments)
 
     @pytest.mark.parametrize(
         ("choice", "usage", "kind", "reason"),

@@ -24,10 +24,8 @@ def pipeline_folder(folder, **config):
 
 
 def test_models_are_offered_by_their_settings(settings):
-    settings.LOCAL_MODELS, settings.LOCAL_IMAGE_MODELS = (
-        {"writer": "/models/writer"},
-        {"turbo": "/models/turbo", "tuned": "/m"},
-    )
+    settings.LOCAL_MODELS = {"writer": "/models/writer"}
+    settings.LOCAL_IMAGE_MODELS = {"turbo": "/models/turbo", "tuned": "/m"}
     assert model_names() == ("writer",)
     assert image_model_names() == ("turbo", "tuned")
     with pytest.raises(ValueError, match=r"offers \(turbo, tuned\), not 'writer'"):

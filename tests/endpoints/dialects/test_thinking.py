@@ -8,8 +8,8 @@ from prefmh_web.endpoints.calls import target_of
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.dialects import Dialect, Question
 from prefmh_web.endpoints.models import Endpoint
-from sampler.judges import UnparsableReplyError, parse_label
-from tests.endpoints.dialects.test_recorded import ANSWERS, MESSAGES, RECORDED
+from sampler.judges import parse_label
+from tests.endpoints.dialects.test_recorded import MESSAGES, RECORDED
 from tests.support.models import Script, chat_reply, returns
 
 MOST = 2000
@@ -23,7 +23,6 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "sglang": {"max_tokens": 2008, "chat_template_kwargs": {"enable_thinking": True, "thinking_budget": 2000}},
 } | {name: recorded["thinking"]["body"] for name, recorded in RECORDED.items() if "thinking" in recorded}
-THOUGHTS = [(name, answer) for name, answer in ANSWERS if "think" in answer["what"] or "thought" in answer["what"]]
 
 
 def found(body: dict[str, Any], name: str) -> Any:
@@ -59,23 +58,6 @@ def test_a_thought_is_not_confined_to_the_answers(dialect: str) -> None:
 def test_a_kind_that_cannot_think_is_sent_no_such_field(dialect: str) -> None:
     body = body_of(dialect, MOST)
     assert body | {"max_tokens": 0} == body_of(dialect, None) | {"max_tokens": 0}
-
-
-@pytest.mark.parametrize(("name", "answer"), THOUGHTS, ids=[f"{name}: {answer['what']}" for name, answer in THOUGHTS])
-def test_a_thought_is_counted_and_no_answer(name: str, answer: dict) -> None:
-    server = Dialect(name).server
-    said = server.text(answer["reply"])
-    assert said == answer["text"]
-    assert list(server.tokens_used(answer["reply"])) == answer["tokens"]
-    if said:
-        # The thought is of the other label.
-        assert parse_label(said) == said
-
-
-@pytest.mark.parametrize("said", ["<think>A</think>", "<think>A, clearly", "<think>B?</think>\n\nA"])
-def test_a_thought_in_the_answers_place_is_no_label(said: str) -> None:
-    with pytest.raises(UnparsableReplyError):
-        parse_label(said)
 
 
 def test_a_thought_in_a_field_of_its_own_is_counted_and_not_read(make_endpoint, script: Script) -> None:
