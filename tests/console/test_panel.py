@@ -71,6 +71,11 @@ def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, m
     assert not Campaign.objects.exists()
 
 
+def test_seven_people_are_possible_for_those_who_want_them(signed_in):
+    signed_in.post(reverse("console:create"), panel_form(**{"panel-names": "\n".join("ABCDEFG"), "panel-many": "on"}))
+    assert Campaign.objects.get().parsed_recipe.panelists == tuple("ABCDEFG")
+
+
 def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
     signed_in.post(reverse("console:create"), panel_form())
     idle_tasks()

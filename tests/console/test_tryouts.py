@@ -163,6 +163,15 @@ def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, end
     assert (tryout.requests, tryout.pairs.count()) == (16, 0)
 
 
+@pytest.mark.parametrize("fields", [{"pairs": 21}, {"replies": 6}])
+def test_a_try_is_bounded(researcher, endpoint, script, idle_tasks, fields):
+    page = browser_of(researcher).post(
+        reverse("console:try", args=[draft(researcher, by_model()).pk, 0]), {"pairs": 3, "replies": 1} | fields
+    )
+    assert "errorlist" in page.content.decode()
+    assert not Tryout.objects.exists()
+
+
 def test_ratings_are_tried_object_by_object(researcher, endpoint, script, idle_tasks):
     known = script.answer
     script.answer = lambda body: chat_reply("7") if QUESTION in str(body) else known(body)

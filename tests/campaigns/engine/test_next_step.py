@@ -1,10 +1,12 @@
 """The step after a decided one: there in the same transaction where the kernel is cheap, by a task elsewhere."""
 
 import pytest
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from prefmh_web.campaigns import tasks
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.started import plan_of
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_campaign, make_recipe
@@ -82,3 +84,42 @@ def test_a_kernel_that_fails_costs_nobody_their_vote(campaign, person, idle_task
     tasks.sweep()
     idle_tasks()
     assert len(open_steps(campaign)) == 1
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it finds rows; see tests/support/servers.py")
+def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campaign):
+    [one] = Comparison.objects.filter(verdict=None)
+    chains = Chain.objects.bulk_create(
+        Chain(campaign=campaign, place=place, start=one.current, head=one.current, length=40)
+        for place in range(1, 3_000)
+    )
+    Comparison.objects.bulk_create(
+        Comparison(
+            chain=chain, chain_campaign=campaign, chain_place=chain.place, step=1, current=one.current,
+            proposal=one.proposal, log_r0=0, uniform=0.5,
+        )
+        for chain in chains
+    )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE campaigns_comparison")
+    with CaptureQueriesContext(connection) as queries:
+        of_people = statements.NEXT_OPEN.statement(with_turns=False)
+        of_people.rows(campaign.pk, -1, -1, 8, one.opened_at)
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "comparison_next" in plan
+    assert "Sort Key: c.step" not in plan
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="asks PostgreSQL how it plans; see tests/support/servers.py")
+def test_no_statement_of_a_vote_is_planned_anew_for_each_vote(campaign, person, idle_tasks):
+    for _ in range(8):
+        lease = leases.take(person)
+        leases.answer(lease.key, person, Side.LEFT, 900)
+        idle_tasks()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sum(generic_plans), sum(custom_plans) FROM pg_prepared_statements")
+        generic, custom = cursor.fetchone()
+    assert generic > 0
+    assert custom == 0
