@@ -18,6 +18,15 @@ from tests.support.campaigns import wait_until_idle
 LONG_AGO = timedelta(hours=1)
 
 
+@pytest.fixture
+def campaign(campaign):
+    """One that has just started: the copy that the fixture takes may be minutes old."""
+    Comparison.objects.update(opened_at=timezone.now())
+    Campaign.objects.update(started_at=timezone.now())
+    campaign.refresh_from_db()
+    return campaign
+
+
 def told() -> str:
     return "\n".join(str(finding) for finding in doctor.findings())
 
