@@ -9,8 +9,8 @@ class AccountsConfig(AppConfig):
         post_migrate.connect(_make_group, sender=self, dispatch_uid="accounts.group")
 
 
-def _make_group(**_) -> None:
+def _make_group(using: str, **_: object) -> None:
     """Have the group of researchers in each new database, so that an admin can choose it."""
     from prefmh_web.accounts.roles import researchers
 
-    researchers()
+    researchers(using)

@@ -14,9 +14,9 @@ class SignedInRequest(HttpRequest):
     user: User
 
 
-def researchers() -> Group:
+def researchers(database: str = "default") -> Group:
     """Return the group of researchers."""
-    return Group.objects.get_or_create(name=RESEARCHERS)[0]
+    return Group.objects.using(database).get_or_create(name=RESEARCHERS)[0]
 
 
 def make_researcher(user) -> None:
