@@ -197,9 +197,12 @@ class Experiment:
         return {method.name: method for method in self.methods}[name]
 
 
+_EXPERIMENT: Final = TypeAdapter(Experiment)
+
+
 def _read(name: str) -> Experiment:
     text = resources.files("sampler").joinpath("data", "experiments", f"{name}.toml").read_text(encoding="utf-8")
-    return TypeAdapter(Experiment).validate_python(tomllib.loads(text))
+    return _EXPERIMENT.validate_python(tomllib.loads(text))
 
 
 EXPERIMENTS: Final = {name: _read(name) for name in ("stories", "images", "molecules", "translation")}

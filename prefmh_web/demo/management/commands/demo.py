@@ -13,6 +13,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.demo.campaigns import ensure_demo_campaigns, hidden_scores
 from prefmh_web.demo.voters import Voter
 from prefmh_web.embedded import serving
+from prefmh_web.embedded.tasks import left_to_the_sweep
 
 
 class Command(BaseCommand):
@@ -38,7 +39,8 @@ class Command(BaseCommand):
         serving.prepare_database()
         researcher, _ = get_user_model().objects.get_or_create(username="researcher")
         make_researcher(researcher)
-        campaigns = ensure_demo_campaigns(researcher)
+        with left_to_the_sweep():
+            campaigns = ensure_demo_campaigns(researcher)
         if simulate:
             # Their sockets wait until the server below listens.
             _start_voters(f"http://127.0.0.1:{port}" if address == "0.0.0.0" else site, campaigns, simulate)  # noqa: S104 - compared
