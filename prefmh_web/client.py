@@ -52,6 +52,17 @@ class RequestRefused(Exception):  # noqa: N818 - reads as the sentence it starts
         self.problems = problems
 
 
+class Figures(BaseModel):
+    """What a campaign has brought; the fields are those of the API."""
+
+    samples: int
+    accepted: int
+    differed: int
+    votes: int
+    late: int
+    people: int
+
+
 class Campaign(BaseModel):
     """A campaign as it stood when the site answered; the fields are those of the API."""
 
@@ -68,6 +79,7 @@ class Campaign(BaseModel):
     finished_at: datetime | None
     trouble: str
     starting: str
+    figures: Figures | None = None
     created: bool | None = None
     warnings: list[str] = []
 

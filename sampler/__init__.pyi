@@ -59,7 +59,6 @@ from .experiments.settings import Asked as Asked
 from .experiments.settings import Experiment as Experiment
 from .experiments.settings import ExperimentMethod as ExperimentMethod
 from .experiments.tournament import KeptState as KeptState
-from .experiments.tournament import SlotTally as SlotTally
 from .experiments.tournament import TournamentMatch as TournamentMatch
 from .experiments.tournament import TournamentSlot as TournamentSlot
 from .experiments.tournament import tournament_matches as tournament_matches

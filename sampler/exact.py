@@ -248,30 +248,6 @@ def total_variation(first: npt.ArrayLike, second: npt.ArrayLike) -> Matrix | np.
     return distance[()]
 
 
-def total_variation_curve(visited: npt.ArrayLike, target: npt.ArrayLike, every: int) -> Matrix:
-    """Return TV between the visits of steps 1..t and the target, for t = every, 2 every, ..., shape (T // every,).
-
-    Args:
-        visited: x^(1), ..., x^(T), numbers of states, shape (T,). The start x^(0) does not belong here.
-        target: shape (n,).
-        every: steps between two values.
-
-    Raises:
-        ValueError: `target` is no law, a state is not one of its n, or there are fewer than `every` steps.
-    """
-    law = _checked_laws("target", target)
-    states = np.asarray(visited)
-    blocks = len(states) // every if every > 0 else 0
-    if blocks < 1:
-        raise ValueError(f"every must be 1 to {len(states)}, the number of steps, not {every}")
-    if states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= len(law):
-        raise ValueError(f"visited must hold whole numbers from 0 to {len(law) - 1}")
-    kept = states[: blocks * every]
-    cell = np.arange(len(kept)) // every * len(law) + kept
-    counts = np.bincount(cell, minlength=blocks * len(law)).reshape(blocks, len(law)).cumsum(axis=0)
-    return np.asarray(total_variation(counts / counts.sum(axis=1, keepdims=True), law))
-
-
 def _checked_laws(name: str, values: npt.ArrayLike) -> Matrix:
     law = np.asarray(values, dtype=np.float64)
     # NaN fails both comparisons.

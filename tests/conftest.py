@@ -37,7 +37,6 @@ WITH_SERVERS = (
     "tests/flows/test_accessibility.py",
     "tests/flows/test_arabic.py",
     "tests/flows/test_budget_in_chromium.py",
-    "tests/flows/test_excluded.py",
     "tests/flows/test_faults.py",
     "tests/flows/test_frozen_server.py",
     "tests/flows/test_judges_faults.py",

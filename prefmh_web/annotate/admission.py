@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import completion, consent, joining, way
+from prefmh_web.participants import completion, consent, joining, places, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
@@ -27,6 +27,10 @@ _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
 
 class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
     """This session may not join; the message says why, to the person who tries."""
+
+
+class NothingLeft(NotAdmitted):
+    """The study is finished or full. Who took part in it may still come back to how their part ended."""
 
 
 class PartEnded(Exception):  # noqa: N818 - not an error
@@ -84,6 +88,7 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
     Raises:
         NotAdmitted: their access was withdrawn, the link is revoked or used up, or a platform sends the people of this
             campaign and has not sent this one.
+        NothingLeft: a platform has sent them, and the campaign is finished or full.
         PartEnded: they were sent by a platform, and their part is closed.
     """
     annotator = who_joined(session, invitation.campaign_id)
@@ -93,6 +98,8 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
         _demand_part(annotator, invitation.campaign)
     elif arrival is None or terms_of(invitation.campaign).recruiter.is_open:
         _demand_open(invitation, arrival)
+    else:
+        _demand_left(invitation.campaign)
     return annotator
 
 
@@ -119,10 +126,20 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
             _("The address has no %(name)s. Open the study again with the link that you were given.")
             % {"name": recruiter.person}
         )
-    if invitation.campaign.status == Campaign.Status.FINISHED:
+    _demand_left(invitation.campaign)
+
+
+def _demand_left(campaign: Campaign) -> None:
+    """Demand that somebody new can take part: the campaign goes on and has a place."""
+    recruiter = terms_of(campaign).recruiter
+    if campaign.status == Campaign.Status.FINISHED:
         if recruiter.person:
-            raise NotAdmitted(_("This study is finished: there is nothing left to do. Please return your place."))
-        raise NotAdmitted(_("This study is finished: there is nothing left to do."))
+            raise NothingLeft(_("This study is finished: there is nothing left to do. Please return your place."))
+        raise NothingLeft(_("This study is finished: there is nothing left to do."))
+    if recruiter.knows_people and places.are_all_taken(recruitment_of(campaign)):
+        if recruiter.person:
+            raise NothingLeft(_("All places of this study are taken. Please return your place."))
+        raise NothingLeft(_("All places of this study are taken."))
 
 
 def join(
@@ -163,14 +180,14 @@ def _sent(
     known = joining.annotator_of(campaign, arrival) if arrival else who_joined(session, campaign.pk)
     # The text may have changed while they read it.
     is_of_now = answer is not None and consent.is_of_now(answer.version, recruitment)
+    if known is None:
+        _demand_open(invitation, arrival)
     if consent.is_needed(known, recruitment) and not is_of_now:
         return None
     if known and answer and answer.agrees:
         completion.take_back_refusal(known)
     if known:
         _demand_part(known, campaign)
-    else:
-        _demand_open(invitation, arrival)
     annotator = _arrived(invitation, arrival) if arrival else known
     if annotator and answer and is_of_now:
         took_part = consent.was_given(annotator)

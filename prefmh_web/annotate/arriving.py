@@ -12,6 +12,7 @@ from prefmh_web.campaigns.models import Invitation
 from prefmh_web.participants import arrivals
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.recruiters import Recruiter
+from prefmh_web.participants.recruiting import terms_of
 
 COOKIE = "prefmh_arrival"
 _SECONDS = 24 * 60 * 60
@@ -20,7 +21,8 @@ _SECONDS = 24 * 60 * 60
 def arrive(request: HttpRequest, invitation: Invitation, recruiter: Recruiter) -> HttpResponse:
     """Keep what the address says of the person in their browser, and send them to the address without it."""
     try:
-        arrival = arrivals.read(recruiter, request.GET.dict())
+        checks_ids = terms_of(invitation.campaign).checks_ids
+        arrival = arrivals.read(recruiter, request.GET.dict(), checks_ids=checks_ids)
     except arrivals.Preview:
         return render(request, "annotate/preview.html")
     except arrivals.NotFromThere as reason:

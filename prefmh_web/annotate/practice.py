@@ -22,18 +22,18 @@ TEMPLATE = "annotate/practice.html"
 def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str, object]:
     """Return what the page shows of a pair: its question, and the two objects."""
     started, pair = started_campaign(annotator.campaign), exercise.pair
-    left, right = contexts_by_content(annotator.campaign, started.recipe, pair.left, pair.right)
-    context = shared_context(left, right)
+    first, second = contexts_by_content(annotator.campaign, started.recipe, pair.first, pair.second)
+    context = shared_context(first, second)
     options = options_of(
         started.object_kind,
-        pair.left,
-        pair.right,
+        pair.first,
+        pair.second,
         lambda side: reverse_lazy("annotate:practice-picture", args=[token, exercise.number, side]),
         context,
     )
     question = own_pairs.question_of(pair, started.recipe)
     shown = {"question": question, "kind": started.object_kind, "options": options, "context": context.shared}
-    return {"exercise": exercise, **shown}
+    return {"exercise": exercise, **annotator.campaign.shown_as(started.recipe), **shown}
 
 
 @require_safe
@@ -44,6 +44,6 @@ def picture(request: HttpRequest, token: str, number: str, side: str) -> HttpRes
     if annotator is None or int(number) >= len(pairs):
         raise Http404("There is no such pair.")
     pair = pairs[int(number)]
-    left, right = StoredObject(pair.left), StoredObject(pair.right)
-    shown, beside = (left, right) if side == Side.LEFT else (right, left)
+    first, second = StoredObject(pair.first), StoredObject(pair.second)
+    shown, beside = (first, second) if side == Side.FIRST else (second, first)
     return media.response(request, annotator.campaign.object_kind, shown, beside)

@@ -10,11 +10,11 @@ urlpatterns = [
     path("join/<str:token>/vote/", views.vote, name="vote"),
     path("join/<str:token>/stage/", views.stage, name="stage"),
     re_path(
-        r"^join/(?P<token>[^/]+)/practice/(?P<number>[0-9]{1,3})/(?P<side>left|right)/$",
+        r"^join/(?P<token>[^/]+)/practice/(?P<number>[0-9]{1,3})/(?P<side>first|second)/$",
         practice.picture,
         name="practice-picture",
     ),
     path("join/<str:token>/withdraw/", views.withdraw, name="withdraw"),
     path("join/<str:token>/report/<uuid:lease>/", views.report, name="report"),
-    re_path(rf"^pairs/(?P<lease>{_UUID})/(?P<side>left|right)/$", views.picture, name="picture"),
+    re_path(rf"^pairs/(?P<lease>{_UUID})/(?P<side>first|second)/$", views.picture, name="picture"),
 ]

@@ -44,7 +44,8 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
             return arriving.joined(token) if joined else redirect("annotate:welcome", token=token)
         annotator = admission.demand_admission(request.session, invitation, arrival)
     except admission.NotAdmitted as reason:
-        return render(request, "annotate/not_admitted.html", {"reason": reason}, status=403)
+        context = {"reason": reason, "has_nothing_left": isinstance(reason, admission.NothingLeft), "arrival": arrival}
+        return render(request, "annotate/not_admitted.html", context, status=403)
     except admission.PartEnded as part:
         return render(request, "annotate/part_ended.html", {"end": part.end, **_asked(invitation.campaign)})
     page = render(request, "annotate/welcome.html", _about(invitation, annotator))
@@ -202,28 +203,28 @@ def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
 
     Named by the lease, because an object's own number would tell which of the two is the proposal.
     """
-    annotator, left, right = _pair_of(lease)
+    annotator, first, second = _pair_of(lease)
     joined = admission.annotator_in(request.session, annotator.campaign_id)
     if joined is None or joined.pk != annotator.pk:
         raise PermissionDenied
-    return _picture_of(request, annotator.campaign, left, right, Side(side))
+    return _picture_of(request, annotator.campaign, first, second, Side(side))
 
 
 def _pair_of(key: UUID) -> tuple[Annotator, StoredObject, StoredObject]:
     pairs = Lease.objects.select_related("comparison__current__campaign", "comparison__proposal__campaign")
     if lease := pairs.select_related("annotator__campaign").filter(key=key).first():
-        return lease.annotator, objects.stored(lease.left), objects.stored(lease.right)
+        return lease.annotator, objects.stored(lease.first), objects.stored(lease.second)
     # A trial between two pairs stands in the place of one.
     check = checks.by_key(key)
     if check is None:
         raise Http404("There is no such pair.")
     annotator = check.participation.annotator
     shown = checks.shown_pair(check, annotator.campaign)
-    return annotator, shown.left, shown.right
+    return annotator, shown.first, shown.second
 
 
 def _picture_of(
-    request: HttpRequest, campaign: Campaign, left: StoredObject, right: StoredObject, side: Side
+    request: HttpRequest, campaign: Campaign, first: StoredObject, second: StoredObject, side: Side
 ) -> HttpResponse:
-    shown, beside = (left, right) if side == Side.LEFT else (right, left)
+    shown, beside = (first, second) if side == Side.FIRST else (second, first)
     return media.response(request, campaign.object_kind, shown, beside)

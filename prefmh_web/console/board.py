@@ -18,8 +18,7 @@ from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
 from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
-from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
-from prefmh_web.campaigns.record import calls
+from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
@@ -127,11 +126,6 @@ class Board:
         return versions_of(self.campaign) if self.campaign.is_draft else []
 
     @property
-    def has_calls(self) -> bool:
-        """True where the export tells what the models took."""
-        return asks_models(self.campaign) and calls.are_in(self.campaign)
-
-    @property
     def stopped_because(self) -> str:
         """Why a campaign that is under way was paused, or is about to be; empty if a researcher paused it."""
         return self.campaign.paused_because if self.campaign.is_under_way else ""
@@ -168,6 +162,7 @@ class Board:
             ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
             *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
             *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
+            *([("How the two objects stand", self.campaign.get_layout_display())] if self.campaign.layout else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
             ("A step is suspended", self._suspension),
             *([("Cap on models", self._caps)] if self._caps else []),
@@ -218,10 +213,15 @@ class Board:
         """The chains that the first screen shows; the others have a page of their own."""
         return heads_of(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
 
+    @cached_property
+    def trajectories(self) -> Trajectories:
+        """Where the chains of a started campaign have been."""
+        return trajectories_of(self.campaign)
+
     @property
     def trace(self) -> Plot | None:
         """The main property along the chains; None as long as nothing is measured."""
-        trajectories = trajectories_of(self.campaign)
+        trajectories = self.trajectories
         if trajectories.unmeasured:
             dispatch.measure(self.campaign)
         followed = follow(trajectories, main_property(self.campaign), 1)

@@ -9,6 +9,7 @@ from django.core.paginator import Page, Paginator
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
+import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.models import Campaign, Chain
 from prefmh_web.campaigns.monitoring.convergence import (
@@ -16,7 +17,6 @@ from prefmh_web.campaigns.monitoring.convergence import (
     AIM_R_HAT,
     MOST_DRAWS,
     Followed,
-    first_step,
     follow,
     main_property,
 )
@@ -44,9 +44,9 @@ class ChainRow:
     ranks: Mark | None
 
     @property
-    def percent(self) -> float | None:
-        """Which share of the proposals that differed from the current object it has accepted."""
-        return 100 * self.chain.accepted / self.chain.moves if self.chain.moves else None
+    def acceptance(self) -> sampler.diagnostics.Acceptance:
+        """Of its decided steps."""
+        return sampler.diagnostics.Acceptance(self.chain.accepted, self.chain.moves)
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,15 @@ class ConvergencePage:
     chains: Page[Chain]
 
     aim_r_hat, aim_ess, most_draws = AIM_R_HAT, AIM_ESS, MOST_DRAWS
+    # Of prompts, those that look worst; for the filter `slice`.
+    most_targets = ":10"
 
     @cached_property
     def followed(self) -> list[Followed]:
         """The chosen properties."""
         first = 1 if self.form.wants_all_steps else self.left_out + 1
-        return [follow(self.trajectories, name, first) for name in self.form.chosen]
+        target_of = self.campaign.parsed_recipe.target_of
+        return [follow(self.trajectories, name, first, target_of) for name in self.form.chosen]
 
     @property
     def shown(self) -> list[Shown]:
@@ -82,11 +85,8 @@ class ConvergencePage:
     def rows(self) -> list[ChainRow]:
         """The chains of the page, with the ranks of the first chosen property."""
         ranks = dict(self.followed[0].ranks) if self.followed else {}
-        most = _most(self.followed[0]) if ranks else 0.0
         return [
-            ChainRow(
-                chain, rank_bars(f"chain {chain.place}", ranks[chain.place], most) if chain.place in ranks else None
-            )
+            ChainRow(chain, rank_bars(f"chain {chain.place}", ranks[chain.place], 1) if chain.place in ranks else None)
             for chain in self.chains
         ]
 
@@ -101,7 +101,7 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
     Args:
         asked: what the page's address asks for.
     """
-    trajectories, left_out = trajectories_of(campaign), first_step(campaign) - 1
+    trajectories, left_out = trajectories_of(campaign), campaign.parsed_recipe.left_out
     if trajectories.unmeasured:
         dispatch.measure(campaign)
     form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)
@@ -116,10 +116,5 @@ def _shown(followed: Followed, points: int) -> Shown:
     return Shown(
         followed,
         traces(f"Trace of {name}", lines, name, most_points=points) if lines else None,
-        rank_overlay(f"Ranks of {name}", ranks, _most(followed)) if ranks else None,
+        rank_overlay(f"Ranks of {name}", ranks, 1) if ranks else None,
     )
-
-
-def _most(followed: Followed) -> float:
-    """Return the highest rank that there can be."""
-    return float(sum(len(numbers) for _, numbers in followed.draws) - 1)

@@ -167,8 +167,15 @@ def _lengths(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
         yield CUT_SHORT
     if figures.extended_to:
         yield f"Their length was extended to {figures.extended_to:,} steps after the start."
-    left_out = f"After a burn-in of {_counted(recipe.burn_in, 'step')}" if recipe.burn_in else "Without a burn-in"
-    yield f"{left_out}, there are {_counted(figures.samples, 'sample')}."
+    warm_up = (
+        "" if recipe.warm_up is None else f"; warm-up {recipe.warm_up.steps:,}, settling {recipe.warm_up.settling:,}"
+    )
+    left_out = f"The first {_counted(recipe.left_out, 'step')} of each chain (burn-in {recipe.burn_in:,}{warm_up})"
+    yield (
+        f"{left_out} are left out, which leaves {_counted(figures.samples, 'sample')}."
+        if recipe.left_out
+        else f"The states after all of them are {_counted(figures.samples, 'sample')}."
+    )
 
 
 def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
@@ -180,7 +187,7 @@ def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
     people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
     for givers, words in (("people", people), ("models", "Models")):
         if givers in given:
-            yield f"{words} gave {_counted(given[givers], 'vote')}."
+            yield f"{words} gave {_counted(given[givers], 'vote')} that counted."
     if figures.late:
         late = "1 vote came" if figures.late == 1 else f"{figures.late:,} votes came"
         yield f"Another {late} after the step was decided and did not count."
@@ -191,10 +198,11 @@ def _givers(source: Any) -> str:
 
 
 def _acceptance(figures: Figures) -> Iterator[str]:
-    if figures.acceptance_percent is not None:
+    found = figures.acceptance
+    if found.differed:
         yield (
-            f"Of {figures.moves:,} proposals that differed from the current object, {figures.accepted:,} "
-            f"({figures.acceptance_percent:.1f} %) were accepted."
+            f"Of the {found.differed:,} proposals that differed from the current object, {found.accepted:,} "
+            f"({found.percent}) were accepted."
         )
 
 

@@ -73,8 +73,8 @@ class SandboxPair:
     """
 
     question: str
-    left: Seen
-    right: Seen
+    first: Seen
+    second: Seen
     judge: int
     proposal: Side
     note: str = ""
@@ -128,7 +128,7 @@ class Sandbox:
     def vote(self, choice: str) -> None:
         """Take a vote, or a skip, and go on to the next pair or past the last one."""
         pair = self.pair()
-        if choice not in ("left", "right") and (choice != "skip" or pair.told):
+        if choice not in ("first", "second") and (choice != "skip" or pair.told):
             return
         self.standing["asked"] += 1
         if choice == "skip" or pair.told:
@@ -143,7 +143,7 @@ class Sandbox:
         """Return the pair on the screen: the same until it is answered."""
         asked = self.standing["asked"]
         rng = np.random.default_rng([self.recipe.seed, asked])
-        proposal = (Side.LEFT, Side.RIGHT)[int(rng.integers(2))]
+        proposal = (Side.FIRST, Side.SECOND)[int(rng.integers(2))]
         judge = self._judges[asked % len(self._judges)]
         told = proposal if asked == _CHECK_AFTER and self.protocol.check_share else None
         question = str(checks.TOLD[told]) if told else self.recipe.judges[judge].question
@@ -155,8 +155,8 @@ class Sandbox:
         except NotComputable as reason:
             drawn, note = None, str(reason)
             seen = self._samples()
-        left, right = seen if proposal == Side.RIGHT else seen[::-1]
-        return SandboxPair(question, left, right, judge, proposal, note, None if told else drawn, told)
+        first, second = seen if proposal == Side.SECOND else seen[::-1]
+        return SandboxPair(question, first, second, judge, proposal, note, None if told else drawn, told)
 
     def _samples(self) -> tuple[Seen, Seen]:
         kind = NOISE if self.recipe.space.kind == "model-images" else self.recipe.space.objects
@@ -197,9 +197,9 @@ class ShownPair:
 
 def shown(pair: SandboxPair, kind: ObjectKind) -> ShownPair:
     """Return a pair of the sandbox as the voting page has it."""
-    sides = {Side.LEFT: pair.left, Side.RIGHT: pair.right}
-    around = shared_context(pair.left.context, pair.right.context)
-    options = options_of(kind, pair.left.content, pair.right.content, lambda side: sides[side].address, around)
+    sides = {Side.FIRST: pair.first, Side.SECOND: pair.second}
+    around = shared_context(pair.first.context, pair.second.context)
+    options = options_of(kind, pair.first.content, pair.second.content, lambda side: sides[side].address, around)
     return ShownPair(pair.question, options, tuple(around.shared), pair.note)
 
 

@@ -93,11 +93,11 @@ class Voter:
             return None
         seconds = self.pace(self.rng)
         await asyncio.sleep(seconds)
-        left, right = screen.objects
+        first, second = screen.objects
         judge = sampler.BradleyTerry(self.scores[screen.question])
         # Looking at a picture means decoding it, which may ask the database.
-        prefers_right = await asyncio.to_thread(judge.vote, self.rng, left, right)
-        choice = "right" if prefers_right else "left"
+        prefers_second = await asyncio.to_thread(judge.vote, self.rng, first, second)
+        choice = "second" if prefers_second else "first"
         self.sent.append(lease)
         return {"lease": lease, "choice": choice, "elapsed_ms": str(round(1000 * seconds))}
 
@@ -126,7 +126,7 @@ class _Fields(HTMLParser):
         if found.get("id") == "panel":
             self.standing = (found["class"] or "").split()[-1]
         if found.get("class") == "option":
-            # "Left: ..."
+            # "Object 1: ..."
             self.objects.append((found["aria-label"] or "").partition(": ")[2])
         self._in_question = self._in_question or found.get("id") == "question"
 

@@ -156,5 +156,8 @@ def in_one_line(parts: tuple[str, ...], measures: Measures) -> str:
     """Fill each part with the measure that it names, and leave out those whose measure has no value."""
     names = [_NAMED.findall(part)[0] for part in parts]
     return " · ".join(
-        part.format(**measures) for part, name in zip(parts, names, strict=True) if measures[name] is not None
+        # The names of what is counted end in s: 1 word, 2 words.
+        part.format(**measures).removesuffix("s" if measures[name] == 1 and part.startswith("{" + name + "}") else "")
+        for part, name in zip(parts, names, strict=True)
+        if measures[name] is not None
     )

@@ -7,6 +7,7 @@ then nothing is stored, so robots and previews leave nothing behind.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,6 +23,8 @@ MOST_KEPT = 1000
 greatest length, a cookie holds them all.
 """
 _SALT = "prefmh_web.participants.arrivals"
+# What stands in a link whose sender has not filled it in.
+_PLACEHOLDER = re.compile(r"\[.*\]|\{.*\}|<.*>|%.*%")
 
 
 class NotFromThere(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -47,20 +50,27 @@ class Arrival:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-def read(recruiter: Recruiter, query: Mapping[str, str]) -> Arrival:
+def read(recruiter: Recruiter, query: Mapping[str, str], *, checks_ids: bool = True) -> Arrival:
     """Read the parameters of an address.
 
+    Args:
+        checks_ids: the person's id must look like one of this recruiter.
+
     Raises:
-        NotFromThere: the person's id is missing, empty, too long, or the platform has not filled it in.
+        NotFromThere: the person's id is missing, blank, too long, no id of this recruiter, or not filled in.
         Preview: the platform only shows the study.
     """
     if recruiter.preview and query.get(recruiter.preview[0]) == recruiter.preview[1]:
         raise Preview
     for name in dict.fromkeys(filter(None, (recruiter.person, recruiter.session))):
         _check(name, query.get(name, ""), recruiter)
+    person = recruiter.folded(query[recruiter.person])
+    if checks_ids and recruiter.form and not re.fullmatch(recruiter.form, person):
+        problem = _("%(value)s in the link is no %(name)s.")
+        raise NotFromThere(problem % {"value": query[recruiter.person], "name": recruiter.person})
     others = {name: value for name, value in query.items() if name not in (recruiter.person, recruiter.session)}
     session = query.get(recruiter.session, "") if recruiter.session else ""
-    return Arrival(query[recruiter.person], session, _as_many_as_fit(others))
+    return Arrival(person, session, _as_many_as_fit(others))
 
 
 def of_nobody() -> Arrival:
@@ -82,9 +92,9 @@ def signed(text: str, token: str) -> Arrival | None:
 
 
 def _check(name: str, value: str, recruiter: Recruiter) -> None:
-    if not value:
+    if not value.strip():
         raise NotFromThere(_("The link has no %(name)s.") % {"name": name})
-    if value == recruiter.parameters.get(name):
+    if value == recruiter.parameters.get(name) or _PLACEHOLDER.fullmatch(value):
         raise NotFromThere(_("The link has %(value)s in place of your %(name)s.") % {"value": value, "name": name})
     if len(value) > LONGEST_ID or not value.isprintable():
         problem = _("The %(name)s in the link is longer than %(most)s characters, or cannot be read.")

@@ -9,6 +9,7 @@ is skipped, or whose time runs out, costs nothing.
     spent              what has been given
     spending_of        what the pages show of it, with what the places cost
     estimate_of        what a draft will take of people
+    supply_of          the votes that are still needed, and those that places still bring
 
 The votes that every step can need are set aside from the start, so no trial is ever given in the place of one. Only the
 rest is for trials and late votes. How much of that is left is a matter of how many there were; votes that are saved
@@ -17,17 +18,19 @@ because a step is decided early do not add to it, for that would depend on what 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from django.db.models import Sum
+from django.db.models import Count, F, Q, Sum
 
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.participants import places
 from prefmh_web.participants.models import Check, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
@@ -78,16 +81,48 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class Supply:
+    """The votes that a campaign still needs of people, and those that they can still give.
+
+    Args:
+        steps: that are not decided.
+        most: the votes that these can need.
+        expected: those that they need if voters are indifferent; None where that takes too long to work out.
+        can_give: of who has a place, the votes that they have not given, and all votes of each free place; None for no
+            limit.
+        is_full: no place is free.
+    """
+
+    steps: int
+    most: int
+    expected: float | None
+    can_give: int | None
+    is_full: bool
+
+    @property
+    def wanted(self) -> int:
+        """The expected votes, or the most where they are not known."""
+        return self.most if self.expected is None else math.ceil(self.expected)
+
+    @property
+    def is_short(self) -> bool:
+        """True where the places do not bring the votes that are expected to be needed."""
+        return self.can_give is not None and self.can_give < self.wanted
+
+
+@dataclass(frozen=True)
 class Spending:
     """What the pages show: answers against the budget, and places times pay.
 
     Args:
         spent: what has been given; None of a draft.
+        supply: what is still needed and can be given; None where people have nothing left to judge.
     """
 
     recruitment: Recruitment
     needs: Needs
     spent: Spent | None
+    supply: Supply | None
 
     @property
     def budget(self) -> int | None:
@@ -116,9 +151,10 @@ class Spending:
 
     @property
     def per_vote(self) -> str:
-        """The forecast: what a vote costs if all places are paid and every vote is needed."""
-        cost = self.recruitment.cost_of_places
-        return self._money(cost / self.needs.votes) if cost and self.needs.votes else ""
+        """What a vote costs if all places are paid and give as many votes as the steps can take."""
+        cost, each = self.recruitment.cost_of_places, self.recruitment.votes_each
+        bought = self.needs.votes if each is None else min(self.needs.votes, each * (self.places or 0))
+        return self._money(cost / bought) if cost and bought else ""
 
     def _money(self, amount: Decimal | None) -> str:
         if amount is None:
@@ -135,13 +171,19 @@ def needs(recipe: sampler.Recipe, protocol: Protocol) -> Needs:
 
 
 def demand_fit(campaign: Campaign) -> None:
-    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for.
+    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for, and that
+    there are places for as many different people as each pair needs.
 
     Raises:
-        NotPossible: it does not; the message says what would do.
+        NotPossible: one does not; the message says what would do.
     """
     recruitment = recruitment_of(campaign)
-    wanted = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
+    wanted, people = needs(campaign.parsed_recipe, recruitment.parsed_protocol), max(_asked(campaign), default=0)
+    if recruitment.places is not None and recruitment.places < people:
+        raise NotPossible(
+            f"Each pair needs votes of {people} different people, and there are {recruitment.places} places. On the "
+            f"page “Participants”, set “Places” to {people} or more, or ask for fewer votes in the setup."
+        )
     if recruitment.budget is None:
         return
     if recruitment.budget < wanted.answers:
@@ -205,7 +247,8 @@ def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None
     if not (campaign.is_draft or is_known):
         return None
     needed = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
-    return Spending(recruitment, needed, None if campaign.is_draft else spent(campaign))
+    supply = supply_of(campaign, recruitment)
+    return Spending(recruitment, needed, None if campaign.is_draft else spent(campaign), supply)
 
 
 def _late(campaign: Campaign) -> int:
@@ -218,11 +261,50 @@ def _trials_out(campaign: Campaign) -> int:
     return given.exclude(chosen_side="", answered_at__isnull=False).count()
 
 
+def _asked(campaign: Campaign) -> list[int]:
+    """Return N of each judge whose votes are people's."""
+    recipe = campaign.parsed_recipe
+    if recipe.rule.evidence != "votes":
+        return []
+    return [judge.budget for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
+
+
+def supply_of(campaign: Campaign, recruitment: Recruitment) -> Supply | None:
+    """Return the votes that are still needed and can be given; None where people have nothing left to judge."""
+    asked, left = _asked(campaign), _steps_left(campaign)
+    if not asked or not left:
+        return None
+    estimate = sampler.estimate(1, left, asked)
+    is_full = places.are_all_taken(recruitment)
+    return Supply(left, estimate.most_votes, estimate.votes, _can_give(recruitment), is_full)
+
+
+def _steps_left(campaign: Campaign) -> int:
+    recipe = campaign.parsed_recipe
+    if campaign.is_draft:
+        return recipe.chains_at_most * recipe.steps
+    if campaign.status == Campaign.Status.FINISHED:
+        return 0
+    undecided = Sum(F("length") - F("step"), filter=Q(ended_at=None), default=0)
+    opened = campaign.chains.aggregate(count=Count("pk"), left=undecided)
+    left: int = opened["left"] + (recipe.chains_at_most - opened["count"]) * recipe.steps
+    return left
+
+
+def _can_give(recruitment: Recruitment) -> int | None:
+    if recruitment.places is None or recruitment.votes_each is None:
+        return None
+    holders = places.held(recruitment)
+    still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("annotator__votes_cast", default=0))
+    free = max(0, recruitment.places - holders.count())
+    owed: int = still["people"] * recruitment.votes_each - still["votes"]
+    return free * recruitment.votes_each + max(0, owed)
+
+
 def estimate_of(campaign: Campaign, recruitment: Recruitment) -> sampler.Estimate | None:
     """Return what a draft will take of people; None where nobody votes."""
-    recipe = campaign.parsed_recipe
-    asked = [judge.budget for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
-    if recipe.rule.evidence != "votes" or not asked:
+    recipe, asked = campaign.parsed_recipe, _asked(campaign)
+    if not asked:
         return None
     pay = recruitment.place_pay
     return sampler.estimate(

@@ -32,8 +32,8 @@ from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import Context, Trial, check_after
 
 TOLD = {
-    Side.LEFT: _("Attention check: choose the one on the left"),
-    Side.RIGHT: _("Attention check: choose the one on the right"),
+    Side.FIRST: _("Attention check: choose object 1"),
+    Side.SECOND: _("Attention check: choose object 2"),
 }
 """What an attention check says."""
 
@@ -43,20 +43,20 @@ class ShownPair:
     """What a trial shows: the question, and the objects as they stand, each with its columns that are shown."""
 
     question: str
-    left: StoredObject
-    right: StoredObject
-    of_left: Context = ()
-    of_right: Context = ()
+    first: StoredObject
+    second: StoredObject
+    of_first: Context = ()
+    of_second: Context = ()
 
     @classmethod
-    def of(cls, question: str, left: State, right: State, campaign: Campaign) -> ShownPair:
+    def of(cls, question: str, first: State, second: State, campaign: Campaign) -> ShownPair:
         """Return a pair of objects of a campaign."""
-        contexts = (context_of(state, started_campaign(campaign).recipe) for state in (left, right))
-        return cls(question, objects.stored(left), objects.stored(right), *contexts)
+        contexts = (context_of(state, started_campaign(campaign).recipe) for state in (first, second))
+        return cls(question, objects.stored(first), objects.stored(second), *contexts)
 
     def swapped(self) -> ShownPair:
         """Return the pair with the objects in each other's place."""
-        return ShownPair(self.question, self.right, self.left, self.of_right, self.of_left)
+        return ShownPair(self.question, self.second, self.first, self.of_second, self.of_first)
 
 
 def due(annotator: Annotator, campaign: Campaign) -> Check | None:
@@ -96,7 +96,7 @@ def _given(part: Participation, votes: int, fields: dict[str, Any]) -> Check:
 
 
 def _instructed(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
-    # What stands on the two sides does not matter: the pair that they voted on last.
+    # Which objects they are does not matter: the pair that they voted on last.
     voted = Lease.objects.filter(annotator=annotator, ending=Lease.Ending.VOTED).order_by("-ended_at", "key")
     last = voted.values_list("key", flat=True).first()
     return None if last is None else {"lease_id": last, "expected_side": Side(trial.side)}
@@ -105,13 +105,13 @@ def _instructed(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
 def _gold(annotator: Annotator, trial: Trial) -> dict[str, Any]:
     if trial.gold is None:
         raise ValueError("a gold check has a pair")
-    right, is_swapped = Side(terms_of(annotator.campaign).gold[trial.gold].answer), trial.side == "right"
+    right, is_swapped = Side(terms_of(annotator.campaign).gold[trial.gold].answer), trial.side == "second"
     return {"gold": trial.gold, "is_swapped": is_swapped, "expected_side": right.other if is_swapped else right}
 
 
 def _repeat(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
     lease = repeats.choose(annotator, trial.which)
-    return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "right"}
+    return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "second"}
 
 
 _MAKERS: dict[str, Callable[[Annotator, Trial], dict[str, Any] | None]] = {
@@ -135,13 +135,13 @@ def _pair(check: Check, campaign: Campaign) -> ShownPair:
     if check.lease is None:
         gold = terms_of(campaign).gold[check.gold or 0]
         question = own_pairs.question_of(gold, campaign.parsed_recipe)
-        contexts = contexts_by_content(campaign, started_campaign(campaign).recipe, gold.left, gold.right)
-        return ShownPair(question, StoredObject(gold.left), StoredObject(gold.right), *contexts)
+        contexts = contexts_by_content(campaign, started_campaign(campaign).recipe, gold.first, gold.second)
+        return ShownPair(question, StoredObject(gold.first), StoredObject(gold.second), *contexts)
     if check.kind == Check.Kind.REPEAT:
         question = started_campaign(campaign).judge(check.lease.judge_id).question
     else:
         question = gettext(TOLD[Side(check.expected_side)])
-    return ShownPair.of(question, check.lease.left, check.lease.right, campaign)
+    return ShownPair.of(question, check.lease.first, check.lease.second, campaign)
 
 
 def by_key(key: uuid.UUID) -> Check | None:

@@ -54,7 +54,7 @@ class End:
 TOOK_PART = (Outcome.COMPLETED, Outcome.NOTHING_LEFT, Outcome.TIME_OVER, Outcome.WITHDRAWN)
 """Whoever ends so has seen pairs, or could have."""
 CLOSED = (
-    *(Outcome.NO_CONSENT, Outcome.NOT_ELIGIBLE, Outcome.NOT_UNDERSTOOD, Outcome.CHECKS_FAILED),
+    *(Outcome.NO_CONSENT, Outcome.NOT_ELIGIBLE, Outcome.FULL, Outcome.NOT_UNDERSTOOD, Outcome.CHECKS_FAILED),
     *(Outcome.WITHDRAWN, Outcome.ENDED),
 )
 
@@ -178,7 +178,7 @@ def _is_late() -> Q:
 
 def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:
     """Return what a way back may name beside the code, by its name: ours, and the platform's own."""
-    visit = participation.last_visit
+    visit = participation.paid_visit
     parameters: dict[str, str] = visit.get("parameters", {})
     external_id, session_id = participation.given_id, visit.get("session_id", "")
     own = {platform.person: external_id, platform.session: session_id}

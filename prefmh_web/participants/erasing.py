@@ -1,7 +1,8 @@
 """What goes when somebody is forgotten. Called by `erasure.py` alone, under its locks.
 
 goes     ids, what their platform's links said of them, their answers, what they reported about pairs, what others
-         wrote about them, their name on a panel, their sessions, the code and the bonus
+         wrote about them, their name on a panel, their sessions, the code and the bonus; of their votes how the
+         pair stood on their screen, and whether their browser translated the page
 stays    votes, leases and checks under the annotator's number, in which language they judged, how their part ended;
          of consent, the version and the time
 """
@@ -18,7 +19,7 @@ from django.utils.module_loading import import_string
 from prefmh_web import hooks
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.lifecycle import panels
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.monitoring import problems
 from prefmh_web.participants.models import Answer, Check, Participant, Participation, PracticeAnswer
 
@@ -34,6 +35,7 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
         "reasons": events.empty_texts(annotators),
         "names": _unname(campaign, annotators),
         "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
+        "pages": _forget_pages(annotators),
         "ids": _forget_ids(parts),
     }
     for kind, name in hooks.REMOVALS.items():
@@ -51,6 +53,11 @@ def _deleted(rows: QuerySet[Any]) -> int:
 def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
     numbers = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
     return panels.forget_names(campaign, [number for number in numbers if number is not None])
+
+
+def _forget_pages(annotators: Collection[int]) -> int:
+    told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), annotator__in=annotators)
+    return told.update(layout="", is_translated=None)
 
 
 def _forget_ids(parts: QuerySet[Participation]) -> int:

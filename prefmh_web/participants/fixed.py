@@ -9,6 +9,7 @@ _TRIALS = "the record declares beforehand how often trials come, and their answe
 RECRUITMENT = {
     "recruiter": Fixed("Where do people come from?", CROWD),
     "parameter": Fixed("Parameter with the person's id", CROWD),
+    "checks_ids": Fixed("Check the form of ids", CROWD),
     "votes_each": Fixed("Votes per person", CROWD),
     "most_minutes": Fixed("The platform's maximum time, in minutes", CROWD),
     "most_active_minutes": Fixed("Active minutes per person", CROWD),
@@ -29,6 +30,7 @@ PROTOCOL = {
     "gold_share": Fixed("Gold checks, per 100 votes", _TRIALS),
     "repeat_share": Fixed("Repeats, per 100 votes", _TRIALS),
     "wait_minutes": Fixed("Longest wait, in minutes", CROWD),
+    "wait_is_paid": Fixed("The time that people wait is paid", CROWD),
     "checks_may_fail": Fixed("So many may fail", CROWD),
     "checks_end": Fixed("One more ends the part", CROWD),
 }

@@ -22,42 +22,42 @@ class GoldAnswers:
     Args:
         number: of the pair in the protocol, from 0.
         question: that stands above it.
-        left, right: how many people chose each object, by its side in the protocol.
+        first, second: how many people chose each object, by its order in the protocol.
     """
 
     number: int
     question: str
     pair: OwnPair
-    left: int
-    right: int
+    first: int
+    second: int
 
     @property
     def people(self) -> int:
         """How many people answered."""
-        return self.left + self.right
+        return self.first + self.second
 
     @property
-    def left_percent(self) -> float | None:
-        """How often the left object was chosen; None without an answer."""
-        return 100 * self.left / self.people if self.people else None
+    def first_percent(self) -> float | None:
+        """How often the first object was chosen; None without an answer."""
+        return 100 * self.first / self.people if self.people else None
 
     @property
-    def right_percent(self) -> float | None:
-        """How often the right object was chosen; None without an answer."""
-        return 100 * self.right / self.people if self.people else None
+    def second_percent(self) -> float | None:
+        """How often the second object was chosen; None without an answer."""
+        return 100 * self.second / self.people if self.people else None
 
 
 def answers_in(campaign: Campaign) -> list[GoldAnswers]:
     """Return what was answered to each gold pair of a campaign, in the protocol's order."""
     pairs, recipe = terms_of(campaign).gold, campaign.parsed_recipe
-    chose_left: dict[tuple[int, int], bool] = {}
+    chose_first: dict[tuple[int, int], bool] = {}
     answered = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.GOLD).exclude(chosen_side="")
     columns = ("participation", "gold", "chosen_side", "is_swapped")
     for part, gold, side, is_swapped in answered.order_by("after_votes").values_list(*columns):
-        chose_left.setdefault((part, gold), (side == Side.LEFT) != is_swapped)
+        chose_first.setdefault((part, gold), (side == Side.FIRST) != is_swapped)
     found = []
     for number, pair in enumerate(pairs):
-        said = [is_left for (_, gold), is_left in chose_left.items() if gold == number]
+        said = [is_first for (_, gold), is_first in chose_first.items() if gold == number]
         question = own_pairs.question_of(pair, recipe)
         found.append(GoldAnswers(number, question, pair, sum(said), len(said) - sum(said)))
     return found
@@ -68,6 +68,6 @@ def share_alike(answers: Iterable[GoldAnswers]) -> float | None:
     coins do so half of the time.
     """
     found = list(answers)
-    alike = sum(each.left * (each.left - 1) + each.right * (each.right - 1) for each in found)
+    alike = sum(each.first * (each.first - 1) + each.second * (each.second - 1) for each in found)
     pairs = sum(each.people * (each.people - 1) for each in found)
     return alike / pairs if pairs else None

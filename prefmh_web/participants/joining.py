@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants.arrivals import Arrival
@@ -66,8 +67,9 @@ def _new(campaign: Campaign, recruitment: Recruitment, arrival: Arrival, annotat
 
 def _note_visit(participation: Participation, arrival: Arrival) -> None:
     visit = {"session_id": arrival.session_id, "parameters": dict(arrival.parameters)}
-    if visit == participation.last_visit:
+    last = participation.visits[-1] if participation.visits else {}
+    if visit == {name: last.get(name) for name in visit}:
         return
-    visits = [*participation.visits, visit]
+    visits = [*participation.visits, visit | {"at": timezone.now().isoformat()}]
     participation.visits = visits[:1] + visits[1:][1 - MOST_VISITS :]
     participation.save(update_fields=["visits"])

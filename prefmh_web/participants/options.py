@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
 NO_CONTEXT = SharedContext((), ((), ()))
-NAMES = {Side.LEFT: _("Left"), Side.RIGHT: _("Right")}
-"""What each side is called."""
+NAMES = {Side.FIRST: _("Object 1"), Side.SECOND: _("Object 2")}
+"""What each object of a pair is called, in whatever layout."""
+MARKS = {Side.FIRST: "1", Side.SECOND: "2"}
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,13 @@ class Option:
 
     @property
     def name(self) -> StrPromise:
-        """What the side is called."""
+        """What the object is called."""
         return NAMES[self.side]
+
+    @property
+    def mark(self) -> str:
+        """What stands on the object, and the key that chooses it."""
+        return MARKS[self.side]
 
     @cached_property
     def html(self) -> str:
@@ -48,22 +54,22 @@ class Option:
 
 def options_of(
     kind: ObjectKind,
-    left: str,
-    right: str,
+    first: str,
+    second: str,
     address: Callable[[Side], StrPromise | str],
     context: SharedContext = NO_CONTEXT,
 ) -> tuple[Option, Option]:
-    """Return the two objects, left and right.
+    """Return the two objects, in the order of the document.
 
     Args:
-        left: the content of the object on the left.
-        right: of the other one.
+        first: the content of the first object.
+        second: of the other one.
         address: returns where the picture of a side is.
-        context: of the two, left and right.
+        context: of the two.
     """
-    of_left, of_right = kind.options(left, right)
-    own_of_left, own_of_right = context.own if any(context.own) else (None, None)
+    of_first, of_second = kind.options(first, second)
+    own_of_first, own_of_second = context.own if any(context.own) else (None, None)
     return (
-        Option(kind.name, Side.LEFT, left, of_left, address(Side.LEFT), own_of_left),
-        Option(kind.name, Side.RIGHT, right, of_right, address(Side.RIGHT), own_of_right),
+        Option(kind.name, Side.FIRST, first, of_first, address(Side.FIRST), own_of_first),
+        Option(kind.name, Side.SECOND, second, of_second, address(Side.SECOND), own_of_second),
     )

@@ -37,7 +37,7 @@ def demand_fit(protocol: Protocol, campaign: Campaign) -> None:
                 f"A practice or gold pair of the protocol is shown under question {pair.question}, and people answer "
                 f"{len(questions)}. Choose another question on the page “Protocol”."
             )
-        for content in (pair.left, pair.right):
+        for content in (pair.first, pair.second):
             try:
                 kind.written(content)
             except ValueError as reason:
@@ -53,5 +53,5 @@ def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None
     """
     if campaign.parsed_recipe.generates:
         return None
-    contents = {content for pair in protocol.own_pairs for content in (pair.left, pair.right)}
+    contents = {content for pair in protocol.own_pairs for content in (pair.first, pair.second)}
     return sorted(campaign.states.filter(content__in=contents).values_list("content", flat=True))

@@ -14,12 +14,15 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import activity, checks, exclusion, recruiting
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
+from prefmh_web.participants.recruiters import Recruiter
 from sampler import schema
 
 NAME = "payments.csv"
 COLUMNS = (
     "external_id",
+    "study_id",
     "session_id",
+    "all_session_ids",
     "outcome",
     "code",
     "paid",
@@ -47,7 +50,7 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     for each in found.order_by("pk").iterator(chunk_size=500):
         yield (
             schema.escaped(each.given_id),
-            schema.escaped(each.last_visit.get("session_id", "")),
+            *map(schema.escaped, _sent_under(each, recruitment.platform)),
             each.outcome,
             schema.escaped(each.code),
             recruitment.paid_to(each, each.annotator.votes_cast).label if each.outcome else "",
@@ -59,6 +62,13 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
             "" if each.bonus is None else str(each.bonus),
             schema.escaped(reasons.get(each.annotator_id, "")),
         )
+
+
+def _sent_under(part: Participation, recruiter: Recruiter) -> tuple[str, str, str]:
+    """Return the study's id, the session under which a part ended, and all of its sessions."""
+    visit, sessions = part.paid_visit, dict.fromkeys(each.get("session_id", "") for each in part.visits)
+    study = visit.get("parameters", {}).get(recruiter.study, "") if recruiter.study else ""
+    return study, visit.get("session_id", ""), " ".join(sessions)
 
 
 def set_bonus(annotator: Annotator, amount: Decimal | None, *, by: User | None = None) -> None:

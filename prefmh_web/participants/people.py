@@ -27,7 +27,7 @@ class Person:
         annotator: who they are in the record.
         part: who they are to their platform, and how far; None where none has sent them.
         votes: how many they gave, those that came too late included.
-        left: how many of these chose the left side.
+        first: how many of these chose the first object.
         skips: how many pairs they skipped.
         median_ms: the median time of their votes, without the time in a hidden tab; None without one.
         checks_passed: attention checks.
@@ -39,7 +39,7 @@ class Person:
     annotator: Annotator
     part: Participation | None
     votes: int
-    left: int
+    first: int
     skips: int
     median_ms: float | None
     checks_passed: int
@@ -81,9 +81,9 @@ class Person:
         return None if self.median_ms is None else self.median_ms / 1000
 
     @property
-    def left_percent(self) -> float | None:
-        """How often they chose the left side; None without a vote."""
-        return 100 * self.left / self.votes if self.votes else None
+    def first_percent(self) -> float | None:
+        """How often they chose the first object; None without a vote."""
+        return 100 * self.first / self.votes if self.votes else None
 
 
 def people_of(campaign: Campaign) -> list[Person]:
@@ -112,7 +112,7 @@ def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]
             annotator=each,
             part=parts.get(each.pk),
             votes=votes[each.pk][0],
-            left=votes[each.pk][1],
+            first=votes[each.pk][1],
             skips=skips[each.pk],
             median_ms=medians.get(each.pk),
             checks_passed=checks[each.pk][0],
@@ -129,11 +129,11 @@ def _parts(annotators: QuerySet[Annotator]) -> Iterable[Participation]:
 
 
 def _votes(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
-    """Return how many votes each gave, and how many of them chose the left side."""
-    left = Count("pk", filter=Q(chosen_side=Side.LEFT))
+    """Return how many votes each gave, and how many of them chose the first object."""
+    first = Count("pk", filter=Q(chosen_side=Side.FIRST))
     cast = Vote.objects.filter(annotator__in=annotators).order_by().values_list("annotator_id")
-    counted = cast.annotate(votes=Count("pk"), chose_left=left)
-    return defaultdict(_none, {pk: (votes, chose_left) for pk, votes, chose_left in counted})
+    counted = cast.annotate(votes=Count("pk"), chose_first=first)
+    return defaultdict(_none, {pk: (votes, chose_first) for pk, votes, chose_first in counted})
 
 
 def _checks(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:

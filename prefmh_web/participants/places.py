@@ -34,6 +34,11 @@ def held(recruitment: Recruitment) -> QuerySet[Participation]:
     return as_set_up.exclude(pay=Pay.NOTHING)
 
 
+def are_all_taken(recruitment: Recruitment) -> bool:
+    """True if nobody new can have a place, whatever they answer."""
+    return recruitment.places is not None and held(recruitment).count() >= recruitment.places
+
+
 def are_limited(recruitment: Recruitment) -> bool:
     """True if not everybody can have a place."""
     # Not by parsing it: the sweep asks this of every campaign.

@@ -122,20 +122,20 @@ class OwnPair(_Part):
     """A pair of the researcher's own that has a right answer.
 
     Args:
-        left: an object, as the campaign's kind of object writes it.
-        right: the other one.
+        first: an object, as the campaign's kind of object writes it.
+        second: the other one.
         answer: which of them is right.
         question: the number of the question above them, from 1, among those that people answer.
     """
 
-    left: Content
-    right: Content
-    answer: Literal["left", "right"]
+    first: Content
+    second: Content
+    answer: Literal["first", "second"]
     question: Annotated[int, Field(ge=1, le=100)] = 1
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.left == self.right:
+        if self.first == self.second:
             raise ValueError("The two objects are the same.")
         return self
 
@@ -165,7 +165,9 @@ class Protocol(_Part):
         gold: pairs that everybody who reads them answers rightly.
         gold_share: how often a vote is followed by one of them, from 0 to .5.
         repeat_share: how often a vote is followed by a decided pair of the person's own once more, from 0 to .5.
-        wait_minutes: so long after somebody has found no pair, their part ends, paid; None for never.
+        wait_minutes: so long after somebody has found no pair, their part ends; 0 for never, None for
+            `USUAL_WAIT_MINUTES` where a platform pays people, and never elsewhere.
+        wait_is_paid: people are told that the time they wait is paid.
         checks_may_fail: so many checks of either kind.
         checks_end: one more ends the part; otherwise they are only noted.
         debriefing: Markdown, shown at the end of the part of somebody who took part.
@@ -180,7 +182,8 @@ class Protocol(_Part):
     gold: tuple[OwnPair, ...] = ()
     gold_share: Annotated[float, Field(ge=0, le=0.5)] = 0
     repeat_share: Annotated[float, Field(ge=0, le=0.5)] = 0
-    wait_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
+    wait_minutes: Annotated[int, Field(ge=0, le=1440)] | None = None
+    wait_is_paid: bool = False
     checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = 2
     checks_end: bool = True
     debriefing: Text = ""
@@ -215,7 +218,7 @@ class Protocol(_Part):
     def is_empty(self) -> bool:
         """True if nothing is asked and nothing is told."""
         asks = self.questions or self.instructions or self.comprehension or self.debriefing
-        return not (asks or self.own_pairs or self.shares.total or self.wait_minutes)
+        return not (asks or self.own_pairs or self.shares.total or self.wait_minutes or self.wait_is_paid)
 
     def asked(self, *, last: bool) -> Sequence[Question]:
         """Return the questions before the votes, or the last ones, after them."""

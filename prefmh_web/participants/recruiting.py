@@ -54,6 +54,8 @@ class Terms:
         shares: how often a vote is followed by which trial that is no vote.
         gold: the pairs of gold checks.
         wait_minutes: after so long without a pair, somebody's part ends; None for never.
+        wait_is_paid: people are told that the time they wait is paid.
+        checks_ids: a person's id must look like one of the recruiter.
     """
 
     recruiter: Recruiter = ANYBODY
@@ -64,6 +66,8 @@ class Terms:
     shares: Shares = NO_TRIALS
     gold: tuple[OwnPair, ...] = ()
     wait_minutes: int | None = None
+    wait_is_paid: bool = False
+    checks_ids: bool = True
 
     @property
     def may_be_paid_for(self) -> bool:
@@ -104,7 +108,9 @@ def _read(campaign_id: int) -> Terms:
         most_active_minutes=found.most_active_minutes,
         shares=protocol.shares,
         gold=protocol.gold,
-        wait_minutes=protocol.wait_minutes,
+        wait_minutes=found.longest_wait,
+        wait_is_paid=protocol.wait_is_paid,
+        checks_ids=found.checks_ids,
     )
 
 

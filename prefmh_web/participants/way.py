@@ -159,7 +159,7 @@ def _answered(
 def _move(part: Participation, recruitment: Recruitment, stage: Stage) -> None:
     is_to_take = part.placed_at is None and needs_place(stage, recruitment.parsed_protocol)
     if is_to_take and not places.take(part, recruitment):
-        _end(part, Outcome.NOT_ELIGIBLE)
+        _end(part, Outcome.FULL)
         return
     _put(part, stage)
 
@@ -185,7 +185,7 @@ def _set_out(part: Participation) -> Stage:
 
 def _end_without_place(part: Participation, recruitment: Recruitment) -> None:
     if not part.annotator.votes_cast:
-        _end(part, Outcome.NOT_ELIGIBLE)
+        _end(part, Outcome.FULL)
         return
     completion.end_of(part.annotator, part.campaign, Outcome.NOTHING_LEFT)
     _put(part, next_stage(Stage.VOTES, recruitment.parsed_protocol))

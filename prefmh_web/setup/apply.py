@@ -87,6 +87,7 @@ def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
         "name": setup.name,
         "instructions": setup.instructions,
         "language": setup.language,
+        "layout": setup.layout or "",
         "recipe": recipe.model_dump(mode="json"),
         "is_seed_typed": setup.seed is not None,
         "scorer_names": " ".join(setup.scorers),

@@ -38,6 +38,7 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
                 "name": campaign.name,
                 "instructions": campaign.instructions,
                 "language": campaign.language,
+                "layout": campaign.layout or None,
                 "file": _file(campaign, recipe, needs_file=needs_file),
                 **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
                 "seed": recipe.seed if campaign.is_seed_typed and not campaign.hides_seed else None,

@@ -74,6 +74,7 @@ class Setup(Part):
         name: voters do not see it.
         instructions: shown once, before the first pair.
         language: of the voters' pages.
+        layout: how a pair stands on their screens; without it, stacked where a question is asked in both orders.
         space: what is compared.
         file: where a list of the researcher's own comes from.
         kernel: what is proposed.
@@ -97,6 +98,7 @@ class Setup(Part):
     name: Name
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
     language: Language = "en"
+    layout: Literal["by-screen", "stacked"] | None = None
     space: sampler.SpaceRecipe = _of_recipe("space")
     file: UploadedFile | None = None
     kernel: sampler.KernelRecipe = _of_recipe("kernel")

@@ -46,6 +46,7 @@ class People(Part):
     Args:
         recruiter: which platform sends them.
         parameter: the name of the parameter with the person's id, for links of the researcher's own.
+        checks_ids: an id that does not look like the recruiter's is not let in.
         votes_each: after so many votes somebody's part is complete.
         places: so many people can take part.
         budget: so many answers can be given.
@@ -65,6 +66,7 @@ class People(Part):
 
     recruiter: str = Field(default=ANYBODY.name, json_schema_extra={"enum": list(RECRUITERS)})
     parameter: str = Field(default="", max_length=64)
+    checks_ids: bool = True
     votes_each: _Count | None = None
     places: _Count | None = None
     budget: int | None = Field(default=None, ge=1, le=1_000_000_000)

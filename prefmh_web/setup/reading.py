@@ -80,6 +80,7 @@ def as_campaign(setup: Setup, recipe: sampler.Recipe) -> Campaign:
         recipe=recipe.model_dump(mode="json"),
         instructions=setup.instructions,
         language=setup.language,
+        layout=setup.layout or "",
     )
 
 

@@ -13,9 +13,9 @@ from sampler.diagnostics.answers import CLUSTERS
 
 ABOUT = "a report on an exported campaign: convergence, lean to one side, scores, agreement"
 DETAILS = (
-    "Print acceptance rate, R-hat and effective sample sizes of the objects' properties, each source's lean to one "
-    "side, and for each question Bradley-Terry scores fitted together with the lean, a test against cycles, and "
-    "kappas of shared and repeated questions."
+    "Print which share of the proposals is accepted, R-hat and effective sample sizes of the objects' properties, each "
+    "source's lean to one side, and for each question Bradley-Terry scores fitted together with the lean, a test for "
+    "cyclic preferences, and kappas of shared and repeated questions."
 )
 
 
@@ -44,7 +44,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--all-samples",
         action="store_true",
-        help="follow also the samples of the burn-in, and of the settling after a warm-up",
+        help="follow also the samples of the burn-in and of the warm-up with its settling",
     )
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
     command.add_argument(

@@ -4,39 +4,37 @@ Chains are ragged: a list with one sequence a chain. Whatever needs a library of
 is called and raises `MissingExtra` where it is not installed.
 """
 
-from sampler.diagnostics.acceptance_rate import AcceptanceRate, acceptance_rate
+from sampler.diagnostics.acceptance_rate import Acceptance
 from sampler.diagnostics.agreement import cohen_kappa, fleiss_kappa, fleiss_kappa_interval
 from sampler.diagnostics.bootstrap import PairedDifference, paired_bootstrap
 from sampler.diagnostics.bradley_terry import Difference, NoFit, Scores, bradley_terry_intervals, bradley_terry_scores
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights
 from sampler.diagnostics.comparisons import Comparisons
-from sampler.diagnostics.cycles import CycleTest, Triangle, cycle_test, triangle_sums
+from sampler.diagnostics.cycles import CycleTest, cycle_test
 from sampler.diagnostics.extras import MissingExtra
-from sampler.diagnostics.lean import Lean, side_lean
 from sampler.diagnostics.source_lean import SourceLean, source_lean
-from sampler.exact import total_variation, total_variation_curve
-from sampler.objects.convergence import FEWEST_DRAWS, Convergence, convergence, equal_lengths
+from sampler.exact import total_variation
+from sampler.objects.convergence import FEWEST_DRAWS, Convergence, Grouped, by_target, convergence, equal_lengths
 
 __all__ = [
     "FEWEST_CLUSTERS",
     "FEWEST_DRAWS",
-    "AcceptanceRate",
+    "Acceptance",
     "Choices",
     "Comparisons",
     "Convergence",
     "CycleTest",
     "Difference",
-    "Lean",
+    "Grouped",
     "MissingExtra",
     "NoFit",
     "PairedDifference",
     "Scores",
     "SourceLean",
-    "Triangle",
-    "acceptance_rate",
     "bradley_terry_intervals",
     "bradley_terry_scores",
+    "by_target",
     "cluster_weights",
     "cohen_kappa",
     "convergence",
@@ -45,9 +43,6 @@ __all__ = [
     "fleiss_kappa",
     "fleiss_kappa_interval",
     "paired_bootstrap",
-    "side_lean",
     "source_lean",
     "total_variation",
-    "total_variation_curve",
-    "triangle_sums",
 ]

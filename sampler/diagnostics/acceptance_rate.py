@@ -1,43 +1,29 @@
-"""How often chains accept, and how often they move."""
+"""How often chains accept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
 
 
 @dataclass(frozen=True)
-class AcceptanceRate:
-    """Shares of decided steps. Accepting a proposal equal to the current state is no move."""
+class Acceptance:
+    """How many of the proposals that differed from the current state were accepted, over decided steps of all phases.
 
-    accepted: float
-    moved: float
-    steps: int
-    by_chain: tuple[float, ...]
-    """Accepted share of each chain, in order; NaN for a chain without a step."""
-
-
-def acceptance_rate(accepted: Sequence[npt.ArrayLike], moved: Sequence[npt.ArrayLike]) -> AcceptanceRate:
-    """Return the shares over ragged chains.
-
-    Args:
-        accepted: for each chain whether each decided step was accepted, shape (T_c,).
-        moved: for each chain whether the state changed, shape (T_c,).
-
-    Raises:
-        ValueError: no step is decided, the two differ in length, or a step moved that was not accepted.
+    A proposal equal to the current state is accepted whatever anybody answers, so it is none of them.
     """
-    verdicts = [np.asarray(each, dtype=bool) for each in accepted]
-    moves = [np.asarray(each, dtype=bool) for each in moved]
-    if [len(each) for each in verdicts] != [len(each) for each in moves]:
-        raise ValueError("accepted and moved must have the same chains of the same lengths")
-    if not sum(len(each) for each in verdicts):
-        raise ValueError("accepted must hold at least one step")
-    every, every_move = np.concatenate(verdicts), np.concatenate(moves)
-    if np.any(every_move & ~every):
-        raise ValueError("moved must be true only where accepted is")
-    by_chain = tuple(float(each.mean()) if len(each) else float("nan") for each in verdicts)
-    return AcceptanceRate(float(every.mean()), float(every_move.mean()), len(every), by_chain)
+
+    accepted: int
+    differed: int
+
+    @property
+    def share(self) -> float | None:
+        """None where no proposal differed."""
+        return self.accepted / self.differed if self.differed else None
+
+    @property
+    def percent(self) -> str:
+        """The share as every page and report writes it."""
+        return "–" if self.share is None else f"{self.share:.1%}".replace("%", " %")
+
+    def __str__(self) -> str:
+        return f"{self.percent} ({self.accepted:,} of {self.differed:,})"

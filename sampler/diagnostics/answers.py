@@ -126,9 +126,7 @@ def cluster_of(objects: Objects, cluster: str | None) -> str:
 
 
 def populations(record: Record, objects: Objects, cluster: str) -> list[Population]:
-    """Return the record's votes, late ones included, by source and question; in the order of their judges.
-
-    Late votes are honest votes: they came too late for the chain, not for the scores.
+    """Return the record's counted votes by source and question; in the order of their judges.
 
     Args:
         cluster: one of `CLUSTERS`.
@@ -155,9 +153,10 @@ def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]
     """Yield the votes in the order in which they were given."""
     asked = {(row["chain"], row["step"]): (row["current"], row["proposal"]) for row in record.steps}
     # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
-    for row in sorted(record.votes, key=lambda row: row.get("cast_at", "")):
+    counted = [row for row in record.votes if row["number"]]
+    for row in sorted(counted, key=lambda row: row.get("cast_at", "")):
         current, proposal = asked[row["chain"], row["step"]]
-        chose_left, for_proposal = _is(row, "chosen_side", "left", "right"), _is(row, "for_proposal", "1", "0")
+        chose_left, for_proposal = _is(row, "chosen_side", "first", "second"), _is(row, "for_proposal", "1", "0")
         left, right = (proposal, current) if chose_left == for_proposal else (current, proposal)
         belongs = {
             "prompt": objects.prompt(current),

@@ -45,7 +45,7 @@ class Scores:
     draws: FloatArray
     """The scores in each resample, shape (resamples, n); none where clusters are too few."""
     lean: SourceLean | None
-    """To the left side, fitted with the scores; None where votes are too few to tell it without a bias."""
+    """To the first object, fitted with the scores; None where votes are too few to tell it without a bias."""
 
     def difference(self, one: Hashable, other: Hashable) -> Difference:
         """Return the score of one item less another's, with its interval.

@@ -1,4 +1,4 @@
-"""Votes as they were cast: what stood on the left, what on the right, which was chosen, and the vote's cluster."""
+"""Votes as they were cast: what stood first, what second, which was chosen, and the vote's cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 Vote = tuple[Hashable, Hashable, bool, Hashable]
-"""The item on the left, the item on the right, whether the left one was chosen, and the cluster."""
+"""The first item, the second item, whether the first one was chosen, and the cluster."""
 
 
 @dataclass(frozen=True)

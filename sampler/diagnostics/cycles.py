@@ -9,7 +9,7 @@ cycles, pairs - items + 1. Where sides are known, p_ab is the mean over the side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,15 +35,6 @@ class CycleTest:
     cycles: int
     """Degrees of freedom."""
     p_value: float
-
-
-@dataclass(frozen=True)
-class Triangle:
-    """Three items with s_ab + s_bc + s_ca from the votes between them alone, and its standard error."""
-
-    items: tuple[Hashable, Hashable, Hashable]
-    log_odds: float
-    standard_error: float
 
 
 def cycle_test(votes: Comparisons | Choices, rng: np.random.Generator, simulations: int = 9_999) -> CycleTest:
@@ -77,36 +68,6 @@ def cycle_test(votes: Comparisons | Choices, rng: np.random.Generator, simulatio
     return CycleTest(statistic, cycles, (reached + 1) / (simulations + 1))
 
 
-def triangle_sums(comparisons: Comparisons) -> list[Triangle]:
-    """Return s_ab + s_bc + s_ca of every triangle of compared pairs, the most significant first.
-
-    Half a vote is added to each count, which all but removes the bias of empirical log-odds and keeps them finite (Gart
-    and Zweifel, Biometrika 54, 1967). The orientation is the one with a sum of 0 or more: a over b over c over a.
-    """
-    pairs, wins, asked = _pairs(comparisons)
-    log_odds = np.log((wins + 0.5) / (asked - wins + 0.5))
-    variance = 1 / (wins + 0.5) + 1 / (asked - wins + 0.5)
-    pair_at = {(a, b): at for at, (a, b) in enumerate(pairs.tolist())}
-    found = []
-    for a, b, c in _triangles(pairs):
-        ab, bc, ac = pair_at[a, b], pair_at[b, c], pair_at[a, c]
-        around = float(log_odds[ab] + log_odds[bc] - log_odds[ac])
-        order = (a, b, c) if around >= 0 else (a, c, b)
-        one, two, three = (comparisons.items[place] for place in order)
-        found.append(Triangle((one, two, three), abs(around), float(np.sqrt(variance[[ab, bc, ac]].sum()))))
-    return sorted(found, key=lambda each: each.log_odds / each.standard_error, reverse=True)
-
-
-def _pairs(comparisons: Comparisons) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return unordered pairs (a < b), shape (p, 2), the wins of a and the votes in all, shape (p,)."""
-    ends = np.stack([comparisons.winners, comparisons.losers], axis=1)
-    pairs, at = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
-    at = at.reshape(-1)
-    wins = np.bincount(at, comparisons.counts * (comparisons.winners < comparisons.losers), len(pairs)).astype(float)
-    asked = np.bincount(at, comparisons.counts, len(pairs)).astype(np.int64)
-    return pairs, wins, asked
-
-
 def _pair_sums(left: IntArray, right: IntArray) -> Any:
     """Return the map from what was shown, (left, right), to unordered pairs: signs, sparse, shape (pairs, k).
 
@@ -131,12 +92,3 @@ def _left_over(model: JointFit, variance: FloatArray) -> Callable[[FloatArray], 
         return np.asarray(surplus - variance[:, None] * (design @ fitted))
 
     return project
-
-
-def _triangles(pairs: IntArray) -> Iterator[tuple[int, int, int]]:
-    later: dict[int, set[int]] = {}
-    for a, b in pairs.tolist():
-        later.setdefault(a, set()).add(b)
-    for a, b in pairs.tolist():
-        for c in sorted(later[a] & later.get(b, set())):
-            yield a, b, c

@@ -29,6 +29,7 @@ _IDS = {
 }
 # A property that happens to be a run of whole numbers, each once, has fewer objects than this.
 _FEWEST_IDS = 10
+_SHOWN_DRAWS = 3
 
 Draws = dict[str, list[float]]
 """A number after each step, by chain."""
@@ -153,10 +154,12 @@ def _column(name: str, found: _Cells, samples: list[Row]) -> Column:
     cells = found.cells
     drawn = cells if isinstance(cells, Sequence) else [cells[row["state"]] for row in samples]
     numbers = [_number(cell) for cell in drawn]
-    if wrong := [cell for cell, number in zip(drawn, numbers, strict=True) if number is None]:
-        return Column(
-            name, {}, f"{len(wrong):,} of {len(drawn):,} draws have no number there, one has {wrong[0][:60]!r}"
+    if wrong := [place for place, number in enumerate(numbers) if number is None]:
+        first = ", ".join(
+            f"{drawn[place][:60]!r} (chain {samples[place]['chain']}, step {samples[place]['step']})"
+            for place in wrong[:_SHOWN_DRAWS]
         )
+        return Column(name, {}, f"{len(wrong):,} of {len(drawn):,} draws have no number there, the first ones {first}")
     if len(set(numbers)) == 1:
         return Column(name, {}, f"it has one value; every draw is {numbers[0]:g}")
     draws: Draws = {}

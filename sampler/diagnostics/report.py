@@ -1,6 +1,7 @@
 """A report on one exported campaign, line by line.
 
-What it says does not depend on how states are numbered. Votes are read by population (`answers.py`): one question, one
+What it says does not depend on how states are numbered. Statistics of states take the samples of the sampling phase,
+those of votes all counted votes of all phases. Votes are read by population (`answers.py`): one question, one
 source, twin judges of opposite orders together. Scores are fitted together with the lean, so that neither is mistaken
 for the other; each question has scores of its own, each source one lean over all questions that it answers.
 """
@@ -11,21 +12,20 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
 from sampler.diagnostics import (
     FEWEST_CLUSTERS,
+    Acceptance,
     Choices,
-    Convergence,
     NoFit,
     Scores,
     SourceLean,
-    acceptance_rate,
     bradley_terry_intervals,
+    by_target,
     cohen_kappa,
-    convergence,
     cycle_test,
     fleiss_kappa,
     fleiss_kappa_interval,
@@ -39,6 +39,7 @@ from sampler.record.replay import RecordError
 
 _SHOWN_ITEMS = 10
 _SHOWN_PAIRS = 5
+_SHOWN_CHARACTERS = 60
 # With fewer questions in common, two people's kappa says nothing.
 _FEWEST_SHARED = 10
 
@@ -62,7 +63,7 @@ def diagnose(
         resamples: bootstrap resamples behind the intervals of scores and leans.
         cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
             the objects answer several, else chains.
-        all_samples: follow also the samples of the burn-in, and of the settling after a warm-up.
+        all_samples: follow also the samples of the burn-in and of the warm-up with its settling.
 
     Raises:
         RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
@@ -71,14 +72,14 @@ def diagnose(
     """
     try:
         opening = [*_chains(record), *_extensions(record)]
-        if not all_samples:
-            record, left_out = analysed(record)
-            opening += [f"Left out: {left_out}"] if left_out else []
+        record, samples = analysed(record, all_samples)
+        opening.append(samples)
         objects = Objects(record)
         clusters = cluster_of(objects, cluster)
         voters = populations(record, objects, clusters)
         properties = followed(record, column)
-        opening += [*_convergence(record, objects, properties), *_means(record, properties)]
+        prompts = {row["chain"]: objects.prompt(row["state"]) for row in record.samples}
+        opening += [*_convergence(properties, prompts), *_means(record, properties, prompts)]
     except KeyError as error:
         raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
     except RecordError:
@@ -87,7 +88,7 @@ def diagnose(
         raise RecordError(f"the record cannot be read: {error}") from error
     yield from opening
     if not voters:
-        yield "Lean to the left side: there is no vote"
+        yield "Lean to the first object: there is no vote"
     report = _Voters(voters, f"{clusters}s", rng, resamples)
     yield from report.leans()
     for population in voters:
@@ -96,12 +97,16 @@ def diagnose(
         yield from (f"  {line}" for line in report.of(population))
 
 
-def analysed(record: Record) -> tuple[Record, str]:
-    """Return a record without the samples of the burn-in and of the settling, and how many these were, in words."""
-    phases = Counter(row.get("phase", "sampling") for row in record.samples)
-    left_out = [f"{_many(phases[phase], 'sample')} of the {phase}" for phase in schema.LEFT_OUT if phases[phase]]
-    kept = [row for row in record.samples if row.get("phase") not in schema.LEFT_OUT]
-    return replace(record, samples=kept), " and ".join(left_out)
+def analysed(record: Record, all_samples: bool = False) -> tuple[Record, str]:
+    """Return a record with the samples of the sampling phase, or of all phases, and how many these are, in words."""
+    samples = [row for row in record.samples if row["step"] != "0"]
+    if all_samples:
+        return record, f"Samples: {len(samples):,} of all phases"
+    phases = Counter(row.get("phase", schema.SAMPLING) for row in samples)
+    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != schema.SAMPLING)
+    kept = [row for row in record.samples if row.get("phase", schema.SAMPLING) == schema.SAMPLING]
+    told = f"Samples: {phases[schema.SAMPLING]:,} of the sampling phase"
+    return replace(record, samples=kept), f"{told}; left out are {left_out}" if left_out else told
 
 
 def _extensions(record: Record) -> Iterator[str]:
@@ -114,75 +119,59 @@ def _extensions(record: Record) -> Iterator[str]:
 
 
 def _chains(record: Record) -> Iterator[str]:
-    decided = _by_chain([row for row in record.steps if row["verdict"]])
-    open_steps = len(record.steps) - sum(map(len, decided.values()))
-    late = sum(not row["number"] for row in record.votes)
+    decided = [row for row in record.steps if row["verdict"]]
+    counted = sum(bool(row["number"]) for row in record.votes)
     yield (
-        f"{_many(len(_by_chain(record.samples)), 'chain')}, {_many(sum(map(len, decided.values())), 'decided step')}, "
-        f"{open_steps} open; {_many(len(record.votes), 'vote')}, {late} of them late"
+        f"{_many(len(_by_chain(record.samples)), 'chain')}, {_many(len(decided), 'decided step')}, "
+        f"{len(record.steps) - len(decided)} open; {_many(counted, 'counted vote')}, {len(record.votes) - counted} late"
     )
     if not decided:
         return
-    accepted = [[row["verdict"] == "accept" for row in chain] for chain in decided.values()]
-    moved = [
-        [row["verdict"] == "accept" and row["current"] != row["proposal"] for row in chain]
-        for chain in decided.values()
-    ]
-    rate = acceptance_rate(accepted, moved)
-    yield (
-        f"Acceptance rate: {rate.accepted:.1%} of steps (by chain {min(rate.by_chain):.1%} to "
-        f"{max(rate.by_chain):.1%}); {rate.moved:.1%} moved to another object"
-    )
+    chains = [found for rows in _by_chain(decided).values() if (found := _acceptance(rows)).differed]
+    shares = sorted(chains, key=lambda each: each.share or 0.0)
+    by_chain = f"; by chain {shares[0].percent} to {shares[-1].percent}" if len(shares) > 1 else ""
+    yield f"Accepted among the proposals that differed: {_acceptance(decided)}{by_chain}"
 
 
-def _convergence(record: Record, objects: Objects, properties: Followed) -> Iterator[str]:
-    prompts = {row["chain"]: objects.prompt(row["state"]) for row in record.samples}
+def _acceptance(decided: Sequence[Row]) -> Acceptance:
+    differed = [row["verdict"] == "accept" for row in decided if row["current"] != row["proposal"]]
+    return Acceptance(sum(differed), len(differed))
+
+
+def _convergence(properties: Followed, prompts: dict[str, str]) -> Iterator[str]:
     for column in properties.columns:
         yield f"Convergence of {column.name}: {_converged(column, prompts)}"
     if properties.missing:
         yield f"Convergence: {properties.missing}"
 
 
-def _means(record: Record, properties: Followed) -> Iterator[str]:
-    """Yield averages over chains that open while people vote: each chain counts alike, however far it has come."""
+def _means(record: Record, properties: Followed, prompts: dict[str, str]) -> Iterator[str]:
+    """Yield averages over chains that open while people vote: each chain of a prompt counts alike, however far it has
+    come.
+    """
     if record.recipe.get("most_chains") is None:
         return
-    for column in properties.columns:
-        of_chains = [float(np.mean(draws)) for draws in column.draws.values() if draws]
+    several = len(set(prompts.values())) > 1
+    for column, prompt in product(properties.columns, dict.fromkeys(prompts.values())):
+        of_chains = [float(np.mean(draws)) for chain, draws in column.draws.items() if prompts[chain] == prompt]
         if not column.problem and len(of_chains) > 1:
             error = np.std(of_chains, ddof=1) / math.sqrt(len(of_chains))
             chains = f"{len(of_chains)} chains, weighed equally"
-            yield f"Mean of {column.name}: {np.mean(of_chains):.4g}, standard error {error:.2g}, over {chains}"
+            of = f"{column.name}, “{prompt[:_SHOWN_CHARACTERS]}”" if several else column.name
+            yield f"Mean of {of}: {np.mean(of_chains):.4g}, standard error {error:.2g}, over {chains}"
 
 
 def _converged(column: Column, prompts: dict[str, str]) -> str:
-    """Compare chains that answer one prompt; those of different prompts differ by design, and only add to the rest."""
+    """Compare chains that answer one prompt: those of different prompts sample different laws."""
     if column.problem:
         return f"not measured; {column.problem}"
-    by_prompt: dict[str, list[list[float]]] = defaultdict(list)
-    for chain, draws in column.draws.items():
-        by_prompt[prompts[chain]].append(draws)
-    found: list[Convergence] = []
-    reasons: list[str] = []
-    for chains in by_prompt.values():
-        try:
-            found.append(convergence(chains))
-        except ValueError as reason:
-            reasons.append(str(reason))
-    if not found:
-        return f"cannot be measured; {reasons[0]}"
-    r_hats = [each.r_hat for each in found if not math.isnan(each.r_hat)]
-    several = len(by_prompt) > 1
-    r_hat = f"{max(r_hats):.3f}" if r_hats else f"needs two chains{' of one prompt' if several else ''}"
-    if several and r_hats:
-        r_hat += f" (the largest of {_many(len(r_hats), 'prompt')})"
-    kept = sorted({each.draws for each in found})
-    lengths = _many(kept[0], "draw") if len(kept) == 1 else f"{kept[0]:,} to {kept[-1]:,} draws"
-    return (
-        f"R-hat {r_hat}, effective sample size {sum(each.bulk_ess for each in found):.0f} (bulk), "
-        f"{sum(each.tail_ess for each in found):.0f} (tail), "
-        f"from {_many(sum(each.chains for each in found), 'chain')} of {lengths}"
-    )
+    found = by_target((prompts[chain], draws) for chain, draws in column.draws.items())
+    if not found.measured:
+        return f"cannot be measured; {found.targets[0].problem}"
+    several = " of one prompt" if len(found.targets) > 1 else ""
+    r_hat = f"needs two chains{several}" if found.r_hat is None else f"{found.r_hat:.3f}"
+    sizes = f"effective sample size {found.bulk_ess:.0f} (bulk), {found.tail_ess:.0f} (tail)"
+    return f"R-hat {r_hat}, {sizes}, from {found.basis}"
 
 
 class _Voters:
@@ -196,12 +185,12 @@ class _Voters:
         """Yield each source's lean over all questions that it answers."""
         for source in dict.fromkeys(each.source for each in self._voters):
             asked = [each for each in self._voters if each.source == source]
-            yield f"Lean to the left side ({source}): {self._lean(asked)}"
+            yield f"Lean to the first object ({source}): {self._lean(asked)}"
 
     def of(self, population: Population) -> Iterator[str]:
         """Yield a population's scores and agreement, and its own lean where its source answers other questions too."""
         if sum(each.source == population.source for each in self._voters) > 1:
-            yield f"Lean to the left side on this question: {self._lean([population])}"
+            yield f"Lean to the first object on this question: {self._lean([population])}"
         choices, scores = population.choices_apart(), self._fit_of(population)
         if isinstance(scores, NoFit):
             yield f"Bradley-Terry scores cannot be fitted: {scores}"
@@ -221,7 +210,7 @@ class _Voters:
 
     def _lean(self, asked: list[Population]) -> str:
         answers = [answer for each in asked for answer in each.answers]
-        left = f"left chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
+        left = f"first chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
         try:
             lean = self._lean_of(asked)
         except NoFit as reason:

@@ -1,11 +1,11 @@
 """Can scores and a lean be told apart from these votes? Only then has their joint fit finite values.
 
-A vote for w over l says s_w - s_l + b or s_w - s_l - b is large, as w stood on the left or on the right. The likelihood
+A vote for w over l says s_w - s_l + b or s_w - s_l - b is large, as w stood first or second. The likelihood
 has no maximum exactly when some direction (u, beta) makes no vote less likely and is no mere shift of the scores
 (Albert and Anderson, Biometrika 71, 1984). With beta = 0 these are the votes that are not strongly connected
-(`Comparisons.refusal`). With beta = 1 it needs u_l <= u_w + 1 for each vote won on the left and u_l <= u_w - 1 for each
-won on the right: difference constraints, which can be met exactly when no cycle of wins has a negative sum, that is
-when no cycle has more wins on the right than on the left. With beta = -1 the sides change places.
+(`Comparisons.refusal`). With beta = 1 it needs u_l <= u_w + 1 for each vote won standing first and u_l <= u_w - 1
+for each won standing second: difference constraints, which can be met exactly when no cycle of wins has a negative
+sum, that is when no cycle has more wins in the second place than in the first. With beta = -1 the places change.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def lean_refusal(choices: Choices) -> str | None:
     if to_left and to_right:
         return "the votes fit any lean: what stood where and what was preferred cannot be told apart"
     if to_left or to_right:
-        side = "left" if to_left else "right"
-        return f"the votes fit a lean to the {side} without bound: no cycle of preferences speaks against it"
+        place = "first" if to_left else "second"
+        return f"the votes fit a lean to the {place} object without bound: no cycle of preferences speaks against it"
     return None
 
 

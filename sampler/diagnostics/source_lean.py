@@ -1,7 +1,7 @@
-"""How much one population of voters leans to the left side, told apart from what it prefers.
+"""How much one population of voters leans to the first object, told apart from what it prefers.
 
-A vote for the left object has log-odds g + b, g its preference and b the lean. Where orders are fixed, as with two
-judges of opposite orders, the share of left choices says little about b: the halves differ in g by design. So b is
+A vote for the first object has log-odds g + b, g its preference and b the lean. Where orders are fixed, as with two
+judges of opposite orders, the share of first choices says little about b: the halves differ in g by design. So b is
 fitted together with the scores behind g (`joint_fit.py`). Where there are too few votes for that, but the sides were
 drawn by chance, each pair of objects that was asked about twice or more says something about b whatever its g.
 """
@@ -33,7 +33,7 @@ FEWEST_VOTES_PER_SCORE = 10
 
 @dataclass(frozen=True)
 class SourceLean:
-    """The lean b to the left, in nats of log-odds, with its interval; NaN where clusters are too few to trust one."""
+    """The lean b to the first object, in nats of log-odds, with its interval; NaN where too few clusters."""
 
     log_odds: float
     low: float
@@ -125,8 +125,8 @@ def _from_pairs(votes: Choices, rng: np.random.Generator, resamples: int, level:
 class _PairCounts:
     """Votes on the pairs that say something of the lean, in four tables by pair and cluster, sparse, shape (q, c).
 
-    They differ by where the pair's first item stood and whether it was chosen: right and not, right and chosen, left
-    and not, left and chosen.
+    They differ by where the pair's first item stood and whether it was chosen: second and not, second and chosen,
+    first and not, first and chosen.
     """
 
     tables: tuple[Any, Any, Any, Any]

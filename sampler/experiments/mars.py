@@ -133,8 +133,8 @@ def summary(run: MarsRun, ended: Sequence[FinalMolecule], reference: Iterable[st
         *(f"{name:21} {np.mean(of):.3f}, standard deviation {np.std(of, ddof=1):.3f}" for name, of in values.items()),
         f"{'diversity':21} {diversity(smiles):.3f}",
         f"{'uniqueness':21} {uniqueness(smiles):.3f}",
-        f"{'acceptance rate':21} {moved / (len(ended) * run.steps):.3f} of steps, "
-        f"{moved / max(proposed, 1):.3f} of proposals that were another molecule",
+        f"{'accepted':21} {moved / max(proposed, 1):.3f} of the proposals that differed; "
+        f"{moved / (len(ended) * run.steps):.3f} of the steps have moved",
     ]
     if reference is not None:
         lines.append(

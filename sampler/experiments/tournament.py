@@ -1,4 +1,4 @@
-"""The evaluation tournament: which kept states meet, settled before any vote; and what is still to be asked.
+"""The evaluation tournament: which kept states meet, settled before any vote.
 
 For each prompt and each pair of methods there are M matches: the k-th of M evenly spaced kept states of one method
 against the k-th of the other, each property in both orders (section 3.3 of the notes; the paper states no more than
@@ -7,8 +7,7 @@ against the k-th of the other, each property in both orders (section 3.3 of the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -98,51 +97,6 @@ def tournament_schedule(options: ExperimentOptions) -> list[TournamentSlot]:
     order = np.argsort(drawn.random(len(pairs)), kind="stable").tolist()
     chosen = [pairs[place] for place in order]
     return [TournamentSlot(match, about, one_first) for match, about in chosen for one_first in (True, False)]
-
-
-class SlotTally:
-    """How many votes each slot has, of the N that it gets: no slot gets more, however often a run is begun again.
-
-    Args:
-        slots: all of them, each once.
-        wanted: N, at least 1.
-
-    Raises:
-        ValueError: N is less than 1, or a slot comes twice.
-    """
-
-    def __init__(self, slots: Iterable[TournamentSlot], wanted: int = 1):
-        if wanted < 1:
-            raise ValueError(f"wanted must be 1 or more, not {wanted}")
-        self._slots = list(slots)
-        self._wanted = wanted
-        self._have = Counter({slot.key: 0 for slot in self._slots})
-        if len(self._have) < len(self._slots):
-            raise ValueError("slots must not list one twice")
-
-    def count(self, key: tuple[str, str, bool]) -> int:
-        """Count one more vote of a slot, and return its number, from 0.
-
-        Raises:
-            ValueError: there is no such slot, or it has all its votes.
-        """
-        if key not in self._have:
-            raise ValueError(f"no slot of this tournament is {key}: the vote belongs to other settings")
-        if self._have[key] >= self._wanted:
-            raise ValueError(f"slot {key} has its {self._wanted} votes: another would count twice")
-        self._have[key] += 1
-        return self._have[key] - 1
-
-    def missing(self) -> Iterator[tuple[TournamentSlot, int]]:
-        """Yield what is still to be asked, in order: each slot with how many votes it lacks."""
-        for slot in self._slots:
-            if lacking := self._wanted - self._have[slot.key]:
-                yield slot, lacking
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every slot has its N votes."""
-        return next(self.missing(), None) is None
 
 
 def _met(options: ExperimentOptions, direction: Direction, prompt: int, method: ExperimentMethod) -> list[KeptState]:

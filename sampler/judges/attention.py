@@ -47,13 +47,13 @@ class Trial:
 
     Args:
         kind: of it.
-        side: that is to be chosen, of an instructed one; of the others, where the pair's left object stands now.
+        side: that is to be chosen, of an instructed one; of the others, where the pair's first object stands now.
         gold: which gold pair, from 0; None for other kinds.
         which: uniform on [0, 1): which of the pairs that can be repeated.
     """
 
     kind: Kind
-    side: Literal["left", "right"]
+    side: Literal["first", "second"]
     gold: int | None = None
     which: float = 0
 
@@ -78,7 +78,7 @@ def check_after(seed: int, annotator: int, votes: int, shares: Shares, golds: in
     if kind is None:
         return None
     gold = _gold(seed, annotator, votes, shares, golds) if kind == "gold" else None
-    return Trial(kind, "left" if side < 0.5 else "right", gold, float(which))
+    return Trial(kind, "first" if side < 0.5 else "second", gold, float(which))
 
 
 def _kind(comes: float, shares: Shares) -> Kind | None:

@@ -6,7 +6,8 @@ Rank-normalised split R-hat, bulk and tail effective sample size (Vehtari, Gelma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +48,7 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
     """
     draws = equal_lengths(chains)
     if np.ptp(draws) == 0:
-        raise ValueError(f"chains must vary; every draw is {draws.flat[0]:g}")
+        raise ValueError(f"every draw is {draws.flat[0]:g}")
     # Here and not above: importing it takes a second, and few who import this module compute anything.
     from arviz_stats.base import array_stats as statistics
 
@@ -58,6 +59,83 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
         bulk = float(statistics.ess(draws, method="bulk"))
         tail = float(statistics.ess(draws, method="tail", prob=_TAIL))
     return Convergence(r_hat, bulk, tail, *draws.shape)
+
+
+@dataclass(frozen=True)
+class OfTarget:
+    """The statistics of the chains that sample one law, or why there are none.
+
+    Args:
+        target: what tells that law from the others, such as a prompt (`Recipe.target_of`).
+    """
+
+    target: str
+    found: Convergence | None
+    problem: str = ""
+
+    @property
+    def r_hat(self) -> float | None:
+        """None where there is none: of one chain, too."""
+        return None if self.found is None or math.isnan(self.found.r_hat) else self.found.r_hat
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The statistics of several targets: chains that sample different laws differ rightly, and are not compared."""
+
+    targets: tuple[OfTarget, ...]
+    """The one that looks worst first: without statistics, without an R-hat, then by R-hat."""
+
+    @property
+    def measured(self) -> list[Convergence]:
+        """Those that there are."""
+        return [each.found for each in self.targets if each.found]
+
+    @property
+    def r_hat(self) -> float | None:
+        """The largest; None where no target has two chains."""
+        return max((each.r_hat for each in self.targets if each.r_hat is not None), default=None)
+
+    @property
+    def bulk_ess(self) -> float:
+        """The smallest of a target. Sizes of several laws do not add up to more draws of one."""
+        return min(each.bulk_ess for each in self.measured)
+
+    @property
+    def tail_ess(self) -> float:
+        """The smallest of a target."""
+        return min(each.tail_ess for each in self.measured)
+
+    @property
+    def basis(self) -> str:
+        """What they are computed from, in words."""
+        draws = sorted(each.draws for each in self.measured)
+        lengths = f"{draws[0]:,}" if draws[0] == draws[-1] else f"{draws[0]:,} to {draws[-1]:,}"
+        chains = sum(each.chains for each in self.measured)
+        words = f"{chains:,} chain{'' if chains == 1 else 's'} of {lengths} draws"
+        return words if len(self.targets) == 1 else f"{words}, the worst of {len(self.targets):,} prompts"
+
+
+def by_target(chains: Iterable[tuple[str, npt.ArrayLike]]) -> Grouped:
+    """Return the statistics of each target's chains.
+
+    Args:
+        chains: of each its target and the number after each step, shape (T_c,); the lengths may differ.
+    """
+    groups: dict[str, list[npt.ArrayLike]] = {}
+    for target, numbers in chains:
+        groups.setdefault(target, []).append(numbers)
+    found = [_of_target(target, group) for target, group in groups.items()]
+    return Grouped(
+        tuple(sorted(found, key=lambda each: (each.found is not None, each.r_hat is not None, -(each.r_hat or 0))))
+    )
+
+
+def _of_target(target: str, chains: list[npt.ArrayLike]) -> OfTarget:
+    try:
+        return OfTarget(target, convergence(chains))
+    except ValueError as reason:
+        return OfTarget(target, None, str(reason))
 
 
 def equal_lengths(chains: Sequence[npt.ArrayLike]) -> FloatArray:
@@ -76,7 +154,7 @@ def equal_lengths(chains: Sequence[npt.ArrayLike]) -> FloatArray:
         raise ValueError("chains must hold finite numbers")
     lengths = sorted((len(each) for each in values if len(each) >= FEWEST_DRAWS), reverse=True)
     if not lengths:
-        raise ValueError(f"chains must have {FEWEST_DRAWS} draws or more, one of them at least")
+        raise ValueError(f"no chain has {FEWEST_DRAWS} draws")
     fewest = min(2, len(lengths))
     kept = max(range(fewest, len(lengths) + 1), key=lambda k: (k * lengths[k - 1], k))
     draws = lengths[kept - 1]

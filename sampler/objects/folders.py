@@ -1,14 +1,17 @@
-"""A ZIP of files, each an object, with a `weights.csv` (columns file, weight, and others) inside if wanted.
+"""A ZIP of files, each an object, with a table inside if wanted: a .csv file with columns file, weight, and others.
 
-`weights.csv` may stand in a folder, as it does where a whole folder was zipped; its names are then those of the files
-beside it, or full names.
+The table may stand in a folder, as it does where a whole folder was zipped; its names are then those of the files
+beside it, or full names. A name that is not found as it stands is looked for in any normal form of its characters, in
+capital letters or small ones, and with or without `./` before it.
 """
 
 from __future__ import annotations
 
 import io
+import unicodedata
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from sampler.objects.archives import Archive
 from sampler.objects.characters import demand_storable, quoted
@@ -16,10 +19,22 @@ from sampler.objects.items import MAX_ITEMS, Collector, Item, Progress, Reading,
 from sampler.objects.tables import CatalogError, TableRow, table_rows
 
 MAX_NAME_CHARACTERS = 1_000
-_WEIGHTS = "weights.csv"
+_TABLE = ".csv"
 
-Encode = Callable[[bytes], tuple[bytes, str]]
-"""Turns a stranger's file into one of our own making and its media type, or raises ValueError with the reason."""
+
+class Encoded(NamedTuple):
+    """A file of our own making and its media type; what is the same of all files that look or sound alike; and what of
+    the stranger's file is not in it, if that should be said.
+    """
+
+    data: bytes
+    media_type: str
+    alike: str
+    left_out: str = ""
+
+
+Encode = Callable[[bytes], Encoded]
+"""Turns a stranger's file into one of our own making, or raises ValueError with the reason."""
 
 
 def read_folder(archive: Archive, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
@@ -32,26 +47,53 @@ def read_folder(archive: Archive, noun: str, encode: Encode, progress: Progress,
         CatalogError: the archive gives no catalog.
     """
     entries = [entry for entry in archive.entries if not _is_clutter(entry)]
-    tables = [entry for entry in entries if entry.filename.split("/")[-1] == _WEIGHTS]
+    tables = [entry for entry in entries if entry.filename.lower().endswith(_TABLE)]
     if len(tables) > 1:
         found = ", ".join(entry.filename[:100] for entry in tables[:3])
-        raise CatalogError(f"The archive may have one {_WEIGHTS}; it has {len(tables)}: {found}.")
+        raise CatalogError(
+            f"The archive may have one table, a {_TABLE} file with the column “file”; it has {len(tables)}: {found}."
+        )
     files = [entry for entry in entries if entry not in tables]
     if len(files) > MAX_ITEMS:
         raise CatalogError(f"The archive has more than {MAX_ITEMS:,} files. Split it.")
-    names = {entry.filename for entry in files}
-    rows = _read_weights(archive, tables[0], names, noun, collector) if tables else None
+    names = _Names(entry.filename for entry in files)
+    rows = _read_table(archive, tables[0], names, noun, collector) if tables else None
     for done, entry in enumerate(files, start=1):
         try:
             _demand_name(entry)
             weight, extra = _said_of(rows, entry.filename)
-            data, media_type = encode(archive.extract(entry))
+            made = encode(archive.extract(entry))
         except ValueError as problem:
             collector.refuse(entry.orig_filename[:MAX_NAME_CHARACTERS], str(problem))
         else:
-            collector.add(Item(entry.filename, entry.filename, weight, collector.keep(data), media_type, extra))
+            name, kept = entry.filename, collector.keep(made.data)
+            collector.add(Item(name, name, weight, kept, made.media_type, extra, made.alike))
+            if made.left_out:
+                collector.refuse(name, made.left_out)
         progress(done, len(files))
     return collector.reading()
+
+
+class _Names:
+    """The names of an archive's files, found as a table writes them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._exact = set(names)
+        self._plain: dict[str, list[str]] = {}
+        for name in self._exact:
+            self._plain.setdefault(_plain(name), []).append(name)
+
+    def find(self, folder: str, cell: str) -> list[str]:
+        """Return the names that a cell of a table in a folder may mean."""
+        wanted = (folder + cell, cell)
+        exact = [name for name in wanted if name in self._exact]
+        return exact[:1] or next((self._plain[_plain(name)] for name in wanted if _plain(name) in self._plain), [])
+
+
+def _plain(name: str) -> str:
+    parts = unicodedata.normalize("NFC", name).replace("\\", "/").split("/")
+    # Folding may part what was one character.
+    return unicodedata.normalize("NFC", "/".join(part for part in parts if part not in ("", ".")).casefold())
 
 
 def _is_clutter(entry: zipfile.ZipInfo) -> bool:
@@ -71,14 +113,14 @@ def _said_of(rows: Mapping[str, TableRow] | None, name: str) -> tuple[float, Map
     if rows is None:
         return parse_weight(None), {}
     if name not in rows:
-        raise ValueError(f"{_WEIGHTS} does not name it")
+        raise ValueError("the table in the archive does not name it")
     return parse_weight(rows[name].weight), rows[name].extra
 
 
-def _read_weights(
-    archive: Archive, table: zipfile.ZipInfo, files: set[str], noun: str, collector: Collector
+def _read_table(
+    archive: Archive, table: zipfile.ZipInfo, names: _Names, noun: str, collector: Collector
 ) -> dict[str, TableRow]:
-    """Return the rows by full name in the archive; refuse a row that names none of the files."""
+    """Return the rows by full name in the archive; refuse a row that names none of the files, or one once more."""
 
     def refuse(row: str, reason: str) -> None:
         collector.refuse(f"{table.filename[:100]}, {row}", reason)
@@ -87,12 +129,17 @@ def _read_weights(
         data = archive.extract(table)
     except ValueError as problem:
         raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
-    folder = table.filename.removesuffix(_WEIGHTS)
-    rows = {}
+    folder = table.filename[: table.filename.rfind("/") + 1]
+    rows: dict[str, TableRow] = {}
     for row in table_rows(io.BytesIO(data), "file", refuse):
-        full_name = folder + row.cell if folder + row.cell in files else row.cell
-        if full_name in files:
-            rows[full_name] = row
+        cell = row.cell.strip()
+        found = names.find(folder, cell)
+        if not found:
+            refuse(f"row {row.number}", f"the archive has no {noun} {quoted(cell)}")
+        elif len(found) > 1:
+            refuse(f"row {row.number}", f"{quoted(cell)} may be {len(found)} files; write it as in the archive")
+        elif first := rows.get(found[0]):
+            refuse(f"row {row.number}", f"row {first.number} has named {quoted(cell)}; what that says was taken")
         else:
-            refuse(f"row {row.number}", f"the archive has no {noun} {quoted(row.cell)}")
+            rows[found[0]] = row
     return rows

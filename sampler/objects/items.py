@@ -52,6 +52,7 @@ class Item:
         kept: where the image or the recording is, encoded anew; None for kinds that have none.
         media_type: of what is kept.
         extra: the cells of the file's further columns, by their names.
+        alike: the same for objects that are shown or heard alike, which are one; the content if empty.
     """
 
     source: str
@@ -60,6 +61,7 @@ class Item:
     kept: Kept | None = None
     media_type: str = ""
     extra: Mapping[str, str] = field(default_factory=dict)
+    alike: str = ""
 
     @property
     def picture(self) -> bytes:
@@ -69,7 +71,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A row or file that was not taken, or that was joined with an earlier one, and why."""
+    """A row or file that was not taken, was joined with an earlier one, or is not shown as a whole, and why."""
 
     source: str
     reason: str
@@ -142,7 +144,9 @@ def parse_weight(cell: str | None) -> float:
 
 
 class Collector:
-    """Gathers items, joining repeated objects: p0 of an object is the sum of its rows' weights.
+    """Gathers items, joining those that are shown alike: p0 of an object is the sum of its rows' weights.
+
+    Rows that say different things of one object are refused, as nothing says which of them is right.
 
     Args:
         pictures: as in `ObjectKind.read`.
@@ -151,6 +155,9 @@ class Collector:
     def __init__(self, pictures: BinaryIO | None = None) -> None:
         self._pictures: BinaryIO = pictures or io.BytesIO()
         self._items: dict[str, Item] = {}
+        # What is alike of the items of each name; why rows of one name, or alike, were refused for each other.
+        self._named: dict[str, str] = {}
+        self._disputed: dict[str, str] = {}
         self._refusals: list[Refusal] = []
         self._refused = self._characters = self._picture_bytes = 0
 
@@ -176,13 +183,34 @@ class Collector:
         Raises:
             CatalogError: there are more, or longer ones, than a catalog may have.
         """
-        first = self._items.get(item.content)
-        if first is not None:
-            self._items[item.content] = replace(first, weight=first.weight + item.weight)
-            other = next((name for name, cell in item.extra.items() if first.extra.get(name) != cell), None)
-            lost = "" if other is None else f", and what {first.source} has in {quoted(other)} was kept"
-            self.refuse(item.source, f"repeats {first.source}; their weights were added{lost}")
+        alike = item.alike or item.content
+        first, named = self._items.get(alike), self._items.get(self._named.get(item.content, ""))
+        if disputed := self._disputed.get(alike) or self._disputed.get(item.content):
+            self.refuse(item.source, disputed)
+        elif first is not None:
+            self._join(alike, first, item)
+        elif named is not None:
+            why = f"the archive has two different files named {quoted(item.content)}; rename one of them"
+            self._dispute(item.content, named, item, why)
+        else:
+            self._take(alike, item)
+
+    def _join(self, alike: str, first: Item, item: Item) -> None:
+        if other := next((name for name, cell in item.extra.items() if first.extra.get(name) != cell), None):
+            why = f"{first.source} and {item.source} are the same object and differ in {quoted(other)}"
+            self._dispute(alike, first, item, f"{why}; make them equal, or remove one of them")
             return
+        self._items[alike] = replace(first, weight=first.weight + item.weight)
+        self._named[item.content] = alike
+        self.refuse(item.source, f"repeats {first.source}; their weights were added")
+
+    def _dispute(self, about: str, first: Item, item: Item, why: str) -> None:
+        del self._items[first.alike or first.content]
+        self._disputed[about] = why
+        self.refuse(first.source, why)
+        self.refuse(item.source, why)
+
+    def _take(self, alike: str, item: Item) -> None:
         if len(self._items) == MAX_ITEMS:
             raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
         self._characters += len(item.content) + sum(map(len, item.extra.values()))
@@ -191,7 +219,8 @@ class Collector:
             raise CatalogError(
                 f"The objects have more than {MAX_CHARACTERS:,} characters in all, at {item.source}. {mend}"
             )
-        self._items[item.content] = item
+        self._items[alike] = item
+        self._named[item.content] = alike
 
     def refuse(self, source: str, reason: str) -> None:
         """Note that `source` gave no item of its own."""
@@ -224,11 +253,18 @@ class Collector:
         return f"{shown} There is 1 more reason." if more == 1 else f"{shown} There are {more:,} more reasons."
 
 
-def read_table(file: BinaryIO, column: str, parse: Callable[[str], str], progress: Progress) -> Reading:
+def read_table(
+    file: BinaryIO,
+    column: str,
+    parse: Callable[[str], str],
+    progress: Progress,
+    alike: Callable[[str], str] = str,
+) -> Reading:
     """Read a CSV whose cells of `column` are the objects.
 
     Args:
         parse: turns a cell into what identifies the object, or raises ValueError with the reason it cannot.
+        alike: what is the same of objects that are shown alike.
 
     Raises:
         CatalogError: the file gives no catalog.
@@ -237,7 +273,8 @@ def read_table(file: BinaryIO, column: str, parse: Callable[[str], str], progres
     for row in table_rows(file, column, collector.refuse):
         source = f"row {row.number}"
         try:
-            item = Item(source, parse(row.cell), parse_weight(row.weight), extra=row.extra)
+            content = parse(row.cell)
+            item = Item(source, content, parse_weight(row.weight), extra=row.extra, alike=alike(content))
         except ValueError as problem:
             collector.refuse(source, str(problem))
         else:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from sampler.judges.prompts import Exhibit, Picture
 from sampler.judges.vision import Vision
+from sampler.objects.images.encoding import on_white
 
 _QUALITY = 90
 
@@ -50,13 +51,14 @@ def _encoded(picture: Picture, vision: Vision) -> Picture:
     wanted = vision.format or ("jpeg" if stored_as == "jpeg" else "png")
     if is_small and wanted == stored_as and vision.quality is None:
         return picture
+    image = on_white(image)
+    # With a palette, colours between two entries would be lost.
+    image = image if image.mode in ("RGB", "L") else image.convert("RGB")
     if vision.edge is not None and not is_small:
-        # With a palette, colours between two entries would be lost.
-        image = image if image.mode in ("RGB", "RGBA", "L") else image.convert("RGBA")
         image.thumbnail((vision.edge, vision.edge), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     if wanted == "jpeg":
-        _on_white(image).save(out, "JPEG", quality=vision.quality or _QUALITY)
+        image.save(out, "JPEG", quality=vision.quality or _QUALITY)
     else:
         image.save(out, "PNG")
     return Picture(f"image/{wanted}", out.getvalue())
@@ -69,11 +71,3 @@ def _opened(picture: Picture) -> Image.Image:
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(f"the picture cannot be read: {error}") from error
     return image
-
-
-def _on_white(image: Image.Image) -> Image.Image:
-    """Return a picture without transparency, which a jpeg has none of."""
-    if image.mode in ("RGB", "L"):
-        return image
-    seen = image.convert("RGBA")
-    return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")

@@ -31,6 +31,11 @@ _OPEN_QUOTE = (
 _ZIP = b"PK\x03\x04"
 _WEIGHT = "weight"
 _DECIMAL_COMMA = re.compile(r"\s*\d+,\d+([eE][+-]?\d+)?\s*")
+_THOUSANDS = re.compile(r"\s*[1-9]\d{0,2},\d{3}\s*")
+# Of a header, what is not between quotation marks may part its cells.
+_QUOTED = re.compile(r'"[^"]*("|$)')
+# With this line, Excel says what parts the cells of a file; it does not show it.
+_SEPARATOR = re.compile(r'"?sep=([,;\t])"?\s*', re.IGNORECASE)
 
 # A reader of rows calls this with the source and the reason of each row that cannot become an item.
 Refuse = Callable[[str, str], None]
@@ -161,12 +166,15 @@ def _opened(file: BinaryIO, column: str) -> Iterator[_Table]:
 
 def _table(lines: _Lines, column: str) -> _Table:
     header = next(lines, "")
-    delimiter = max(",;\t", key=header.count)
-    rows = _rows(lines, csv.reader(itertools.chain([header], lines), delimiter=delimiter, strict=True))
+    told = _SEPARATOR.fullmatch(header)
+    header = next(lines, "") if told else header
+    delimiter = told[1] if told else max(",;\t", key=_QUOTED.sub("", header).count)
+    reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter, strict=True)
+    rows = _rows(lines, reader, lines_before=1 if told else 0)
     _, first = next(rows, (1, []))
     names = _names(first)
     if column not in names:
-        found = ", ".join(quoted(name, 40) for name in names[:6]) or "nothing"
+        found = ", ".join(quoted(name.strip(), 40) for name in first[: len(names)][:6]) or "nothing"
         raise CatalogError(
             f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
         )
@@ -189,14 +197,14 @@ def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow
             )
         elif width:
             padded = cells + [""] * (len(names) - len(cells))
-            cell, weight = padded[at].strip(), None if weight_at is None else padded[weight_at]
+            cell, weight = padded[at], None if weight_at is None else padded[weight_at]
             try:
                 demand_storable(cell, f"the cell of “{column}”")
                 demand_storable(weight or "", "the cell of “weight”")
             except ValueError as problem:
                 refuse(f"row {row}", str(problem))
             else:
-                weight = weight if table.delimiter == "," else _with_decimal_point(weight)
+                weight = _with_decimal_point(weight, table.delimiter)
                 yield TableRow(row, cell, weight, _extra_cells(table.extra, row, padded))
 
 
@@ -219,8 +227,10 @@ def _names(first: Sequence[str]) -> list[str]:
     return names
 
 
-def _rows(lines: _Lines, reader: _Reader) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: _Lines, reader: _Reader, lines_before: int) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with its number, counted here, as a cell may run over several lines of the file.
+
+    The reader has not seen the `lines_before` that are no rows.
 
     A quotation mark that is never closed makes one cell of all that follows, or of what comes before the next mark.
 
@@ -235,7 +245,8 @@ def _rows(lines: _Lines, reader: _Reader) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise CatalogError(_why_unreadable(row, line, runs_on=reader.line_num > line, error=error)) from error
+            runs_on = reader.line_num > line
+            raise CatalogError(_why_unreadable(row, line + lines_before, runs_on=runs_on, error=error)) from error
         if cells is None:
             return
         if reader.line_num - line >= MAX_CELL_LINES:
@@ -254,9 +265,13 @@ def _why_unreadable(row: int, line: int, *, runs_on: bool, error: csv.Error) -> 
     return f"{where} has a cell of more than {csv.field_size_limit():,} characters. Shorten it."
 
 
-def _with_decimal_point(weight: str | None) -> str | None:
-    """Return 0.5 for 0,5, as spreadsheets write it in many languages; any other cell as it is."""
-    return weight.replace(",", ".") if weight and _DECIMAL_COMMA.fullmatch(weight) else weight
+def _with_decimal_point(weight: str | None, delimiter: str) -> str | None:
+    """Return 0.5 for 0,5, as spreadsheets write it in many languages; any other cell as it is.
+
+    Where commas part cells, 1,234 may be a thousand and more.
+    """
+    is_decimal = weight and _DECIMAL_COMMA.fullmatch(weight) and not (delimiter == "," and _THOUSANDS.fullmatch(weight))
+    return weight.replace(",", ".") if weight and is_decimal else weight
 
 
 def _filled(cells: Sequence[str]) -> int:

@@ -40,7 +40,8 @@ def _problem(found: ErrorDetails, data: object) -> RecipeProblem:
         path, message = [*path, "kind"], f"Input should be one of {found['ctx']['expected_tags']}"
     elif found["type"] == "union_tag_not_found":
         path, message = [*path, "kind"], "Field required"
-    return RecipeProblem(".".join(path), message)
+    # The path ends with the field, which the message need not name again.
+    return RecipeProblem(".".join(path), message.removeprefix(f"{path[-1]}: ") if path else message)
 
 
 def _path(loc: tuple[int | str, ...], data: object) -> list[str]:

@@ -27,6 +27,7 @@ from sampler.spaces import Generated, SpaceRecipe
 from sampler.spaces.catalog import Catalog, CatalogRecipe, ContextColumn
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.served import ServedTextsRecipe
+from sampler.spaces.texts.space import TextsRecipe
 from sampler.streams import Purpose, stream
 
 VERSION: Final = 1
@@ -131,13 +132,18 @@ class Recipe(BaseModel):
     def phase_of(self, step: int) -> str:
         """Return what the state after a step is to an analysis.
 
-        "burn-in" and "settling" are left out of it; "warm-up" and "sampling" are not.
+        Only "sampling" is analysed; "burn-in", "warm-up" and "settling" are left out.
         """
         if self.burn_in and step <= self.burn_in:
             return "burn-in"
         if self.warm_up is None or step > self.warm_up.steps + self.warm_up.settling:
             return "sampling"
         return "warm-up" if step <= self.warm_up.steps else "settling"
+
+    def target_of(self, chain: int) -> str:
+        """Return what tells the law that a chain samples from those of others: its prompt; empty where all are one."""
+        prompts = self.space.prompts if isinstance(self.space, TextsRecipe | ServedTextsRecipe) else ("",)
+        return prompts[chain % len(prompts)]
 
     @property
     def is_elastic(self) -> bool:

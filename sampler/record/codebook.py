@@ -16,7 +16,7 @@ _COUNT = "count"
 _NUMBER = "whole number, from 0"
 _FROM_1 = "whole number, from 1"
 _PAIR = "1 or 0"
-_SIDE = "left or right"
+_SIDE = "first or second"
 _TEXT = "text"
 _LIST = "whole numbers, separated by spaces"
 _REALS = "real numbers, separated by spaces"
@@ -29,8 +29,8 @@ _ANYWHERE: dict[str, Entry] = {
     "state": (_NUMBER, "the object, as in states.csv"),
     "judge": (_NUMBER, "the judge: its place in recipe.json"),
     "annotator": (_FROM_1, "number of the voter in this record; empty for a model"),
-    "proposal_side": (_SIDE, "where the proposal stood; for a model, left is first"),
-    "chosen_side": (_SIDE, "where the chosen object stood"),
+    "proposal_side": (_SIDE, "which of the two the proposal was, in the order of the page or of the prompt"),
+    "chosen_side": (_SIDE, "which of the two was chosen"),
     "slot": (_NUMBER, "which of the N answers of a model this is; empty for a person"),
     "asks": (_COUNT, "replies that the answer needed; empty for a person, or if unknown"),
     "endpoint": (_TEXT, "name of the endpoint; empty for a person"),
@@ -85,8 +85,10 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "for_proposal": (_PAIR, "1 if the vote is for the proposal, 0 if it is for the current object"),
         "cast_at": (_TIME, "when the vote was cast"),
         "preference": ("probability", "of a vote for the proposal, if the vote was drawn from it"),
-        "left_state": (_NUMBER, "the object that stood left"),
-        "right_state": (_NUMBER, "the object that stood right"),
+        "first_state": (_NUMBER, "the first of the two objects"),
+        "second_state": (_NUMBER, "the second of the two objects"),
+        "layout": ("beside, stacked or changed", "how the two stood on the screen; empty where the page did not tell"),
+        "translated": (_PAIR, "whether the browser translated the words around the pair; empty if unknown"),
         "chosen_state": (_NUMBER, "the object that was chosen"),
     },
     "steps.csv": {
@@ -109,10 +111,11 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "weight": ("positive number", "weight in p0, up to a constant factor; empty of an object that a chain made"),
         "neighbours": (_LIST, "the similar objects of an uploaded list"),
         "code": (_TEXT, "the object in a form from which it can be restored exactly; empty for an uploaded list"),
+        "object": (_NUMBER, "the first state with the same content: count objects by it"),
     },
     "samples.csv": {
         "step": (_NUMBER, "after which step; 0 is the start"),
-        "phase": ("burn-in, warm-up, settling or sampling", "leave out burn-in and settling"),
+        "phase": ("burn-in, warm-up, settling or sampling", "analyse sampling"),
     },
     "ratings.csv": {
         "rating": ("whole number", "the rating, on the scale in recipe.json"),
@@ -182,7 +185,7 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
     "leases.csv": {
         "issued_at": (_TIME, "when the pair was handed out"),
         "ended_at": (_TIME, "when that ended; empty while the pair is open"),
-        "ending": ("voted, skipped or expired", "how that ended; empty while the pair is open"),
+        "ending": ("voted, skipped, expired or unasked", "how that ended; empty while the pair is open"),
     },
     "checks.csv": {
         "after_votes": (_COUNT, "votes that the person had given"),

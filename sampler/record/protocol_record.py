@@ -17,7 +17,7 @@ from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
-_OTHER = {"left": "right", "right": "left"}
+_OTHER = {"first": "second", "second": "first"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _compare_trial(seed: int, declared: Declared, key: tuple[int, int], row: Row
 
 def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
     """Return what checks.csv says of a trial before anybody has answered."""
-    is_swapped = trial.kind != "instructed" and trial.side == "right"
+    is_swapped = trial.kind != "instructed" and trial.side == "second"
     expected = {"instructed": trial.side, "repeat": ""}.get(trial.kind, "")
     if trial.gold is not None:
         right = declared.answers[trial.gold]
@@ -154,7 +154,7 @@ def declared_in(document: Mapping[str, Any]) -> Declared:
     protocol = _object(document, "protocol")
     golds = protocol.get("gold", [])
     if not isinstance(golds, list) or not all(_is_gold(each) for each in golds):
-        raise ValueError("protocol.gold of protocol.json must hold pairs with an answer, left or right")
+        raise ValueError("protocol.gold of protocol.json must hold pairs with an answer, first or second")
     shares = Shares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
     if not 0 <= shares.total <= 1 or (shares.gold and not golds):
         raise ValueError("the shares in protocol.json must be at most 1 together, and gold_share needs gold pairs")

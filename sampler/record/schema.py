@@ -44,13 +44,15 @@ VOTES = Table(
         Column("asks", whole),
         Column("identity", whole),
         Column("lease", word),
-        Column("left_state", whole),
-        Column("right_state", whole),
+        Column("first_state", whole),
+        Column("second_state", whole),
         Column("chosen_state", whole),
         Column("hidden_ms", whole),
+        Column("layout", word),
+        Column("translated", if_known),
     ),
 )
-"""Older records lack the last five; those about states follow from the step and the sides."""
+"""Records of simulations lack the last seven; those about states follow from the step and the sides."""
 STEPS = Table(
     "steps",
     (
@@ -100,8 +102,12 @@ STATES = Table(
 
 
 def states_table(names: Iterable[str]) -> Table:
-    """Return states.csv of an uploaded list with further columns of these names, in the order of the file."""
-    return replace(STATES, columns=(*STATES.columns, *(Column(name, escaped) for name in meta_names(names))))
+    """Return states.csv of a campaign, whose list has further columns of these names, in the order of the file.
+
+    `object` is for counting: a chain that makes an object again gives it a new number.
+    """
+    further = (Column(name, escaped) for name in meta_names(names))
+    return replace(STATES, columns=(*STATES.columns, Column("object", whole), *further))
 
 
 COLUMNS = Table("columns", (Column("state", whole), Column("column", escaped), Column("value", escaped)))
@@ -112,8 +118,8 @@ SAMPLES = Table(
 )
 SAMPLES_WITH_PHASES = replace(SAMPLES, columns=(*SAMPLES.columns, Column("phase", word)))
 """Where not every sample is one to analyse: `Recipe.has_phases`."""
-LEFT_OUT = ("burn-in", "settling")
-"""The phases whose samples an analysis leaves out."""
+SAMPLING = "sampling"
+"""The phase whose samples are analysed; those of the others are left out."""
 EXTENSIONS = Table(
     "extensions",
     (

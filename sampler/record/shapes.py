@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from sampler.record import cells, schema
 from sampler.record.reader import Record, Row
 
-# What older records lack; and columns that only some records have.
-_NOT_ALWAYS = {"lease", "left_state", "right_state", "chosen_state", "hidden_ms", "identity", "asks"}
+# What records of simulations lack; and columns that only some records have.
+_STATES = {"first_state", "second_state", "chosen_state"}
+_NOT_ALWAYS = {"lease", *_STATES, "hidden_ms", "layout", "translated", "identity", "asks"}
 _WHOLE, _NUMBER = r"-?\d{1,18}", r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)"
 _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)"
 _FORMS: dict[Callable[..., Any], tuple[re.Pattern[str], str]] = {

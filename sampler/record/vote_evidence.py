@@ -59,13 +59,13 @@ class VoteEvidence:
     def _compare_states(self, row: Row, name: str) -> Iterator[Difference]:
         """Compare which objects stood where, and which one was chosen; older records do not say it."""
         objects = self._objects.get(step_key(row))
-        if objects is None or "left_state" not in row:
+        if objects is None or "first_state" not in row:
             # A vote without its step is told of for that.
             return
         current, proposal = objects
-        left, right = (proposal, current) if row["proposal_side"] == "left" else (current, proposal)
-        chosen = left if row["chosen_side"] == "left" else right
-        for column, expected in (("left_state", left), ("right_state", right), ("chosen_state", chosen)):
+        first, second = (proposal, current) if row["proposal_side"] == "first" else (current, proposal)
+        chosen = first if row["chosen_side"] == "first" else second
+        for column, expected in (("first_state", first), ("second_state", second), ("chosen_state", chosen)):
             if row[column] != expected:
                 yield Difference(*step_key(row), f"{name}'s {column}", f"“{row[column]}”", f"“{expected}”", *_at(row))
 
@@ -74,11 +74,11 @@ def _is_for_proposal(vote: Row) -> bool:
     """Return what a vote's sides say.
 
     Raises:
-        ValueError: a side is neither left nor right.
+        ValueError: a side is neither first nor second.
     """
     for column in ("proposal_side", "chosen_side"):
-        if vote[column] not in ("left", "right"):
-            raise ValueError(f"{column} must be left or right, not “{vote[column]}”")
+        if vote[column] not in ("first", "second"):
+            raise ValueError(f"{column} must be first or second, not “{vote[column]}”")
     return vote["chosen_side"] == vote["proposal_side"]
 
 
@@ -122,7 +122,7 @@ def _compare_slot(recipe: Recipe, row: Row, judge: int, name: str, *, drawn_agai
         raise ValueError(f"slot must be 0 to {recipe.judges[judge].budget - 1}, not {slot}")
     if not drawn_again:
         return
-    side = "left" if presentations_of(*asked, recipe.judges[judge].order)[slot] else "right"
+    side = "first" if presentations_of(*asked, recipe.judges[judge].order)[slot] else "second"
     if row["proposal_side"] != side:
         yield Difference(*step_key(row), f"{name}'s proposal_side", row["proposal_side"], side, *_at(row))
     if row["preference"]:

@@ -71,19 +71,6 @@ def test_every_page_of_a_participant_is_in_the_language_of_the_campaign(client, 
     assert '<html lang="en">' in client.get(study.get_absolute_url()).content.decode()
 
 
-def test_a_page_of_votes_says_all_in_the_language_of_the_campaign(client, researcher):
-    campaign = make_campaign(researcher, language="ar")
-    path = invitation_path(campaign)
-    client.post(path)
-    page = client.get(f"{path}vote/").content.decode()
-    assert '<html lang="ar" dir="rtl">' in page
-    # The left object stands on the left, and comes first where one stands above the other.
-    assert '<div class="sides texts" dir="ltr">' in page
-    assert page.index('value="left"') < page.index('value="right"')
-    assert "تخطّي هذا الزوج" in page
-    assert "Skip this pair" not in page
-
-
 def test_the_record_names_the_language_of_people_where_it_is_not_english(researcher):
     languages = [
         [judge.get("language") for judge in json.loads(export.judges(make_campaign(researcher, **fields)))]

@@ -97,7 +97,7 @@ def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, coo
             assert lease_in(leaving.recv(timeout=10)) == key
         # The page that stays is told that one has gone, and says again that somebody is there.
         eventually(lambda: Annotator.objects.get().online_until and not Lease.objects.get().is_orphan)
-        send(staying, lease=key, choice="left")
+        send(staying, lease=key, choice="first")
         eventually(lambda: Vote.objects.filter(key=key, number=1).exists())
 
 
@@ -109,7 +109,7 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
     with open_socket(live_site.url, path, cookies) as socket:
         # The pair is there again under its old key, so the response sent before the page knew finds its place.
         assert lease_in(socket.recv(timeout=10)) == key
-        send(socket, lease=key, choice="left")
+        send(socket, lease=key, choice="first")
         socket.recv(timeout=10)
     assert Vote.objects.get().counted
 
@@ -133,7 +133,7 @@ def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, c
         recv_until(socket, lambda screen: "Are you still there?" in screen)
         send(socket, choice="continue")
         recv_until(socket, lambda screen: lease_in(screen) == first)
-        send(socket, lease=first, choice="left")
+        send(socket, lease=first, choice="first")
         recv_until(socket, lambda screen: lease_in(screen) not in (None, first))
     assert Vote.objects.get().counted
 

@@ -21,13 +21,13 @@ _SALT = "0123456789abcdef" * 2
 _FIELDS = {
     "postgresql": {
         "uniform": "random()",
-        "side": "(ARRAY['left', 'right'])[1 + floor(2 * random())::int]",
+        "side": "(ARRAY['first', 'second'])[1 + floor(2 * random())::int]",
         "key": "gen_random_uuid()",
         "moment": "timestamptz '2026-01-01 00:00:00.000417+00' + {} * interval '1 second'",
     },
     "sqlite": {
         "uniform": "(random() & 9007199254740991) / 9007199254740992.0",
-        "side": "CASE WHEN random() & 1 THEN 'left' ELSE 'right' END",
+        "side": "CASE WHEN random() & 1 THEN 'first' ELSE 'second' END",
         "key": "lower(hex(randomblob(16)))",
         "moment": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 1767225600 + {}, 'unixepoch') || '417'",
     },

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.benchmarks.load_revisions import commit_of
+from tests.benchmarks import load_meters
 from tests.benchmarks.load_stage import Stage
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
@@ -159,7 +159,7 @@ def measure(stage: Stage, url: str, options: argparse.Namespace) -> Found:
     not_needed = stage.query(_NOT_NEEDED, began)[0][0]
     requests = after["votes"] - before["votes"]
     return Found(
-        commit=commit_of("HEAD"),
+        commit=load_meters.commit(),
         chains=options.chains,
         votes_a_judge=options.votes,
         latency_s=options.latency,

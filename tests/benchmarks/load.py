@@ -1,13 +1,11 @@
 """A campaign under load: how long voters wait, and what a vote costs, beside a pgbench script of the bare statements.
 
     python -m tests.benchmarks.load [--json [FILE]] [--sockets 150] [--seconds 60] [--budget 2] [--chains N] [--webs 1]
-                                    [--durable] [--space list|texts|molecules] [--walk L]
-    python -m tests.benchmarks.load --against REV [--pairs 5] [--environments FOLDER] [--json [FILE]]
+                                    [--durable]
 
 Starts PostgreSQL, Redis, web processes, a worker and beat of its own. S people hold a socket each and vote at a human
 pace: an exponential think time with a mean of four seconds. The campaign has a thousand texts and one judge, a chain a
-person. `--json` writes what is found to a file. `--against` runs the servers of another revision, in a checkout, an
-environment and a database of its own, under these voters, in alternating pairs; read the pairs' ratios.
+person. `--json` writes what is found to a file. To compare two revisions, run each from its own checkout, in turns.
 
     acknowledged      from sending a vote to the screen that answers it, seen by the voter
     processor time    user and system time of the processes between two readings, over the votes stored between them
@@ -30,9 +28,6 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.benchmarks import load_scenes
-from tests.benchmarks.load_compare import compare
-from tests.benchmarks.load_revisions import checked_out, this_one
 from tests.benchmarks.load_run import Load, run
 
 STANDARD_OUTPUT = Path("-")
@@ -51,19 +46,14 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--chains", type=int, help="one for each socket unless given")
     parser.add_argument("--json", type=Path, default=STANDARD_OUTPUT, metavar="FILE", help="write to it")
     parser.add_argument("--budget", type=int, default=2, metavar="N", help="votes on a comparison")
-    parser.add_argument("--space", choices=load_scenes.SPACES, default="list", help="what is compared")
-    parser.add_argument("--walk", type=int, default=0, metavar="L", help="moves between two questions")
     parser.add_argument("--durable", action="store_true", help="fsync and synchronous_commit on")
-    parser.add_argument("--against", metavar="REV", help="compare with this revision's servers")
-    parser.add_argument("--pairs", type=int, default=5, help="runs of each revision")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="keeps other revisions' environments")
     options = parser.parse_args(arguments)
     options.chains = options.chains or options.sockets
     return options
 
 
 def found_by(options: argparse.Namespace) -> dict:
-    """Return the figures of a run or of a comparison."""
+    """Return the figures of a run."""
     load = Load(
         sockets=options.sockets,
         chains=options.chains,
@@ -73,13 +63,8 @@ def found_by(options: argparse.Namespace) -> dict:
         warm_up_s=options.warm_up,
         webs=options.webs,
         is_durable=options.durable,
-        space=options.space,
-        walk=options.walk,
     )
-    if not options.against:
-        return run(this_one(), load, floor_s=load.floor_s)
-    with checked_out(options.against, options.environments) as other:
-        return compare(this_one(), other, load, options.pairs)
+    return run(load)
 
 
 def rounded(found):
@@ -99,8 +84,7 @@ def tell(found: dict, target: Path) -> None:
         print(text)
         return
     target.write_text(text + "\n")
-    summary = {name: found[name] for name in ("ratios", "offered_load_reached") if name in found}
-    print(json.dumps(summary, indent=2))
+    print(json.dumps({"offered_load_reached": found["offered_load_reached"]}, indent=2))
 
 
 def main() -> None:

@@ -123,7 +123,7 @@ class Crowd:
     async def _answer(self, socket: ClientConnection, lease: str, rng: random.Random) -> tuple[str, str]:
         """Send a vote and return the first screen that shows anything but its own pair."""
         sent = time.time()
-        choice = rng.choice(("left", "right"))
+        choice = rng.choice(("first", "second"))
         self.seen.sent += 1
         await socket.send(json.dumps({"lease": lease, "choice": choice, "elapsed_ms": "4000"}))
         found = await self._look(socket)

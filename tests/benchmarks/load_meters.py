@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import statistics
+import subprocess
 import time
 from pathlib import Path
 
@@ -58,3 +59,10 @@ class Tree:
     def processor_seconds(self, root: int) -> float:
         """Return the user and system time that a process, its children and those that have ended took."""
         return sum(self._seconds[pid] for pid in self.below(root))
+
+
+def commit() -> str:
+    """Return the full number of the commit that lies here."""
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    ).stdout.strip()

@@ -1,4 +1,4 @@
-"""One run: the servers of one revision, started afresh, under a crowd; its figures are what `load --json` prints."""
+"""One run: servers, started afresh, under a crowd; its figures are what `load --json` prints."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from tests.benchmarks import load_floor, load_meters, load_scenes
 from tests.benchmarks.load_crowd import Crowd
 from tests.benchmarks.load_floor import quantiles
 from tests.benchmarks.load_measure import Measured, put_load
-from tests.benchmarks.load_revisions import Revision
 from tests.benchmarks.load_stage import Stage
 from tests.support.servers import DURABLE, WITHOUT_FSYNC
 
 # The share of the offered load that has to be reached for a run to count.
 REACHED = 0.97
+# Of the voters' think times and choices.
+_SEED = 1
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is put on a revision's servers; times in seconds."""
+    """What is put on the servers; times in seconds."""
 
     sockets: int
     chains: int
@@ -33,8 +34,6 @@ class Load:
     warm_up_s: int
     webs: int
     is_durable: bool
-    space: str = "list"
-    walk: int = 0
 
     @property
     def offered_per_s(self) -> float:
@@ -46,31 +45,25 @@ class Load:
         return min(30, max(5, self.seconds // 4))
 
 
-def run(revision: Revision, load: Load, seed: int = 1, floor_s: int = 0) -> dict:
-    """Return the figures of one run; pgbench's too, if it is to run for some seconds.
-
-    Args:
-        seed: of the voters' think times and choices.
-    """
+def run(load: Load) -> dict:
+    """Return the figures of one run, with pgbench's."""
     with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
-        stage = Stage(Path(folder), load.webs, revision.checkout, DURABLE if load.is_durable else WITHOUT_FSYNC)
+        stage = Stage(Path(folder), load.webs, DURABLE if load.is_durable else WITHOUT_FSYNC)
         try:
             speeds = [load_meters.loop_s()]
-            found = _described(revision, load) | _measured(stage, load, seed)
+            found = _described(load) | _measured(stage, load)
             speeds.append(load_meters.loop_s())
             # Python's version also tells who built it: builds differ by a third in speed.
             found["machine"] = {"processor": load_meters.processor(), "python": sys.version, "loop_s": speeds}
-            if floor_s:
-                found["pgbench"] = _of_floor(stage, found["votes_per_s"], floor_s)
-            return found
+            return found | {"pgbench": _of_floor(stage, found["votes_per_s"], load.floor_s)}
         finally:
             stage.stop()
 
 
-def _measured(stage: Stage, load: Load, seed: int) -> dict:
+def _measured(stage: Stage, load: Load) -> dict:
     stage.start()
-    [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget, load.space, load.walk))
-    crowd = Crowd(campaign.seats, load.think_s, seed)
+    [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget))
+    crowd = Crowd(campaign.seats, load.think_s, _SEED)
     measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
     window = measured.before.at, measured.after.at
     return {
@@ -83,10 +76,9 @@ def _measured(stage: Stage, load: Load, seed: int) -> dict:
     }
 
 
-def _described(revision: Revision, load: Load) -> dict:
+def _described(load: Load) -> dict:
     return {
-        "commit": revision.commit,
-        "changed_since": revision.is_changed,
+        "commit": load_meters.commit(),
         "sockets": load.sockets,
         "chains": load.chains,
         "budget": load.budget,
@@ -94,8 +86,6 @@ def _described(revision: Revision, load: Load) -> dict:
         "seconds": load.seconds,
         "warm_up_s": load.warm_up_s,
         "webs": load.webs,
-        "space": load.space,
-        "walk": load.walk,
         "durable": load.is_durable,
     }
 

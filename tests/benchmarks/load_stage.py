@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psycopg
@@ -13,7 +13,7 @@ from prefmh_web.embedded.server import free_port
 from tests.benchmarks import load_campaign
 from tests.benchmarks.load_crowd import Seat
 from tests.benchmarks.load_meters import Tree
-from tests.support.installations import HERE, Checkout, Installation, wait_for
+from tests.support.installations import Installation, wait_for
 from tests.support.servers import WITHOUT_FSYNC
 
 _ALL_ASK_S = 300
@@ -25,7 +25,6 @@ class Wanted:
 
     Args:
         texts: how many, in a catalog.
-        changes: of its recipe; with another space it has no catalog.
     """
 
     people: int
@@ -33,7 +32,6 @@ class Wanted:
     texts: int
     judges: list[dict]
     lease_seconds: int = 120
-    changes: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,10 +49,9 @@ class Stage(Installation):
         self,
         folder: Path,
         webs: int,
-        checkout: Checkout = HERE,
         durability: tuple[str, ...] = WITHOUT_FSYNC,
     ) -> None:
-        super().__init__(folder, checkout=checkout, durability=durability)
+        super().__init__(folder, durability=durability)
         # Not the first that is free: another run may have chosen it and not yet listen.
         first = 31_000 + 10 * (os.getpid() % 100)
         self.ports = [free_port("127.0.0.1", None, first=first + 1000 * place, tries=1000) for place in range(webs)]

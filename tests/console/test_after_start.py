@@ -31,8 +31,8 @@ from tests.support.campaigns import (
 
 ONE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=2, steps=10)
 PROTOCOL = WHOLE | {
-    "practice": [{"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night."}],
-    "gold": [{"left": "A lamp.", "right": "A cave.", "answer": "right"}],
+    "practice": [{"first": "A dark night.", "second": "A bright day.", "answer": "first", "if_wrong": "Night."}],
+    "gold": [{"first": "A lamp.", "second": "A cave.", "answer": "second"}],
     "gold_share": 0.1,
 }
 LIMITS = {"votes_each": 9, "places": 5, "budget": 100, "most_minutes": 60, "most_active_minutes": 30}
@@ -113,7 +113,7 @@ def test_of_how_people_come_the_rest_is_refused_by_name_and_nothing_is_saved(own
 def test_the_page_shows_what_is_fixed(owner, study):
     fields = owner.get(path_of("participants", study)).context["form"].fields
     fixed = {name for name, field in fields.items() if field.disabled}
-    assert fixed == {"recruiter", "parameter", *LIMITS} - {"places", "budget"}
+    assert fixed == {"recruiter", "parameter", "checks_ids", *LIMITS} - {"places", "budget"}
     forms = owner.get(path_of("protocol", study)).context["forms"]
     assert {name for name, field in forms.texts.fields.items() if not field.disabled} == {"debriefing"}
     assert all(
@@ -179,10 +179,10 @@ def test_the_debriefing_changes_and_is_an_event(owner, study, tmp_path):
     [
         ({"questions-0-text": "Who are you?"}, "Questions about the person"),
         ({"instructions": "Read one."}, "Instructions"),
-        ({"practice-0-answer": "right"}, "Practice"),
+        ({"practice-0-answer": "second"}, "Practice"),
         ({"checks-0-right": "one"}, "Check that people understood"),
         ({"check_percent": "10"}, "Attention checks, per 100 votes"),
-        ({"gold-0-left": "A candle."}, "Gold pairs"),
+        ({"gold-0-first": "A candle."}, "Gold pairs"),
     ],
 )
 def test_the_rest_of_the_protocol_is_refused_by_name(owner, study, changes, label):

@@ -152,5 +152,5 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
     signed_in.post(invitation.get_absolute_url())
     assert signed_in.get(reverse("annotate:vote", args=[invitation.token])).status_code == 200
     lease = Lease.objects.get()
-    shown = {signed_in.get(reverse("annotate:picture", args=[lease.key, side])).content for side in ("left", "right")}
+    shown = {signed_in.get(reverse("annotate:picture", args=[lease.key, side])).content for side in ("first", "second")}
     assert shown == set(painted)

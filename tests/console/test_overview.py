@@ -1,5 +1,6 @@
 """The overview: what its first line says, what its socket sends, and the pages of chains."""
 
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -8,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Chain, Comparison
-from prefmh_web.campaigns.monitoring.outlook import pace_of
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Vote
+from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.console.durations import in_words
 from prefmh_web.console.following import Allowance, Group
 from tests.support.campaigns import make_campaign, make_recipe, voted_to_the_end
@@ -20,32 +21,37 @@ def cookies_of(browser: Client) -> str:
     return "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
 
 
-def test_the_time_left_is_what_is_left_at_the_rate_of_the_last_minutes(campaign):
-    """Of 40 steps that chains have left, one was decided every ten seconds for two minutes."""
+def test_time_left_comes_from_votes_and_not_from_steps_that_need_none(campaign, signed_in):
+    """Thirty steps were decided just now, and by nobody: their proposals were the current object."""
     now = timezone.now()
-    campaign.started_at = now - timedelta(hours=1)
+    Campaign.objects.filter(pk=campaign.pk).update(started_at=now - timedelta(hours=1))
     chain = campaign.chains.get(place=0)
     step = chain.comparisons.get()
-    for number in range(12):
-        Comparison.objects.create(
-            chain=chain, chain_campaign=campaign, chain_place=0, step=100 + number, current=step.current,
-            proposal=step.proposal, log_r0=0, uniform=0.5,
-            verdict="reject", decided_at=now - timedelta(seconds=10 * number),
-        )  # fmt: skip
-    # Too long ago.
-    Comparison.objects.filter(step=111).update(decided_at=now - timedelta(minutes=6))
+    same = {"current": step.current, "proposal": step.current, "log_r0": 0, "uniform": 0.5, "verdict": "accept"}
+    of_chain = same | {"chain": chain, "chain_campaign": campaign, "chain_place": 0, "decided_at": now}
+    Comparison.objects.bulk_create(Comparison(step=100 + number, **of_chain) for number in range(30))
     Chain.objects.filter(campaign=campaign).update(length=20, step=0)
-    Chain.objects.filter(campaign=campaign, place=2).update(ended_at=now)
-    pace = pace_of(campaign, list(campaign.chains.all()), now)
-    assert (pace.decided, pace.left, pace.seconds) == (11, 40, 300)
-    assert pace.seconds_left == pytest.approx(40 * 300 / 11)
-    assert pace.a_minute == pytest.approx(11 / 5)
+    Chain.objects.filter(campaign=campaign, place=2).update(ended_at=now, step=10, votes=25)
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    said = "No vote came in the last five minutes, so nothing tells how long it takes. 40 steps are left."
+    assert f"Nobody is online.</strong> {said}" in page
+    # Ten votes in five minutes, the eleventh before; ten steps have taken 2.5 votes each, those of the open one apart.
+    given = {"comparison": step, "judge": campaign.judges.get(place=0), "proposal_side": "left", "chosen_side": "left"}
+    for number in range(1, 12):
+        person = Annotator.objects.create(campaign=campaign, online_until=now + timedelta(minutes=1))
+        Vote.objects.create(key=uuid.uuid4(), annotator=person, number=number, **given)
+    Vote.objects.filter(number=11).update(cast_at=now - timedelta(minutes=6))
+    found = progress_of(Campaign.objects.get(pk=campaign.pk))
+    assert (found.lately, found.answers, found.steps_left) == (10, 36, 40)
+    assert found.minutes_left == pytest.approx(40 * 3.6 / (10 / found.minutes))
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "at the rate of the last 5 min: 2.0 votes a minute. 40 steps are left." in page
 
 
 def test_the_first_line_says_how_the_campaign_is_getting_on(signed_in, researcher, idle_tasks):
     made = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12))
     address = made.get_absolute_url()
-    assert "No step was decided in the last five minutes" in signed_in.get(address).content.decode()
+    assert "No vote came in the last five minutes" in signed_in.get(address).content.decode()
     lifecycle.pause(made)
     assert "Paused.</strong> Nobody is asked. 24 steps are left." in signed_in.get(address).content.decode()
     lifecycle.resume(made)

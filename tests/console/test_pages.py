@@ -62,11 +62,11 @@ def test_a_change_of_state_needs_a_post(signed_in, campaign):
 
 def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_tasks):
     few = make_draft(researcher, file=TEXTS + "twice,1\n" * 8)
-    assert "These rows (7) gave none of their own" in signed_in.get(few.get_absolute_url()).content.decode()
+    assert "Not all of the file is used (7)" in signed_in.get(few.get_absolute_url()).content.decode()
     many = make_draft(researcher, file=TEXTS + "twice,1\n" * 1_206)
     page = signed_in.get(many.get_absolute_url()).content.decode()
-    assert "These rows (1205) gave none of their own" in page
-    assert "205 more gave none of their own" in page
+    assert "Not all of the file is used (1205)" in page
+    assert "205 more are not listed" in page
 
 
 def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):

@@ -177,7 +177,7 @@ def test_a_panel_that_somebody_has_left_is_ended_with_its_record(researcher, sig
     assert campaign.status == Campaign.Status.FINISHED
     # What is on the screen may still be answered; nothing follows it.
     opened = Comparison.objects.count()
-    assert leases.answer(on_screen.key, person, Side.LEFT, None).counted
+    assert leases.answer(on_screen.key, person, Side.FIRST, None).counted
     idle_tasks()
     assert Comparison.objects.count() == opened
     assert leases.take(person) is None

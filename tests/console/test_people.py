@@ -60,7 +60,7 @@ def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
     anna = arrive(study, prolific("anna"))
     vote_until_check(anna, study)
     answer_check(anna, study)
-    for elapsed_ms, side in ((1000, "left"), (2000, "right"), (9000, "right")):
+    for elapsed_ms, side in ((1000, "first"), (2000, "second"), (9000, "second")):
         fields = {"choice": side, "lease": str(pair_of_votes(anna, study)), "elapsed_ms": str(elapsed_ms)}
         anna.post(f"{invitation_path(study)}vote/", fields)
         wait_until_idle()
@@ -69,11 +69,11 @@ def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
     pair_of(ben, study)
     [first, second] = people_of(study)
     votes = Vote.objects.filter(annotator=first.annotator)
-    assert (first.votes, first.left) == (votes.count(), votes.filter(chosen_side="left").count())
+    assert (first.votes, first.first) == (votes.count(), votes.filter(chosen_side="first").count())
     assert (first.skips, first.median_ms) == (1, 2000)
     passed = sum(check.is_passed is True for check in Check.objects.all())
     assert (first.checks_passed, first.checks_failed) == (passed, 0)
-    assert (second.votes, second.skips, second.median_ms, second.left_percent) == (0, 0, None, None)
+    assert (second.votes, second.skips, second.median_ms, second.first_percent) == (0, 0, None, None)
     page = people_page(owner, study).content.decode()
     assert "2.0 s" in page
     assert "anna" in page
@@ -117,7 +117,7 @@ def test_people_are_sorted_and_filtered_by_the_address(owner, study):
     assert numbers(owner, study) == [first, second, third]
     assert numbers(owner, study, sort="-votes") == [second, third, first]
     # Whoever has no such figure comes last either way.
-    assert numbers(owner, study, sort="left")[-1] == numbers(owner, study, sort="-left")[-1] == first
+    assert numbers(owner, study, sort="first")[-1] == numbers(owner, study, sort="-first")[-1] == first
     exclusion.exclude(Annotator.objects.get(pk=third), study.owner, GROUNDS, is_paid=False)
     assert numbers(owner, study, outcome="ended") == [third]
     assert numbers(owner, study, outcome="going-on") == [first, second]

@@ -146,7 +146,7 @@ def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
     answer = owner.get(reverse("console:answers", args=[study.pk]))
     assert "answers.csv" in answer["Content-Disposition"]
     text = "".join(_chunks(answer))
-    assert text.startswith("annotator,question,answer,answered_at")
+    assert text.startswith("\ufeffannotator,question,answer,answered_at")
     assert ",mood,3," in text
     assert "anna" not in text
 
@@ -171,7 +171,7 @@ def test_a_protocol_needs_people_with_an_id(owner, draft):
     assert Recruitment.objects.get().recruiter == "prolific"
 
 
-PAIR = {"left": " A dark night. ", "right": "A bright\r\nday.", "answer": "left", "question": "1"}
+PAIR = {"first": " A dark night. ", "second": "A bright\r\nday.", "answer": "first", "question": "1"}
 EXPLAINED = PAIR | {"if_wrong": "Night is darker."}
 IMAGES = archive({f"{colour}.png": picture(colour) for colour in ("red", "blue", "green", "grey")})
 IN_SPACE = "The red house stood there."
@@ -182,7 +182,7 @@ def test_pairs_of_ones_own_are_stored_as_the_campaign_writes_its_objects(owner, 
     for _ in range(2):
         assert "Saved." in save(owner, draft, **rows)
         [practice], [gold] = stored().practice, stored().gold
-        assert (practice.left, practice.right, practice.if_wrong) == (
+        assert (practice.first, practice.second, practice.if_wrong) == (
             "A dark night.",
             "A bright\nday.",
             "Night is darker.",
@@ -196,7 +196,7 @@ def test_pairs_of_ones_own_are_stored_as_the_campaign_writes_its_objects(owner, 
 
 
 def test_an_object_on_which_people_vote_is_warned_about_on_practice_and_gold_pairs(owner, draft):
-    save(owner, draft, practice=[EXPLAINED | {"right": IN_SPACE}])
+    save(owner, draft, practice=[EXPLAINED | {"second": IN_SPACE}])
     page = owner.get(path_of(draft)).content.decode()
     assert f"are objects of the campaign, too: “{IN_SPACE}”." in page
     assert "cannot tell" not in page
@@ -205,7 +205,7 @@ def test_an_object_on_which_people_vote_is_warned_about_on_practice_and_gold_pai
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ({"practice": [EXPLAINED | {"right": "A dark night."}]}, "The two objects are the same"),
+        ({"practice": [EXPLAINED | {"second": "A dark night."}]}, "The two objects are the same"),
         ({"gold": [PAIR]}, "Gold pairs need to be shown at a rate above 0"),
         ({"gold_percent": "5"}, "Gold pairs need to be shown at a rate above 0"),
         ({"gold": [PAIR], "gold_percent": "45"}, "at most 50 can be followed"),
@@ -223,13 +223,13 @@ def test_pairs_of_molecules_are_read_as_smiles_and_images_have_none(owner, resea
         space = {"kind": "catalog", "objects": objects, "neighbours": 2}
         draft = make_draft(researcher, file=file, filename=name, recipe=make_recipe(space=space))
         recruiting.set_up(draft, {"recruiter": "prolific"}, ())
-        page = save(owner, draft, gold=[PAIR | {"left": "OCC", "right": "CCCC"}], gold_percent="5")
+        page = save(owner, draft, gold=[PAIR | {"first": "OCC", "second": "CCCC"}], gold_percent="5")
         protocol = Recruitment.objects.get(campaign=draft).parsed_protocol
         if objects == "images":
             assert "an image cannot be written down" in page
             assert protocol.is_empty
             assert "this campaign can have neither" in page
         else:
-            assert protocol.gold[0].left == "CCO"
+            assert protocol.gold[0].first == "CCO"
             assert "is not a SMILES" in save(owner, draft, gold=[PAIR], gold_percent="5")
             assert "“CCO”" in owner.get(path_of(draft)).content.decode()

@@ -4,20 +4,31 @@ import csv
 import io
 import json
 import re
+import uuid
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from django.conf import settings
+from django.test import Client
 from django.urls import reverse
 
+import sampler
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
+from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
-from tests.support.campaigns import make_campaign, make_recipe, voted_to_the_end
+from sampler.diagnostics.properties import followed
+from sampler.diagnostics.report import diagnose
+from tests.support.campaigns import export_to, make_campaign, make_recipe, voted_to_the_end
 
 BURN_IN = 4
 
@@ -53,7 +64,7 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished):
         *(part["weight"] for part in recipe["kernel"]["parts"]),
         *(judge["budget"] for judge in recipe["judges"]),
         1, 1,  # of the rule
-        recipe["chains"], recipe["steps"], len(steps), recipe["seed"], recipe["burn_in"], len(kept),
+        recipe["chains"], recipe["steps"], len(steps), recipe["seed"], recipe["burn_in"], recipe["burn_in"], len(kept),
         len({vote["annotator"] for vote in counted}), len(counted),
         len(moves), len(accepted), round(100 * len(accepted) / len(moves), 1),
         finished.finished_at.day, finished.finished_at.year,
@@ -76,17 +87,107 @@ def test_the_paragraph_and_the_citation_are_those_of_the_release():
         assert name in methods.PAPER
 
 
-def test_samples_are_those_of_the_record_without_the_burn_in(signed_in, finished):
-    rows = [row for row in table(finished, "samples.csv") if row["phase"] == "sampling"]
-    expected = {(int(row["chain"]), int(row["step"])): int(row["state"]) for row in rows}
-    shown = shown_samples(finished, samples_in(finished).values_list("pk", flat=True))
-    assert {(each.step.chain.place, each.step.step): each.state.place for each in shown} == expected
-    assert shown[0].step.step == 12
+WARM = {"steps": 4, "grid": [1, 3], "properties": ["words"], "settling": 2, "patience_minutes": 5}
+STORIES = {"kind": "texts", "scenarios": [0, 1, 2]}
+
+
+@pytest.fixture
+def half_way(researcher, idle_tasks):
+    """Two questions, three prompts, a burn-in within a warm-up, a walk, open steps with votes, and a late vote."""
+    walk = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": WARM}
+    recipe = make_recipe(space=STORIES, kernel=walk, chains=6, steps=20, burn_in=2)
+    campaign = Campaign.objects.create(owner=researcher, name="Openings", recipe=recipe, is_seed_typed=True)
+    lifecycle.start(campaign)
+    people, rng = [Annotator.objects.create(campaign=campaign) for _ in range(4)], np.random.default_rng(7)
+    while Vote.objects.count() < 190:
+        idle_tasks()
+        if lease := leases.take(person := people[int(rng.integers(3))]):
+            side = Side(lease.proposal_side)
+            leases.answer(lease.key, person, side if rng.random() < 0.6 else side.other, 900)
+    late = Vote.objects.filter(comparison__verdict__isnull=False).first()
+    late.pk, late.key, late.number, late.annotator = None, uuid.uuid4(), None, people[3]
+    late.save()
+    measuring.measure(campaign.pk)
+    idle_tasks()
+    return Campaign.objects.get(pk=campaign.pk)
+
+
+def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher, half_way, tmp_path):
+    """Each is worked out anew from the record's tables: votes of all phases, states of the sampling phase."""
+    record = sampler.read_record(export_to(half_way, tmp_path))
+    votes = [vote for vote in record.votes if vote["number"]]
+    decided = [step for step in record.steps if step["verdict"]]
+    differed = [step for step in decided if step["current"] != step["proposal"]]
+    accepted = [step for step in differed if step["verdict"] == "accept"]
+    kept = [row for row in record.samples if int(row["step"]) > WARM["steps"] + WARM["settling"]]
+    assert kept == [row for row in record.samples if row["phase"] == "sampling"]
+    assert 0 < len(accepted) < len(differed) < len(decided)
+    # Some votes are on open steps.
+    assert len(votes) > sum(chain.votes for chain in half_way.chains.all())
+
+    states = {(int(row["chain"]), int(row["step"])): int(row["state"]) for row in kept}
+    samples = shown_samples(half_way, samples_in(half_way).values_list("pk", flat=True))
+    assert {(each.step.chain.place, each.step.step): each.state.place for each in samples} == states
     for view in ("", "table"):
-        asked = [{"view": view, "page": page} for page in (1, 2)]
-        pages = [signed_in.get(reverse("console:results", args=[finished.pk]), each).content.decode() for each in asked]
-        rows = [row for page in pages for row in re.findall(r"Chain (\d+), step (\d+)</a>", page)]
-        assert sorted((int(chain), int(step)) for chain, step in rows) == sorted(expected)
+        asked = [{"view": view, "page": page} for page in range(1, len(kept) // 12 + 2)]
+        listed = [
+            signed_in.get(reverse("console:results", args=[half_way.pk]), each).content.decode() for each in asked
+        ]
+        rows = [row for page in listed for row in re.findall(r"Chain (\d+), step (\d+)</a>", page)]
+        assert sorted((int(chain), int(step)) for chain, step in rows) == sorted(states)
+    _, plain = tokens.make(researcher, "a reader", ApiToken.Scope.READ)
+    told = Client().get(f"/api/campaigns/{half_way.pk}", headers={"Authorization": f"Bearer {plain}"}).json()
+    figures = {"samples": len(kept), "differed": len(differed), "accepted": len(accepted), "votes": len(votes)}
+    assert told["figures"] == figures | {"late": 1, "people": 3}
+
+    # Chain c answers prompt c modulo 3.
+    along = followed(replace(record, samples=kept), "words").columns[0].draws
+    of_prompts = [[along[str(chain)] for chain in (prompt, prompt + 3)] for prompt in range(3)]
+    found = [sampler.diagnostics.convergence(chains) for chains in of_prompts]
+    r_hats = sorted((f"{each.r_hat:.3f}" for each in found), reverse=True)
+    bulk, tail = (f"{min(getattr(each, name) for each in found):.0f}" for name in ("bulk_ess", "tail_ess"))
+    # Pooled, it would be another number.
+    assert f"{sampler.diagnostics.convergence([*along.values()]).r_hat:.3f}" not in r_hats
+
+    share, counted = f"{100 * len(accepted) / len(differed):.1f} %", f"{len(votes)} votes that counted"
+    shown = f"Accepted among the proposals that differed</dt><dd>{share}<small> of {len(differed)}</small>"
+    left = sum(vote["chosen_side"] == "first" for vote in votes)
+    later = [vote for vote in votes if int(vote["step"]) > WARM["steps"]]
+    won, since = (f"{100 * sum(vote['for_proposal'] == '1' for vote in of) / len(of):.0f} %" for of in (votes, later))
+    pages = {
+        "results": [
+            "results so far",
+            shown,
+            f">{len(kept)}<small> of the sampling phase, 6",
+            f">{len(votes)}<small> and 1 late</small>",
+        ],
+        "campaign": [
+            shown,
+            f"Of the {counted}, {won} are",
+            f"{since} of the {len(later)} votes that counted since then",
+        ],
+        "convergence": [f">{each}<" for each in (*r_hats, bulk, tail)],
+    }
+    for name, words in pages.items():
+        page = signed_in.get(reverse(f"console:{name}", args=[half_way.pk])).content.decode()
+        assert [each for each in words if each not in page] == []
+    # The worst, then each prompt, the worst first.
+    assert re.findall(r'data-label="R-hat">([^<]*)<', page) == [r_hats[0], *r_hats]
+    report = "\n".join(diagnose(record, np.random.default_rng(1), resamples=20))
+    reported = [
+        f"{len(votes)} counted votes, 1 late",
+        f"Accepted among the proposals that differed: {share} ({len(accepted)} of {len(differed)})",
+        f"Samples: {len(kept)} of the sampling phase; left out are 12 of the burn-in, 12 of the warm-up",
+        f"words: R-hat {r_hats[0]}, effective sample size {bulk} (bulk), {tail} (tail), from 6 chains of",
+        f"first chosen in {left} of {len(votes)} votes",
+    ]
+    assert [each for each in reported if each not in report] == []
+    written = [
+        f"the {len(differed)} proposals that differed from the current object, {len(accepted)} ({share}) were accepted",
+        f"The first 6 steps of each chain (burn-in 2; warm-up 4, settling 2) are left out, which leaves {len(kept)} s",
+        f"3 people gave {counted}. Another 1 vote came after",
+    ]
+    assert [each for each in written if each not in methods.paragraph(half_way, figures_of(half_way))] == []
 
 
 def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in, finished):
@@ -108,12 +209,6 @@ def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher
     assert found.drawn == 0
     assert "nothing is drawn from it" in found.not_drawn
     assert found.measured == 6
-
-
-def test_a_running_campaign_says_that_these_are_results_so_far(signed_in, campaign):
-    page = signed_in.get(reverse("console:results", args=[campaign.pk])).content.decode()
-    assert "results so far" in page
-    assert "How to cite" not in page
 
 
 def test_a_finished_campaign_leads_to_its_results_and_shows_no_link_any_more(signed_in, finished):

@@ -62,7 +62,7 @@ class Walker:
         assert "I have read this" in page
         page = self.send(stage="instructions")
         assert "Practice: pair 1 of 1" in page
-        assert "Night is darker." in self.send(stage="practice", **{"answer-choice": "right"})
+        assert "Night is darker." in self.send(stage="practice", **{"answer-choice": "second"})
         page = self.send(stage="practice")
         assert "What do you read?" in page
         wrong = self.send(stage="comprehension", **{"answer-check_0": "one"})
@@ -84,7 +84,7 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
             break
         questions.append(question_in(page))
         assert "A sandbox." in page
-        page = walker.send(choice="left")
+        page = walker.send(choice="first")
     assert any(each.startswith("Attention check") for each in questions)
     assert len(questions) == 4
     assert "Anything else?" in page
@@ -107,10 +107,10 @@ def test_the_pairs_are_of_the_list_and_the_chains_move(signed_in, researcher, id
     own = set(draft.states.values_list("content", flat=True))
     pairs = []
     for _ in range(6):
-        shown = re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', page)
+        shown = re.findall(r'aria-label="Object [12]: ([^"]+)"', page)
         assert set(shown) <= own
         pairs.append(frozenset(shown))
-        page = walker.send(choice="right")
+        page = walker.send(choice="second")
     assert "Your part is complete" in page
     assert len(set(pairs)) > 1
 
@@ -119,10 +119,10 @@ def test_the_same_pair_stays_until_it_is_answered_and_a_skip_leaves_it(signed_in
     walker = Walker(signed_in, draft)
     walker.pass_the_stages()
     first = walker.page
-    shown = re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', first)
-    assert re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', walker.page) == shown
+    shown = re.findall(r'aria-label="Object [12]: ([^"]+)"', first)
+    assert re.findall(r'aria-label="Object [12]: ([^"]+)"', walker.page) == shown
     walker.send(choice="nonsense")
-    assert re.findall(r'aria-label="(?:Left|Right): ([^"]+)"', walker.page) == shown
+    assert re.findall(r'aria-label="Object [12]: ([^"]+)"', walker.page) == shown
     assert "<strong>0</strong> votes" in walker.send(choice="skip")
 
 
@@ -156,7 +156,7 @@ def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher
     for address in re.findall(r'<img src="([^"]+)"', page):
         assert signed_in.get(address).status_code == 200
     for _ in range(6):
-        page = walker.send(choice="left")
+        page = walker.send(choice="first")
     assert "Your part is complete" in page
     assert everything() == before
 

@@ -29,7 +29,7 @@ def folds_of(page: str) -> dict[str, bool]:
     ("changes", "title"),
     [
         ({"burn_in": "99999"}, "More chains while people come"),
-        ({"lease_seconds": "3"}, "The time to answer"),
+        ({"lease_seconds": "3"}, "The layout, the time to answer"),
         ({"catalog-fresh_share": "7"}, "How far apart the two objects are"),
         ({"questions-0-order": "balanced"}, "Which object stands first"),
         ({"rule-kind": "score", "rule-exponent": "-1"}, "Decide in another way"),

@@ -115,7 +115,7 @@ def test_the_uniform_stays_hidden_while_votes_are_out(signed_in, campaign):
         page = signed_in.get(address).content.decode()
         assert "hidden until the step is decided" in page
         assert repr(lease.comparison.uniform) not in page
-        leases.answer(lease.key, lease.annotator, Side.LEFT, 0)
+        leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
         if Comparison.objects.get(pk=lease.comparison_id).verdict:
             break
 

@@ -222,7 +222,7 @@ def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researc
     vote_on_all(campaign, idle_tasks)
     (row,) = browser_of(researcher).get(campaign.get_absolute_url()).context["board"].judging
     votes = Vote.objects.filter(judge=row.judge, number__isnull=False)
-    assert row.first_shown == Share(votes.filter(chosen_side="left").count(), votes.count())
+    assert row.first_shown == Share(votes.filter(chosen_side="first").count(), votes.count())
     assert 0 < row.mean_p < 1
     agreed = compared = 0
     for vote in votes.filter(comparison__verdict__isnull=False):

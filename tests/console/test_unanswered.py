@@ -36,11 +36,14 @@ def test_skips_are_counted_by_judge_and_by_where_the_proposal_stood(researcher, 
     assert "Pairs without a vote" not in page_of(researcher, study)
     sides = [_skip(study) for _ in range(5)]
     found = progress_of(study).unanswered
-    # The first judge's proposals stand on the left, the second one's on the right.
-    assert [(each.left, each.right) for each in found.skips] == [(sides.count("left"), 0), (0, sides.count("right"))]
+    # The first judge's proposals come first, the second one's second.
+    assert [(each.first, each.second) for each in found.skips] == [
+        (sides.count("first"), 0),
+        (0, sides.count("second")),
+    ]
     assert not any(each.is_uneven for each in found.skips)
     page = page_of(researcher, study)
-    assert "Proposal on the left" in page
+    assert "Proposal first" in page
     assert "ran out of time" not in page
 
 
@@ -60,7 +63,7 @@ def test_a_pair_taken_back_from_somebody_removed_is_no_skip(study):
 def test_sides_that_are_drawn_and_differ_clearly_are_marked(researcher, idle_tasks):
     campaign = make_campaign(researcher)
     one = take(campaign)
-    for count, side in ((30, Side.LEFT), (8, Side.RIGHT)):
+    for count, side in ((30, Side.FIRST), (8, Side.SECOND)):
         for _ in range(count):
             Lease.objects.create(
                 comparison=one.comparison, judge=one.judge, annotator=one.annotator, proposal_side=side,
@@ -102,6 +105,6 @@ def test_an_expired_pair_that_is_answered_after_all_is_not_among_them(study):
     lease = take(study)
     run_out(lease)
     assert progress_of(study).unanswered.expired == 1
-    leases.answer(lease.key, lease.annotator, Side.LEFT, 900)
+    leases.answer(lease.key, lease.annotator, Side.FIRST, 900)
     found = progress_of(study).unanswered
     assert (found.expired, found.leases) == (0, 1)

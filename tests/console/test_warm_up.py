@@ -70,7 +70,7 @@ def test_the_page_shows_what_was_chosen_and_from_what(signed_in, researcher, idl
     chains = campaign.chains.all()
     votes = sum(chain.votes for chain in chains) - sum(trial["votes"] for trial in campaign.tuning["trials"])
     won = sum(chain.votes_for for chain in chains) - sum(trial["votes_for"] for trial in campaign.tuning["trials"])
-    assert f"{round(100 * won / votes)} % of the votes since then are for the proposal" in page
+    assert f"{round(100 * won / votes)} % of the {votes} votes that counted since then are for the proposal" in page
     answer = signed_in.get(reverse("console:download", args=[campaign.pk, "tuning.json"]))
     assert json.loads(answer.content) == campaign.tuning
 
@@ -98,7 +98,7 @@ def test_a_walk_of_a_fixed_length_shows_what_is_won(signed_in, researcher, idle_
     campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(kernel=walk))
     assert "<strong>5</strong> moves." in live_page(signed_in, campaign)
     Chain.objects.filter(campaign=campaign).update(votes=50, votes_for=15)
-    assert "30 % of the votes are for the proposal" in live_page(signed_in, campaign)
+    assert "30 % of the 150 votes that counted are for the proposal" in live_page(signed_in, campaign)
 
 
 def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in, researcher, idle_tasks):

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from prefmh_web.embedded import patience
@@ -63,13 +62,6 @@ def test_a_body_that_takes_its_time_arrives(site):
             time.sleep(PATIENCE_S / 4)
             connection.sendall(b"x")
         assert b" 404 " in connection.recv(1000).splitlines()[0]
-
-
-def test_requests_one_after_the_other_are_answered(site):
-    with httpx.Client(base_url=site.url) as browser:
-        for _ in range(5):
-            assert browser.get("/healthz").text == "alive\n"
-            time.sleep(PATIENCE_S / 2)
 
 
 def test_an_open_page_stays_open(site, campaign):

@@ -88,10 +88,6 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     for path in (panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/"):
         check(path)
     check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")
-    arabic = make_campaign(researcher, language="ar")
-    check(invitation_path(arabic))
-    page.get_by_role("button", name="ابدأ").click()
-    check(f"{invitation_path(arabic)}vote/")
     money = {"budget": 450, "places": 40, "place_pay": "1.50", "currency": "£"}
     study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1, **money)
     check(f"{study.get_absolute_url()}participants/")
@@ -128,7 +124,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="I have read this").click()
     check(sandbox)
-    page.get_by_role("button", name="Right: A bright day.").click()
+    page.get_by_role("button", name="Object 2: A bright day.").click()
     page.get_by_role("button", name="Continue").click()
     page.get_by_label("both").check()
     page.get_by_role("button", name="Check my answers").click()
@@ -145,7 +141,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     check(f"{invitation_path(guided)}stage/")
     page.get_by_role("button", name="I have read this").click()
     check(f"{invitation_path(guided)}stage/")
-    page.get_by_role("button", name="Right: A bright day.").press("Enter")
+    page.get_by_role("button", name="Object 2: A bright day.").press("Enter")
     page.get_by_text("Night is darker.").wait_for()
     check(f"{invitation_path(guided)}stage/")
     page.get_by_role("button", name="Continue").press("Enter")

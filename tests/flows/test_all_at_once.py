@@ -106,7 +106,7 @@ def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_
     # What the model said cannot have decided it over the head of the person who looks at it.
     assert comparison.verdict is None
     assert asked < 4
-    leases.answer(lease.key, person, Side.LEFT, 0)
+    leases.answer(lease.key, person, Side.FIRST, 0)
     assert Vote.objects.get(key=lease.key).counted
 
 

@@ -2,21 +2,27 @@
 
 import re
 import time
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Comparison, EndReason, Lease, Side, Vote
+from prefmh_web.participants import exclusion
+from prefmh_web.participants.exclusion import Grounds
 from tests.support.campaigns import (
+    CODES,
     assert_record_is_whole,
     assert_replay_passes,
     invitation_path,
     make_campaign,
     make_recipe,
+    prolific,
+    recruited_campaign,
     table,
 )
-from tests.support.installations import lease_on, press_and_wait
+from tests.support.installations import PHONE, lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 
@@ -117,11 +123,22 @@ def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
         sides.add(Vote.objects.get(key=vote_key).proposal_side)
         if not page.locator("input[name=lease]").count():
             break
-    assert sides == {"left", "right"}
+    assert sides == {"first", "second"}
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_the_question_stands_above_two_objects_that_fill_the_page(open_page, campaign, width):
+BOTH_ORDERS = [{"question": "Which?", "budget": 4, "order": f"proposal-{place}"} for place in ("first", "second")]
+
+
+@pytest.mark.parametrize(
+    ("width", "judges", "layout"),
+    [(1280, [], "beside"), (360, [], "stacked"), (1280, BOTH_ORDERS, "stacked")],
+    ids=["wide", "narrow", "both orders"],
+)
+def test_the_question_stands_above_two_marked_objects_whose_layout_comes_with_the_vote(
+    open_page, researcher, width, judges, layout
+):
+    recipe = make_recipe(judges=judges or [{"question": "Which?", "budget": 1}], chains=4, steps=9)
+    campaign = make_campaign(researcher, recipe=recipe)
     page = join(open_page, campaign)
     page.set_viewport_size({"width": width, "height": 800})
     # In one look: the socket may just be showing the pair anew.
@@ -129,10 +146,27 @@ def test_the_question_stands_above_two_objects_that_fill_the_page(open_page, cam
         "() => [...document.querySelectorAll('#question, .option')].map(each => each.getBoundingClientRect().toJSON())"
     )
     assert question["bottom"] <= left["top"]
-    # Beside each other where there is room for both, else one below the other.
-    used = left["width"] + right["width"] if left["top"] == right["top"] else left["width"]
+    assert (left["top"] == right["top"]) == (layout == "beside")
+    used = left["width"] + right["width"] if layout == "beside" else left["width"]
     assert used > 0.8 * width
     assert left["width"] == pytest.approx(right["width"], rel=0.05)
+    # A check that says “choose object 2” is true here: each object has its mark, for eyes and for screen readers.
+    assert page.locator(".option .mark").all_text_contents() == ["1", "2"]
+    expect(page.get_by_role("button", name="Object 2: ")).to_be_visible()
+    for told in ("changed" if width == 360 else layout, layout):
+        key = lease_on(page)
+        press_and_wait(page, "2")
+        vote = Vote.objects.get(key=key)
+        assert (vote.layout, vote.chosen_side, vote.is_translated) == (told, "second", False)
+
+
+def test_a_phone_is_told_of_no_keys(open_page, campaign):
+    page = open_page(invitation_path(campaign), **PHONE)
+    expect(page.get_by_text("Read the question above them")).to_be_visible()
+    expect(page.locator("kbd").first).to_be_hidden()
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("button", name="Skip this pair")).to_be_visible()
+    assert not page.locator("kbd:visible, #keys-wanted:visible").count()
 
 
 def test_a_double_click_is_one_vote(open_page, campaign):
@@ -147,14 +181,6 @@ def test_a_double_click_is_one_vote(open_page, campaign):
         page.mouse.click(box["x"] + 50, box["y"] + 50)
         page.wait_for_timeout(400)
         assert Vote.objects.count() == before + 1
-
-
-def test_a_skip_gives_another_pair_and_casts_no_vote(open_page, campaign):
-    page = join(open_page, campaign)
-    press_and_wait(page, "s")
-    assert not Vote.objects.exists()
-    press_and_wait(page, "ArrowRight")
-    assert Vote.objects.count() == 1
 
 
 def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
@@ -174,10 +200,10 @@ def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
 def test_without_script_the_form_votes(open_page, campaign):
     page = join(open_page, campaign, java_script_enabled=False)
     first = lease_on(page)
-    page.locator("button[value=right]").click()
+    page.locator("button[value=second]").click()
     assert lease_on(page) != first
     vote = Vote.objects.get()
-    assert (str(vote.key), vote.chosen_side, vote.elapsed_ms) == (first, "right", None)
+    assert (str(vote.key), vote.chosen_side, vote.elapsed_ms, vote.layout) == (first, "second", None, "")
 
 
 def test_where_no_socket_opens_the_page_votes_by_post(open_page, campaign):
@@ -202,3 +228,14 @@ def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, resear
     assert Vote.objects.filter(number=1).count() == 1
     watcher.get_by_role("button", name="Resume").click()
     expect(page.locator(".option").first).to_be_visible()
+
+
+def test_a_part_that_is_ended_by_hand_is_told_on_its_page_with_the_code(open_page, researcher):
+    study = recruited_campaign(researcher, codes=CODES | {"ended": "ENDED1"})
+    page = open_page(f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/vote/")
+    press_and_wait(page, "1")
+    exclusion.exclude(Annotator.objects.get(), researcher, Grounds(EndReason.REQUEST, "They asked."), is_paid=True)
+    expect(page.get_by_text("The researcher has ended your part. Your votes are kept.")).to_be_visible()
+    expect(page.get_by_text("ENDED1", exact=True)).to_be_visible()

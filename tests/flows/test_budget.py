@@ -86,7 +86,7 @@ class Crowd:
             self._runs_out(visit.lease)
             self.seats[seat] = self._newcomer()
         else:
-            self._sends(person, "left", shown)
+            self._sends(person, "first", shown)
 
     def _sends(self, person: int, choice: str, shown: Lease | Check) -> None:
         fields = {"choice": choice, "lease": str(shown.key), "elapsed_ms": "900"}
@@ -103,11 +103,11 @@ class Crowd:
         for other in self.seats:
             visit = screen_for(other).visit
             if other != person and visit.lease and visit.lease.comparison_id == lease.comparison_id:
-                self._sends(other, "left", visit.lease)
+                self._sends(other, "first", visit.lease)
         if Comparison.objects.filter(pk=lease.comparison_id, verdict=None).exists():
             return
         self.late += 1
-        self._sends(person, "left", lease)
+        self._sends(person, "first", lease)
 
 
 @pytest.fixture

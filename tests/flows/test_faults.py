@@ -196,8 +196,8 @@ def test_two_processes_deciding_the_same_step(busy, survives):
     )
     assert uses == 2
     with installation.holding("campaigns_comparison", "id = %s", comparison):
-        first.choose(lease, "left")
-        second.choose(other, "right")
+        first.choose(lease, "first")
+        second.choose(other, "second")
         wait_for(lambda: installation.waiting_for_a_lock("%FROM campaigns_comparison c%") == 2, "both at the door")
     votes = "SELECT count(*), count(number) FROM campaigns_vote WHERE comparison_id = %s"
     wait_for(lambda: installation.query(votes, comparison) == [(2, 1)], "one vote counted and one kept")

@@ -39,7 +39,7 @@ def page(chromium, relay, campaign) -> Page:
 
 
 def vote(page: Page) -> str:
-    """Choose the left one and return the pair's key."""
+    """Choose the first one and return the pair's key."""
     key = page.locator("input[name=lease]").input_value()
     page.keyboard.press("ArrowLeft")
     return key

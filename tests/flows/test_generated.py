@@ -56,7 +56,11 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert "36 verdicts" in assert_replay_passes(path)
-    contents = {row["state"]: row["content"] for row in table(path, "states.csv")}
+    states = table(path, "states.csv")
+    contents = {row["state"]: row["content"] for row in states}
+    # The same object is made again under a new number, and counted once.
+    assert len({row["object"] for row in states}) == len(set(contents.values()))
+    assert all(contents[row["object"]] == row["content"] and int(row["object"]) <= int(row["state"]) for row in states)
     assert len(set(contents.values())) > 6
     assert {row["content"] for row in table(path, "samples.csv")} <= set(contents.values())
     # With another object in it, it does not.

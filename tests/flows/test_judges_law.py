@@ -87,18 +87,18 @@ def p_value(votes: list[Vote], chances: Chances) -> float:
 
 
 def shown_first(vote: Vote) -> str:
-    text: str = vote.comparison.standing(Side.LEFT, vote.proposal_side).content
+    text: str = vote.comparison.standing(Side.FIRST, vote.proposal_side).content
     return text
 
 
 def chose_first(vote: Vote) -> bool:
-    return vote.chosen_side == Side.LEFT
+    return vote.chosen_side == Side.FIRST
 
 
 def drawn_from(vote: Vote) -> float:
     """Return the logged probability of a vote for the text that was shown first."""
     assert vote.preference is not None
-    return vote.preference if vote.proposal_side == Side.LEFT else 1 - vote.preference
+    return vote.preference if vote.proposal_side == Side.FIRST else 1 - vote.preference
 
 
 def chances_of(judge: KnownJudge, temperature: float) -> Chances:

@@ -103,7 +103,7 @@ def keyboard(open_page, researcher):
 
 def check_told(page: Page) -> str | None:
     """Return the side that an attention check tells, if one is shown."""
-    told = re.search(r"choose the one on the (\w+)", page.locator("#question").text_content() or "")
+    told = re.search(r"choose (object \d)", page.locator("#question").text_content() or "")
     return told and told[1]
 
 
@@ -118,7 +118,7 @@ def pass_the_stages(keyboard: Keyboard) -> None:
     page.keyboard.press("ArrowRight")
     keyboard.press("Continue", then="both")
     keyboard.press("I have read this", then="Practice: pair 1")
-    keyboard.press("Right: A bright day.", then="Night is darker.")
+    keyboard.press("Object 2: A bright day.", then="Night is darker.")
     keyboard.press("Continue", then="What do you read?")
     keyboard.tab_to("both|one", "input")
     page.keyboard.press("ArrowDown")
@@ -131,7 +131,7 @@ def answer_with_single_keys(keyboard: Keyboard) -> None:
     """Answer until a check was met and some votes are given."""
     while Vote.objects.count() < 2 or not Check.objects.filter(answered_at__isnull=False).exists():
         told = check_told(keyboard.page)
-        keyboard.goes_on_by_answering({"left": "1", "right": "2", None: "ArrowLeft"}[told])
+        keyboard.goes_on_by_answering(told[-1] if told else "ArrowLeft")
 
 
 def answer_with_tab_and_enter(keyboard: Keyboard) -> None:
@@ -144,7 +144,7 @@ def answer_with_tab_and_enter(keyboard: Keyboard) -> None:
     page.wait_for_timeout(_A_LOOK_MS)
     assert lease_on(page) == before
     page.keyboard.press("Home")
-    for side in ("Left", "Right"):
+    for side in ("object 1", "object 2"):
         side = (check_told(page) or side).capitalize()
         # From the box at the bottom of the page back to its beginning, as a browser goes round.
         while (keyboard.focused() or {}).get("words", "").partition(":")[0] != side:
@@ -171,7 +171,7 @@ def report_a_problem(keyboard: Keyboard) -> None:
 def vote_to_the_end(keyboard: Keyboard) -> None:
     page = keyboard.page
     while page.locator("input[name=lease]").count():
-        keyboard.tab_to(f"{(check_told(page) or 'left').capitalize()}:")
+        keyboard.tab_to(f"{(check_told(page) or 'object 1').capitalize()}:")
         keyboard.goes_on_by_answering("Enter")
         focused = keyboard.focused()
         assert focused, "after an answer, the focus is nowhere"

@@ -193,7 +193,7 @@ def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     # People's campaigns start and go on.
     annotator = Annotator.objects.create(campaign=of_people)
     lease = leases.take(annotator)
-    leases.answer(lease.key, annotator, Side.LEFT, 0)
+    leases.answer(lease.key, annotator, Side.FIRST, 0)
     setattr(settings, variable, 10_000)
     lifecycle.resume(asks)
     assert now(asks).status == Campaign.Status.RUNNING

@@ -89,7 +89,7 @@ def vote_on_all(campaign: Campaign, idle_tasks) -> None:
     """Vote on whatever is open, until there is no pair."""
     annotator = Annotator.objects.create(campaign=campaign)
     while lease := leases.take(annotator):
-        leases.answer(lease.key, annotator, Side.LEFT, 0)
+        leases.answer(lease.key, annotator, Side.FIRST, 0)
         idle_tasks()
 
 

@@ -94,7 +94,7 @@ def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_t
         assert comparison.votes.filter(judge=model).count() == 2 or not open_comparisons.on(
             comparison.pk, campaign
         ).room(model.pk, most=1)
-        leases.answer(lease.key, annotator, Side.LEFT if rng.random() < 0.5 else Side.RIGHT, 0)
+        leases.answer(lease.key, annotator, Side.FIRST if rng.random() < 0.5 else Side.SECOND, 0)
         idle_tasks()
         campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED

@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from prefmh_web.campaigns.models import Comparison, Event, Vote
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.support.campaigns import make_campaign, make_recipe
@@ -35,6 +36,20 @@ TURN = """isHidden => {
 }"""
 
 
+# What a translator does: it wraps each text, and other words stand there. Some heed "translate".
+TRANSLATE = """([selector, heeds, other]) => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, ({ data, parentElement: parent }) =>
+        data.trim() && parent.closest(selector) && !(heeds && parent.closest("[translate]")?.matches("[translate=no]"))
+            ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT);
+    const nodes = [];
+    while (walker.nextNode()) nodes.push(walker.currentNode);
+    nodes.forEach(node => {
+        const words = other ? node.data.replace(/[a-z]/g, "x") : node.data;
+        node.replaceWith(document.createRange().createContextualFragment(`<font><font>${words}</font></font>`));
+    });
+}"""
+
+
 @pytest.fixture
 def drawn(researcher):
     return make_campaign(researcher, file=SMILES, filename="m.csv", recipe=ONE_CHAIN)
@@ -44,7 +59,7 @@ def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, 
     pages = [open_page("about:blank") for _ in range(2)]
     link = drawn.invitations.get().get_absolute_url()
     for page in pages:
-        page.route(PICTURES, lambda route: route.abort() if "right" in route.request.url else route.continue_())
+        page.route(PICTURES, lambda route: route.abort() if "second" in route.request.url else route.continue_())
         page.goto(link)
         page.get_by_role("button", name="Start").click()
         # Of one pair, whose one vote is on the first page until it gives it back.
@@ -59,6 +74,38 @@ def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, 
     suspended = Comparison.objects.get(suspended_at__isnull=False)
     assert (suspended.suspended_for, suspended.verdict) == ("not-shown", None)
     assert not Vote.objects.exists()
+
+
+@pytest.mark.parametrize("changed", ["#question", ".option"])
+def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back_unasked(open_page, campaign, changed):
+    page = join(open_page, campaign)
+    page.evaluate(TRANSLATE, [changed, False, False])
+    expect(page.get_by_role("alert")).to_be_hidden()
+    page.evaluate(TRANSLATE, [changed, False, True])
+    expect(page.get_by_role("alert")).to_contain_text("Switch the translation off")
+    expect(page.locator(".option").first).to_be_disabled()
+    page.wait_for_timeout(400)
+    page.keyboard.press("1")
+    key = lease_on(page)
+    press_and_wait(page, "s")
+    expect(page.get_by_role("alert")).to_be_hidden()
+    assert not Vote.objects.exists()
+    lease = Lease.objects.get(key=key)
+    assert lease.ending == "unasked"
+    # No vote comes of it later, and it is no skip: of those, one suspends a step here.
+    assert leases.answer(lease.key, lease.annotator, "first", 900) is None
+    assert not Comparison.objects.filter(suspended_at__isnull=False).exists()
+
+
+def test_a_page_whose_interface_alone_is_translated_counts_and_says_so(open_page, campaign):
+    page = join(open_page, campaign)
+    shown = page.locator("#question, .option").all_text_contents()
+    page.evaluate(TRANSLATE, ["body", True, True])
+    assert page.locator("#question, .option").all_text_contents() == shown
+    expect(page.get_by_role("button", name="Sxxx xxxx xxxx")).to_be_visible()
+    key = lease_on(page)
+    press_and_wait(page, "1")
+    assert Vote.objects.get(key=key).is_translated is True
 
 
 def test_a_picture_that_loads_later_is_voted_on(open_page, drawn):
@@ -78,7 +125,7 @@ def test_a_picture_that_loads_later_is_voted_on(open_page, drawn):
 
 def test_no_picture_comes_before_the_other_when_the_server_sends_the_pair_again(open_page, drawn):
     page, slow = open_page("about:blank"), []
-    page.route(PICTURES, lambda route: slow.append(route) if "right" in route.request.url else route.continue_())
+    page.route(PICTURES, lambda route: slow.append(route) if "second" in route.request.url else route.continue_())
     page.goto(drawn.invitations.get().get_absolute_url())
     page.get_by_role("button", name="Start").click(no_wait_after=True)
     page.wait_for_url("**/vote/", wait_until="commit")

@@ -114,9 +114,17 @@ def choose_by_keyboard(page: Page, side: str) -> None:
     page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
 
 
+def hear_both(page: Page) -> None:
+    page.locator(".option audio").evaluate_all("players => players.forEach((each) => { each.playbackRate = 4; })")
+    page.get_by_role("button", name="Play both").click()
+    expect(page.locator("button.choose").last).to_be_enabled()
+
+
 def finish(page: Page, votes: int) -> None:
     for _ in range(votes):
-        press_and_wait(page, "ArrowRight")
+        if page.locator("audio").count():
+            hear_both(page)
+        press_and_wait(page, "2")
     expect(page.locator("#panel")).to_contain_text("finished")
 
 
@@ -134,8 +142,8 @@ def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path, width, heig
     page.locator(".option .link").first.click()
     assert not Vote.objects.exists()
     key = lease_on(page)
-    choose_by_keyboard(page, "right")
-    assert Vote.objects.get(key=key).chosen_side == Side.RIGHT
+    choose_by_keyboard(page, "second")
+    assert Vote.objects.get(key=key).chosen_side == Side.SECOND
     finish(page, 5)
     assert_replay_passes(export_to(campaign, tmp_path))
 
@@ -185,10 +193,17 @@ def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path, width, h
     wait_until_playing(page, 0)
     page.locator(".option audio").nth(1).evaluate("player => player.play()")
     wait_until_playing(page, 1)
+    # What was heard in part cannot be chosen.
+    expect(page.get_by_text("Play both, each to its end")).to_be_visible()
+    expect(page.locator("button.choose").last).to_be_disabled()
+    page.keyboard.press("2")
     assert not Vote.objects.exists()
+    page.keyboard.press("p")
+    hear_both(page)
+    expect(page.get_by_text("Play both, each to its end")).to_be_hidden()
     key = lease_on(page)
-    choose_by_keyboard(page, "right")
-    assert Vote.objects.get(key=key).chosen_side == Side.RIGHT
+    choose_by_keyboard(page, "second")
+    assert Vote.objects.get(key=key).chosen_side == Side.SECOND
     assert not is_playing(page, 0)
     assert not is_playing(page, 1)
     finish(page, 5)
@@ -214,15 +229,17 @@ def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researche
     page.locator("#question").focus()
     players.nth(0).click(position={"x": 30, "y": 27})
     wait_until_playing(page, 0)
+    page.keyboard.press("p")
+    hear_both(page)
     press_and_wait(page, "ArrowRight")
-    assert Vote.objects.get().chosen_side == Side.RIGHT
+    assert Vote.objects.get().chosen_side == Side.SECOND
 
 
 def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
     """Both are asked for again, and somebody who hears half a pair is asked not to choose."""
     page = sheet(1280, 900)
     broken = {"is": True}
-    page.route("**/right/*", lambda route: route.abort() if broken["is"] else route.continue_())
+    page.route("**/second/*", lambda route: route.abort() if broken["is"] else route.continue_())
     page.goto(invitation_path(campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")))
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#not-shown")).to_be_visible()
@@ -232,5 +249,6 @@ def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
     broken["is"] = False
     page.locator("#load-again").click()
     expect(page.locator("#not-shown")).to_be_hidden()
+    hear_both(page)
     press_and_wait(page, "ArrowLeft")
     assert Vote.objects.count() == 1

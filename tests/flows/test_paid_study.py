@@ -124,8 +124,8 @@ class Desk:
         self._client.close()
 
     def payments(self, campaign: int) -> list[dict[str, str]]:
-        text = self._client.get(f"/campaigns/{campaign}/participants/payments.csv").raise_for_status().text
-        return list(csv.DictReader(io.StringIO(text, newline="")))
+        file = self._client.get(f"/campaigns/{campaign}/participants/payments.csv").raise_for_status().content
+        return list(csv.DictReader(io.StringIO(file.decode("utf-8-sig"), newline="")))
 
     def export(self, campaign: int) -> zipfile.ZipFile:
         page = self._client.get(f"/campaigns/{campaign}/record/").raise_for_status().text
@@ -224,7 +224,7 @@ def test_forty_people_get_the_outcome_code_and_pay_of_what_they_did(installation
         recipe, {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
     )
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
-    people = [Person(f"PERSON-{number:03d}", fate) for number, fate in enumerate(fates)]
+    people = [Person(f"zzwho-{number:03d}", fate) for number, fate in enumerate(fates)]
     logged = {process.name: len(process.log()) for process in installation.all}
     with Overheard(installation.redis.url).listening() as overheard:
         asyncio.run(everybody(site, path, people))
@@ -258,7 +258,7 @@ def test_forty_people_get_the_outcome_code_and_pay_of_what_they_did(installation
     files = "".join(export.read(name).decode() for name in export.namelist())
     assert "settle_parts" in overheard.text
     for place in (logs, overheard.text, kept_in(installation.redis.url), files):
-        assert "PERSON-" not in place
+        assert "zzwho-" not in place
     assert "Traceback" not in logs
 
 
@@ -267,7 +267,7 @@ def test_whoever_is_in_the_middle_loses_nothing_when_web_and_worker_restart(inst
     study, path = installation.make_study(
         {"judges": [{"question": "Which is darker?", "budget": 1}]}, {"votes_each": 3, "codes": CODES}
     )
-    person, web = Person("PERSON-ALONE", "completed"), installation.webs[0]
+    person, web = Person("zzwho-alone", "completed"), installation.webs[0]
 
     def restart() -> None:
         for process in (web, installation.worker):

@@ -50,7 +50,7 @@ def open_link(chromium, live_site, link: str):
 
 
 def answers_until_it_waits(page) -> None:
-    """Choose the left object as long as there is a pair."""
+    """Choose the first object as long as there is a pair."""
     while page.locator("input[name=lease]").count():
         key = page.locator("input[name=lease]").input_value()
         # Sooner the page takes no answer.

@@ -74,8 +74,8 @@ def set_up(desk: Desk, file) -> None:
 
     desk.arrives("Protocol")
     for number, (dark, bright) in enumerate((("A dark night.", "A bright day."), ("A black cat.", "A white dog."))):
-        desk.fill(f"practice-{number}-left", dark)
-        desk.fill(f"practice-{number}-right", bright)
+        desk.fill(f"practice-{number}-first", dark)
+        desk.fill(f"practice-{number}-second", bright)
         desk.fill(f"practice-{number}-if_wrong", "Most people would read on in the dark.")
     desk.touches("[name=usual_checks]").check()
     desk.goes_on("Next: to the start")
@@ -88,14 +88,14 @@ def set_up(desk: Desk, file) -> None:
 
 
 def answer(page: Page) -> None:
-    """Answer what is shown: a check as it says, everything else with the left one."""
-    told = re.search(r"choose the one on the (\w+)", page.locator("#question").text_content() or "")
-    press_and_wait(page, "ArrowRight" if told and told[1] == "right" else "ArrowLeft")
+    """Answer what is shown: a check as it says, everything else with the first one."""
+    told = re.search(r"choose object (\d)", page.locator("#question").text_content() or "")
+    press_and_wait(page, told[1] if told else "1")
 
 
 def take_part(page: Page, campaign: Campaign) -> None:
     """Come from Prolific, and go through everything to the end."""
-    page.goto(f"{invitation_path(campaign)}?{urlencode(prolific('anna'))}")
+    page.goto(f"{invitation_path(campaign)}?{urlencode(prolific('5f8c2a1b3d4e5f8c2a1b3d4e'))}")
     page.get_by_text("Taking part in this study").wait_for()
     page.get_by_text("Read both and choose by feeling.").wait_for()
     page.get_by_role("button", name="I agree: start").click()
@@ -111,6 +111,8 @@ def take_part(page: Page, campaign: Campaign) -> None:
         answer(page)
     page.get_by_text("Your part is complete").wait_for()
     assert page.get_by_text(CODE, exact=True).is_visible()
+    # With the code in hand there is nothing to count any more, and nothing to withdraw from.
+    expect(page.locator("progress, .withdraw:visible")).to_have_count(0)
 
 
 def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(
@@ -133,3 +135,24 @@ def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(
     take_part(chromium.new_context(base_url=live_site.url).new_page(), campaign)
     assert Participation.objects.get().outcome == "completed"
     assert Vote.objects.count() == VOTES_EACH
+
+
+def test_a_press_on_create_right_after_typing_is_not_lost(chromium, live_site, researcher):
+    """What the votes come to is worked out again between press and release; the button stays where it is."""
+    tall = {"width": 1280, "height": 4000}
+    page = chromium.new_context(base_url=live_site.url, viewport=tall).new_page()
+    page.goto(sign_in_path(researcher))
+    page.goto("/campaigns/new/")
+    page.locator("#votes-estimate .cost").wait_for()
+    create = page.get_by_role("button", name="Create")
+    create.scroll_into_view_if_needed()
+    page.locator("[name=steps]").fill("")
+    with page.expect_response(lambda response: "/estimate/" in response.url):
+        create.hover()
+        page.mouse.down()
+        box = create.bounding_box()
+    page.wait_for_timeout(200)
+    assert create.bounding_box() == box
+    page.mouse.up()
+    # Nothing is known of no steps, and now the page may say so.
+    page.locator("#votes-estimate .cost").wait_for(state="detached")

@@ -40,7 +40,7 @@ def test_a_reader_that_takes_nothing_in_keeps_nobody_waiting(researcher, live_si
         with open_socket(live_site.url, path, quick) as socket:
             pair = socket.recv(timeout=20)
             for _ in range(VOTES):
-                send(socket, lease=lease_in(pair), choice="left", elapsed_ms="500")
+                send(socket, lease=lease_in(pair), choice="first", elapsed_ms="500")
                 pair = socket.recv(timeout=20)
         # The server keeps a pair or two that could not be sent, and not all that were asked for.
         assert max(live_site.unsent()) < 3 * len(pair)

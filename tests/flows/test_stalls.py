@@ -121,7 +121,7 @@ def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(i
         lease = re.search(r'name="lease" value="([^"]+)"', socket.recv(timeout=PATIENCE_S))[1]
         installation.redis.freeze()
         try:
-            send(socket, lease=lease, choice="left", elapsed_ms="700")
+            send(socket, lease=lease, choice="first", elapsed_ms="700")
             screen = screen_within(socket, PATIENCE_S, lambda screen: "could not be made yet" in screen)
             assert "could not be made yet" in screen
         finally:
@@ -166,7 +166,7 @@ def assert_somebody_new_votes(installation: Installation, path: str) -> None:
         assert 'name="lease"' in page.text
         with open_socket(site, f"/ws{path}", cookies) as socket:
             lease = re.search(r'name="lease" value="([^"]+)"', socket.recv(timeout=PATIENCE_S))[1]
-            send(socket, lease=lease, choice="left", elapsed_ms="700")
+            send(socket, lease=lease, choice="first", elapsed_ms="700")
             assert lease not in socket.recv(timeout=PATIENCE_S)
 
 

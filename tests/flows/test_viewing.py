@@ -17,7 +17,6 @@ from prefmh_web.campaigns.models import Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_context import recipe_of
-from tests.flows.test_keyboard import Keyboard
 from tests.support import campaigns
 from tests.support.campaigns import invitation_path, make_campaign, make_recipe, wait_until_idle
 from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
@@ -93,6 +92,8 @@ def test_texts_start_at_the_top_and_scroll_together_by_the_same_share(open_page,
     page = settled(join(open_page, texts))
     (top, _, room), (other_top, _, other_room) = places(page)
     assert (top, other_top) == (0, 0)
+    # Runs of blanks and tabs stand as they were written.
+    expect(page.locator(".option .text").first).to_have_css("white-space", "pre-wrap")
     assert abs(room - other_room) > 300
     page.keyboard.press("PageDown")
     first, second = (place[0] for place in places(page))
@@ -124,9 +125,11 @@ def test_unlinked_each_text_scrolls_by_itself_and_the_tab_remembers(open_page, t
     page.locator("button.option").last.focus()
     page.keyboard.press("ArrowDown")
     assert places(page)[1][0] > 0
+    page.get_by_label("Vote with single keys").uncheck()
     page.reload()
     settled(page)
     expect(page.get_by_label("Scroll both together")).not_to_be_checked()
+    expect(page.get_by_label("Vote with single keys")).not_to_be_checked()
     # Linked again, the second follows at once.
     page.keyboard.press("PageDown")
     page.get_by_label("Scroll both together").check()
@@ -134,23 +137,21 @@ def test_unlinked_each_text_scrolls_by_itself_and_the_tab_remembers(open_page, t
     assert first == pytest.approx(second, abs=0.002)
 
 
-def test_short_texts_offer_nothing_to_scroll(open_page, campaign):
-    page = settled(join(open_page, campaign))
-    expect(page.get_by_label("Scroll both together")).to_be_hidden()
-    expect(page.locator("#zooming")).to_be_hidden()
-    box, text = page.locator(".option").first.bounding_box(), page.locator(".option .text").first.bounding_box()
-    assert text["y"] - box["y"] < 40
-
-
-def test_a_lost_connection_leaves_a_text_where_it_was_read(open_page, texts, live_site):
-    page = settled(join(open_page, texts))
-    page.keyboard.press("PageDown")
-    before, lease = places(page), lease_on(page)
-    page.evaluate("document.querySelector('#question').dataset.old = '1'")
-    live_site.drop_connections()
-    page.wait_for_function("() => !document.querySelector('#question').dataset.old")
-    assert lease_on(page) == lease
-    assert [place[0] for place in places(page)] == pytest.approx([place[0] for place in before], abs=0.002)
+def test_on_a_phone_a_button_scrolls_both_texts_to_where_they_differ(open_page, researcher):
+    same = "The rain fell on the old house. " * 60
+    table = campaigns.spreadsheet([["text"], *([f"{same}{word} {same}{word}."] for word in WORDS[:2])])
+    campaign = make_campaign(researcher, file=table, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=9))
+    page = settled(join(open_page, campaign, viewport=PHONE))
+    seen = """() => [...document.querySelectorAll('.reading')].map((box) => {
+      const [view, marks] = [box.getBoundingClientRect(), [...box.querySelectorAll('.changed')]];
+      const places = marks.map((each) => each.getBoundingClientRect());
+      return places.map(({ top, bottom }) => top >= view.top && bottom <= view.bottom);
+    })"""
+    for expected in ([False, False], [True, False], [False, True], [True, False]):
+        assert page.evaluate(seen) == [expected, expected]
+        page.get_by_role("button", name="Next difference").click()
+        page.wait_for_timeout(200)
+    assert not Vote.objects.exists()
 
 
 @pytest.mark.parametrize("kind", ["molecules", "images"])
@@ -190,21 +191,6 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     assert Vote.objects.count() == 1
 
 
-def test_single_keys_that_are_off_enlarge_nothing(open_page, molecules):
-    page = settled(join(open_page, molecules))
-    page.get_by_label("Vote with single keys").uncheck()
-    page.keyboard.press("+")
-    expect(page.locator("#zoom-level")).to_have_text("100 %")
-    keyboard = Keyboard(page)
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator("#zoom-level")).to_have_text("150 %")
-    keyboard.tab_to("Vote with single keys")
-    assert not keyboard.lost
-    page.reload()
-    expect(page.get_by_label("Vote with single keys")).not_to_be_checked()
-
-
 @pytest.mark.parametrize("end", ["touchEnd", "touchCancel"])
 def test_the_key_after_a_drag_by_finger_is_a_vote(open_page, molecules, end):
     page = settled(join(open_page, molecules, has_touch=True))
@@ -242,7 +228,7 @@ def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(op
     page.goto(invitation_path(molecules))
     page.get_by_role("button", name="Start").click()
     settled(page)
-    pictures = [url for url in asked if "/picture/" in url or re.search(r"/(left|right)/", url)]
+    pictures = [url for url in asked if "/picture/" in url or re.search(r"/(first|second)/", url)]
     assert len(pictures) >= 2
     assert not [url for url in pictures if "marked" in url]
     page.keyboard.press("d")

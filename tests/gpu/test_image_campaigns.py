@@ -144,7 +144,7 @@ def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle
     lease = leases.live_lease_of(Annotator.objects.get())
     # From here on, nobody can make a picture: what is sent are files.
     offer("broken")
-    for side, state in (("left", lease.left), ("right", lease.right)):
+    for side, state in (("first", lease.first), ("second", lease.second)):
         answer = client.get(reverse("annotate:picture", args=[lease.key, side]))
         assert answer["Content-Type"] == "image/png"
         with Image.open(io.BytesIO(answer.content)) as opened:
@@ -152,7 +152,7 @@ def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle
         shown = objects.exhibit(state, Endpoint(can_images=True)).picture
         assert (shown.media_type, shown.data) == ("image/png", answer.content)
     client.force_login(researcher)
-    small = client.get(reverse("console:picture", args=[lease.left.pk]), {"small": ""})
+    small = client.get(reverse("console:picture", args=[lease.first.pk]), {"small": ""})
     assert small["Content-Type"] == "image/webp"
 
 

@@ -31,7 +31,7 @@ class Voters:
 
     Args:
         scores: of the objects, in nats; one row for each kind of voter.
-        lean: to the left, in nats.
+        lean: to the first object, in nats.
         lapses: how often an answer is a coin flip.
     """
 

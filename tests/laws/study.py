@@ -181,7 +181,7 @@ class Study:
 
     def _meets(self, person: Person, lease: Lease) -> bool:
         places = self.places[lease.comparison.current_id], self.places[lease.comparison.proposal_id]
-        pair = Pair(*places, lease.proposal_side == Side.LEFT)
+        pair = Pair(*places, lease.proposal_side == Side.FIRST)
 
         def answer() -> bool:
             return self.case.voters.prefers_proposal(self.rng, person.kind, pair)
@@ -235,4 +235,4 @@ def paths_of(campaign: Campaign) -> Paths:
 
 
 def _other(side: Side) -> Side:
-    return Side.RIGHT if side is Side.LEFT else Side.LEFT
+    return Side.SECOND if side is Side.FIRST else Side.FIRST

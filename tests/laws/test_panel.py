@@ -60,7 +60,7 @@ def study_of(owner, members: Members) -> Campaign:
 
 
 def _other(side: Side) -> Side:
-    return Side.RIGHT if side is Side.LEFT else Side.LEFT
+    return Side.SECOND if side is Side.FIRST else Side.FIRST
 
 
 @pytest.fixture(autouse=True)

@@ -49,7 +49,7 @@ def without_the_votes_of_somebody_removed(record, gone) -> Place:
 def with_another_choice(record, _gone) -> Place:
     """E7: a choice is changed after it has counted, and its step decided."""
     vote = next(row for row in record.votes if int(row["step"]) > 1)
-    vote["chosen_side"] = {"left": "right", "right": "left"}[vote["chosen_side"]]
+    vote["chosen_side"] = {"first": "second", "second": "first"}[vote["chosen_side"]]
     vote["for_proposal"] = str(1 - int(vote["for_proposal"]))
     return int(vote["chain"]), int(vote["step"])
 

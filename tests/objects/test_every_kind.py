@@ -1,5 +1,8 @@
 """What every kind of object offers, checked over the registry."""
 
+import re
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +11,15 @@ from django.core.files.storage import default_storage
 from django.http import Http404
 from django.template.loader import render_to_string
 from django.test import RequestFactory
+from PIL import Image
 
 import sampler
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Lease, Side
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.objects.kind import Look
+from sampler.objects.molecules import drawing
+from tests.support import campaigns
 
 
 class Noise:
@@ -109,6 +117,17 @@ def test_a_lost_file_is_no_page_and_says_so_in_the_line():
             media.response(RequestFactory().get("/"), kind, lost)
 
 
+def test_all_drawings_of_a_pair_of_molecules_come_of_one_computation():
+    kind, pair = OBJECT_KINDS["molecules"], (StoredObject("CCCNc1ccccc1"), StoredObject("CCCOc1ccncc1"))
+    before = drawing._laid_out.cache_info().misses
+    looks = [
+        (*each, Look(dark=dark, marked=marked)) for each in (pair, pair[::-1]) for dark in (0, 1) for marked in (0, 1)
+    ]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda asked: kind.media(asked[0], asked[2], asked[1]), looks * 4))
+    assert drawing._laid_out.cache_info().misses == before + 1
+
+
 RECORDING = OBJECT_KINDS["audio"].samples[0]
 
 
@@ -120,14 +139,11 @@ def part_of(asked: str | None):
 @pytest.mark.parametrize(
     ("asked", "part"),
     [
-        ("bytes=0-", slice(0, None)),
-        ("bytes=0-1", slice(0, 2)),
-        ("bytes=100-199", slice(100, 200)),
-        ("bytes=100-999999999", slice(100, None)),
-        ("bytes=-50", slice(-50, None)),
+        ("bytes=0-", slice(0, None)), ("bytes=0-1", slice(0, 2)), ("bytes=100-199", slice(100, 200)),
+        ("bytes=100-999999999", slice(100, None)), ("bytes=-50", slice(-50, None)),
         ("bytes=-999999999", slice(0, None)),
     ],
-)
+)  # fmt: skip
 def test_a_player_gets_the_part_that_it_asks_for(asked, part):
     """Without this, Safari plays nothing, and no browser winds on."""
     whole, answer = part_of(None).content, part_of(asked)
@@ -151,3 +167,55 @@ def test_a_part_beyond_the_end_is_none(asked):
     answer = part_of(asked)
     assert (answer.status_code, answer.content) == (416, b"")
     assert answer["Content-Range"] == f"bytes */{len(part_of(None).content)}"
+
+
+# What a file, a page or an export could change on its way.
+WRITTEN = [
+    "=1+1", "'quoted\tand  spaced", "    First,\r\n\tsecond,\rthird", "cafe\u0301 \u05d0\u200f!", "a\u200c b <br>",
+]  # fmt: skip
+STEREO = ["C/C=C/C", "C/C=C\\C", "CC=CC", "C[C@H](F)Cl", "C[C@@H](F)Cl", "[Na+].[Cl-]"]
+MODES = [Image.fromarray(Noise(place)()).convert("RGBA").rotate(9 * place) for place in range(1, 5)]
+SOUNDS = {220: "WAV", 440: "MP3", 880: "OGG"}
+ODD = {
+    "texts": campaigns.spreadsheet([["text"], *([text] for text in WRITTEN)]),
+    "markdown": campaigns.spreadsheet([["text"], *([text] for text in WRITTEN)]),
+    "molecules": campaigns.spreadsheet([["smiles"], *([smiles] for smiles in STEREO)]),
+    "images": campaigns.archive(
+        {
+            mode: campaigns.saved(each.convert(mode))
+            for each, mode in zip(MODES, ("RGBA", "LA", "RGB", "P"), strict=True)
+        }
+    ),
+    "audio": campaigns.archive({kind: campaigns.recording(hertz, kind) for hertz, kind in SOUNDS.items()}),
+}
+ADDRESS = re.compile(r'(?:src|srcset)="(/[^"]*/(?:first|second)/[^"]*)"')
+
+
+@every_kind
+def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, idle_tasks, client, tmp_path):
+    space = {"kind": "catalog", "objects": kind.name, "neighbours": 0}
+    recipe = campaigns.make_recipe(space=space, kernel={"kind": "independent"}, chains=2, steps=9)
+    campaign = campaigns.make_campaign(researcher, file=ODD[kind.name], filename="odd", recipe=recipe)
+    client.post(campaigns.invitation_path(campaign))
+    seen = {}
+    for _ in range(6):
+        page = client.get(f"{campaigns.invitation_path(campaign)}vote/").content.decode()
+        lease = Lease.objects.get(ended_at=None)
+        found = [client.get(address).content for address in ADDRESS.findall(page)]
+        seen[lease.first.place, lease.second.place] = page, found
+        leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
+        campaigns.wait_until_idle()
+    path = campaigns.export_to(campaign, tmp_path)
+    contents = {int(row["state"]): row["content"] for row in sampler.read_record(path).states}
+    with zipfile.ZipFile(path) as archive:
+        files = {name.split("/")[1].split(".")[0]: archive.read(name) for name in archive.namelist() if "/" in name}
+    for places, (page, found) in seen.items():
+        left, right = (contents[place] for place in places)
+        for option in kind.options(left, right):
+            assert option.get("html", "") in page
+        if kind.name == "molecules":
+            drawn = {draw for dark in (True, False) for draw in sampler.draw_pair(left, right, dark=dark)}
+            assert {each.decode() for each in found} == drawn
+        else:
+            assert set(found) == {files[str(place)] for place in places if files}
+        assert bool(found) == (kind.medium != "words" or kind.name == "molecules")

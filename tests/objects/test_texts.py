@@ -1,5 +1,6 @@
 """Texts side by side, as HTML."""
 
+from prefmh_web.objects.kind import StoredObject
 from prefmh_web.objects.texts.presenter import Texts
 
 
@@ -10,9 +11,5 @@ def test_a_text_keeps_its_lines_and_its_marks():
     assert right["html"] == f'{common}<span class="changed">six<br>seven</span>'
 
 
-def test_words_that_both_texts_have_later_on_are_not_marked_as_changed():
-    left, right = Texts().options("the red fox sleeps", "the blue fox sleeps")
-    assert left["html"] == (
-        '<span class="common">the </span><span class="changed">red </span><span class="same">fox sleeps</span>'
-    )
-    assert '<span class="changed">blue </span>' in right["html"]
+def test_one_word_is_no_plural():
+    assert [Texts().line(StoredObject(each))[:7] for each in ("Sea", "The sea")] == ["1 word ", "2 words"]

@@ -33,7 +33,7 @@ def told() -> str:
 
 def answer_whatever_they_may(annotator: Annotator) -> None:
     while lease := leases.take(annotator):
-        leases.answer(lease.key, annotator, Side.LEFT, None)
+        leases.answer(lease.key, annotator, Side.FIRST, None)
         # The chain's next pair may come a moment later.
         wait_until_idle()
 

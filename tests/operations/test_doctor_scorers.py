@@ -13,13 +13,6 @@ def told() -> str:
     return "\n".join(str(finding) for finding in doctor.findings())
 
 
-def test_programs_that_give_a_number_for_some_object_are_well(db, declare):
-    declare("print(len(told['content']), flush=True)", name="length")
-    declare("print(told['picture'].count('A'), flush=True)", name="pictures")
-    declare("print(len(told['sound']), flush=True)", name="sounds")
-    assert told() == ""
-
-
 def test_one_that_gives_none_is_named_with_its_reasons(db, declare, settings):
     declare("sys.exit('no weights')", name="broken")
     settings.SCORERS = {**settings.SCORERS, "missing": ("/nowhere/scorer",), "qed": ("true",)}

@@ -37,14 +37,6 @@ def read(monkeypatch):
     return read_from
 
 
-def test_nothing_set_is_the_embedded_mode(read):
-    engines, site = read(environment.Engines, {}), read(environment.Site, {})
-    assert engines.is_embedded
-    assert (engines.database, engines.redis_url, engines.broker_url) == (None, None, None)
-    assert site.secret_key is None
-    assert not site.is_https
-
-
 def test_a_full_set_is_the_server_mode(read):
     engines, site = read(environment.Engines, SERVER), read(environment.Site, SERVER)
     assert (engines.database["HOST"], engines.database["PORT"], engines.database["NAME"]) == (
@@ -109,25 +101,10 @@ def test_folders_of_models_that_cannot_be_read_are_refused_by_name(read, name, g
         read(environment.Models, {name: given})
 
 
-def test_folders_of_models_are_read_in_order(read):
-    models = read(environment.Models, {"LOCAL_IMAGE_MODELS": " turbo=/models/turbo, tuned = /m "})
-    assert models.local_image_models == {"turbo": Path("/models/turbo"), "tuned": Path("/m")}
-    assert list(models.local_image_models) == ["turbo", "tuned"]
-
-
-@pytest.mark.parametrize("given", ["-1", "$50", "inf", "nan", "much"])
-def test_a_budget_that_is_no_amount_is_refused_by_name(read, given):
-    with pytest.raises(ImproperlyConfigured, match="MODEL_BUDGET_COST must be an amount"):
-        read(environment.Models, {"MODEL_BUDGET_COST": given})
-
-
-def test_budgets_of_models_are_read(read):
-    models = read(environment.Models, {"MODEL_BUDGET_COST": "12.5", "MODEL_BUDGET_REQUESTS": "1000"})
-    assert (models.model_budget_cost, models.model_budget_requests) == (12.5, 1000)
-    nothing = read(environment.Models, {"MODEL_BUDGET_COST": " "})
-    assert (nothing.model_budget_cost, nothing.model_budget_requests) == (None, None)
-    with pytest.raises(ImproperlyConfigured, match="MODEL_BUDGET_REQUESTS must be a whole number"):
-        read(environment.Models, {"MODEL_BUDGET_REQUESTS": "1.5"})
+@pytest.mark.parametrize(("name", "given"), [("COST", "-1"), ("COST", "$50"), ("COST", "nan"), ("REQUESTS", "1.5")])
+def test_a_budget_that_is_no_amount_is_refused_by_name(read, name, given):
+    with pytest.raises(ImproperlyConfigured, match=f"MODEL_BUDGET_{name} must be a"):
+        read(environment.Models, {f"MODEL_BUDGET_{name}": given})
 
 
 def test_rates_are_replaced_by_name(read):

@@ -34,7 +34,7 @@ def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, id
     annotator = Annotator.objects.create(campaign=campaign)
     with caplog.at_level(logging.INFO, logger="prefmh_web.campaigns"):
         while lease := leases.take(annotator):
-            leases.answer(lease.key, annotator, Side.LEFT, 1234)
+            leases.answer(lease.key, annotator, Side.FIRST, 1234)
             idle_tasks()
             if Comparison.objects.exclude(verdict=None).exists():
                 break

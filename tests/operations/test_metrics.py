@@ -46,7 +46,7 @@ def test_votes_and_verdicts_are_told_exactly(researcher):
     vote_until_finished(finished, crowd, SCORES, np.random.default_rng(1))
     annotator = Annotator.objects.create(campaign=going_on)
     while lease := leases.take(annotator):
-        leases.answer(lease.key, annotator, Side.LEFT, 0)
+        leases.answer(lease.key, annotator, Side.FIRST, 0)
         wait_until_idle()
         assert_exact()
     assert Vote.objects.filter(comparison__verdict=None, number__isnull=False).exists()
@@ -85,7 +85,7 @@ def more_votes(comparison: Comparison, count: int) -> None:
     Vote.objects.bulk_create(
         Vote(
             key=uuid.uuid4(), comparison=comparison, judge=judge, slot=1000 + number, number=1000 + last + number,
-            proposal_side=Side.LEFT, chosen_side=Side.LEFT,
+            proposal_side=Side.FIRST, chosen_side=Side.FIRST,
         )
         for number in range(count)
     )  # fmt: skip

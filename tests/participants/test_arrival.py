@@ -42,7 +42,8 @@ def test_the_address_is_cleaned_and_nothing_is_stored_before_the_first_button(st
     assert stored() == [1, 1, 1, 1]
     part = Participation.objects.get()
     assert (part.participant.owner, part.participant.recruiter) == (study.owner, "prolific")
-    assert part.visits == [{"session_id": "s1", "parameters": {"STUDY_ID": "study"}}]
+    [visit] = part.visits
+    assert (visit["session_id"], visit["parameters"]) == ("s1", {"STUDY_ID": "study"})
 
 
 @pytest.mark.parametrize("lacking", ["PROLIFIC_PID", "SESSION_ID"])
@@ -79,7 +80,7 @@ def test_the_same_id_is_the_same_person_on_every_device_and_sees_the_same_pair(s
     assert len(annotators()) == 1
     visits = Participation.objects.get().visits
     assert [visit["session_id"] for visit in visits] == ["s1", "s2"]
-    assert Participation.objects.get().last_visit["session_id"] == "s2"
+    assert Participation.objects.get().paid_visit["session_id"] == "s2"
 
 
 def test_another_id_in_the_same_browser_is_another_person_at_once(study):

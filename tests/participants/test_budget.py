@@ -2,6 +2,7 @@
 `tests/flows/test_budget.py`.
 """
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -75,6 +76,39 @@ def test_one_answer_less_than_the_worst_case_is_refused_and_nothing_starts(resea
     assert "It must be 50 or more" in page
 
 
+def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_what_a_vote_costs(researcher):
+    """12 places of 20 votes are 240; 150 steps need 450 at most, and 450 times the mean share of votes as expected."""
+    draft = make_draft(researcher)
+    fields = {"recruiter": "prolific", "places": 12, "votes_each": 20, "place_pay": 5, "currency": "£"}
+    recruiting.set_up(draft, fields, ())
+    expected = math.ceil(150 * sampler.step_votes([2, 1]))
+    assert 240 < expected < 450
+    page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
+    assert f"bring 240 votes at most, and 150 steps need about {expected}, at most 450" in page
+    assert "£0.25 a vote" in page
+    recruiting.set_up(draft, fields | {"places": math.ceil(expected / 20)}, ())
+    assert "votes at most, and 150 steps" not in browser_of(researcher).get(draft.get_absolute_url()).content.decode()
+
+
+def test_a_start_with_fewer_places_than_a_pair_needs_people_is_refused(researcher):
+    draft = make_draft(researcher)
+    recruiting.set_up(draft, {"recruiter": "prolific", "places": 1, "votes_each": 20}, ())
+    with pytest.raises(NotPossible, match="needs votes of 2 different people, and there are 1 places"):
+        lifecycle.start(draft)
+    assert draft.is_draft
+
+
+def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(researcher):
+    recipe = make_recipe(judges=ONE_JUDGE, chains=2, steps=10)
+    study = recruited_campaign(researcher, recipe=recipe, places=2, votes_each=3)
+    anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
+    for browser in (anna, ben):
+        vote(browser, study, times=3)
+    decided = sum(study.chains.values_list("step", flat=True))
+    page = browser_of(researcher).get(study.get_absolute_url()).content.decode()
+    assert f"All places are taken: {20 - decided} steps still need {20 - decided} votes." in page
+
+
 def answer_too_late(campaign, *people: str) -> None:
     """Let the time of one person run out; others answer the pair, and then they do, too."""
     slow, *others = (arrive(campaign, prolific(person)) for person in people)
@@ -86,7 +120,7 @@ def answer_too_late(campaign, *people: str) -> None:
         assert Lease.objects.get(pk=pair_of(other, campaign)).comparison_id == comparison
         vote(other, campaign)
     assert Comparison.objects.get(pk=comparison).verdict
-    answer = slow.post(f"{invitation_path(campaign)}vote/", {"choice": "left", "lease": str(key)})
+    answer = slow.post(f"{invitation_path(campaign)}vote/", {"choice": "first", "lease": str(key)})
     assert answer.status_code == 302
     wait_until_idle()
     # They go on, whether it was kept or not.

@@ -49,7 +49,7 @@ def test_a_check_says_what_to_choose_and_its_answer_is_no_vote(study, tmp_path):
     browser = arrive(study, prolific("anna"))
     check = vote_until_check(browser, study)
     page = page_of(browser, study, "vote/")
-    assert f"Attention check: choose the one on the {check.expected_side}" in page
+    assert f"Attention check: choose object {1 + (check.expected_side == 'second')}" in page
     assert "Skip this pair" not in page
     # A record that is written meanwhile says that it is not answered yet.
     assert [row["passed"] for row in table(export_to(study, tmp_path), "checks.csv")] == [""]
@@ -72,7 +72,7 @@ def test_a_check_stays_until_it_is_answered_on_every_device_and_is_answered_once
     phone.post(path, {"lease": str(check.key), "choice": "skip"})
     assert screen_of(phone, study).visit.check == check
     answer_check(phone, study)
-    wrong = {"left": "right", "right": "left"}[check.expected_side]
+    wrong = {"first": "second", "second": "first"}[check.expected_side]
     assert browser.post(path, {"lease": str(check.key), "choice": wrong}).status_code == 302
     check.refresh_from_db()
     assert check.is_passed
@@ -121,7 +121,7 @@ def test_checks_come_as_often_as_declared_and_from_a_stream_of_their_own():
     count = sum(trial is not None for trial in drawn)
     assert binom.ppf(5e-7, 10_000, 0.1) <= count <= binom.ppf(1 - 5e-7, 10_000, 0.1)
     sides = [trial.side for trial in drawn if trial]
-    assert binom.ppf(5e-7, count, 0.5) <= sides.count("left") <= binom.ppf(1 - 5e-7, count, 0.5)
+    assert binom.ppf(5e-7, count, 0.5) <= sides.count("first") <= binom.ppf(1 - 5e-7, count, 0.5)
     # The negative control: the same test rejects twice the share.
     assert sum(trial is not None for trial in trials(Shares(0.2))) > binom.ppf(1 - 5e-7, 10_000, 0.1)
     # Once drawn, it is the same for ever, and so for whoever reads the record.
@@ -142,7 +142,7 @@ def test_a_person_sees_every_gold_pair_before_one_comes_again_on_either_side():
         golds = [trial.gold for trial in drawn if trial]
         assert sorted(golds[:4]) == [0, 1, 2, 3]
         assert golds[4:8] == golds[:4]
-    assert {trial.side for trial in shown} == {"left", "right"}
+    assert {trial.side for trial in shown} == {"first", "second"}
 
 
 def golds_met(person: int, golds: int = 5, seed: int = 7) -> list[int]:
@@ -186,8 +186,8 @@ def test_an_order_drawn_for_each_person_is_seen(monkeypatch):
 
 
 GOLD = [
-    {"left": "A dark night.", "right": "A bright day.", "answer": "left"},
-    {"left": "A white wall.", "right": "A deep cave.", "answer": "right"},
+    {"first": "A dark night.", "second": "A bright day.", "answer": "first"},
+    {"first": "A white wall.", "second": "A deep cave.", "answer": "second"},
 ]
 RIGHT = {"A dark night.", "A deep cave."}
 ALL_GOLD = {"gold": GOLD, "gold_share": 0.5, "checks_may_fail": 1}
@@ -201,7 +201,7 @@ def golden(researcher):
 def option(browser, campaign, side: str) -> str:
     """Return what stands on a side of somebody's page."""
     left, right = screen_of(browser, campaign).context["options"]
-    return (left if side == "left" else right).content
+    return (left if side == "first" else right).content
 
 
 def shape_of(page: str) -> list[str]:
@@ -220,7 +220,9 @@ def test_people_are_asked_the_same_gold_pairs_and_the_page_says_how_far_they_agr
     first, second = met["anna"]
     assert met == {"anna": [first, second], "ben": [first, second], "cleo": [first]}
     found = {each.number: each for each in gold_agreement.answers_in(golden)}
-    as_told = {number: each.left if GOLD[number]["answer"] == "left" else each.right for number, each in found.items()}
+    as_told = {
+        number: each.first if GOLD[number]["answer"] == "first" else each.second for number, each in found.items()
+    }
     assert {number: (as_told[number], each.people) for number, each in found.items()} == {first: (3, 3), second: (1, 2)}
     # Of the pairs of people who answered the same pair, three of three agree on the first one and none on the second.
     assert gold_agreement.share_alike(found.values()) == 3 / 4
@@ -279,13 +281,13 @@ def test_failed_gold_checks_count_together_with_the_others_and_a_skipped_one_doe
 
 
 def test_a_gold_molecule_is_drawn_for_its_person_only(researcher):
-    gold = [{"left": "CCC", "right": "CCCC", "answer": "left"}]
+    gold = [{"first": "CCC", "second": "CCCC", "answer": "first"}]
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
     options = {"file": MOLECULES, "filename": "m.csv", "recipe": MANY["recipe"] | {"space": space}}
     study = recruited_campaign(researcher, protocol={"gold": gold, "gold_share": 0.5}, **options)
     browser, other = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     check = vote_until_check(browser, study)
-    address = f"/pairs/{check.key}/left/"
+    address = f"/pairs/{check.key}/first/"
     assert browser.get(address)["Content-Type"] == "image/svg+xml"
     assert other.get(address).status_code == 403
 
@@ -303,8 +305,8 @@ def answer_repeat(browser, campaign, *, alike: bool) -> None:
     check = screen_of(browser, campaign).visit.check
     assert check.kind == "repeat"
     voted = Vote.objects.get(key=check.lease_id)
-    chosen = check.lease.left if voted.chosen_side == "left" else check.lease.right
-    side = "left" if (option(browser, campaign, "left") == chosen.content) == alike else "right"
+    chosen = check.lease.first if voted.chosen_side == "first" else check.lease.second
+    side = "first" if (option(browser, campaign, "first") == chosen.content) == alike else "second"
     browser.post(f"{invitation_path(campaign)}vote/", {"lease": str(check.key), "choice": side})
 
 
@@ -320,7 +322,7 @@ def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_p
         comparison = check.lease.comparison
         pair = {comparison.current.content, comparison.proposal.content}
         assert comparison.verdict
-        assert {option(browser, study, "left"), option(browser, study, "right")} == pair
+        assert {option(browser, study, "first"), option(browser, study, "second")} == pair
         assert frozenset(pair) not in open_pairs()
         agreed.append(len(agreed) % 3 == 0)
         answer_repeat(browser, study, alike=agreed[-1])

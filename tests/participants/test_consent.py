@@ -173,7 +173,7 @@ def test_who_withdraws_is_asked_no_more_and_their_votes_stay(study):
     assert "You have withdrawn" in answer(come(study), study, "agree").content.decode()
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
     # An answer that was on its way comes too late: access ended first.
-    assert browser.post(f"{invitation_path(study)}vote/", {"choice": "left", "lease": str(pair)}).status_code == 302
+    assert browser.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(pair)}).status_code == 302
     assert Vote.objects.count() == 1
     assert_record_is_whole(study)
     # The pair is asked of somebody else.

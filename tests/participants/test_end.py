@@ -141,7 +141,10 @@ def test_nobody_is_paid_for_nothing(researcher):
     assert Participation.objects.get().outcome == ""
     late, path = Client(), invitation_path(study)
     late.get(path, prolific("ben"))
-    assert "This study is finished" in late.post(path).content.decode()
+    # Said before anything is asked, to who looks and to who presses.
+    for page in (late.get(path), late.post(path)):
+        assert "This study is finished" in page.content.decode()
+        assert "You cannot vote here" not in page.content.decode()
     assert Participation.objects.count() == 1
 
 
@@ -193,10 +196,15 @@ def test_payments_tell_the_owner_who_gave_what(researcher):
     vote(ben, study)
     arrive(study, prolific("anna", session="s9"))
     settle_parts()
+    # She comes once more, to read her code.
+    arrive(study, prolific("anna", session="s10"))
     first, second = payments_of(browser_of(researcher), study)
-    assert {name: first[name] for name in ("external_id", "session_id", "outcome", "code", "paid", "votes")} == {
+    names = ("external_id", "study_id", "session_id", "all_session_ids", "outcome", "code", "paid", "votes")
+    assert {name: first[name] for name in names} == {
         "external_id": "anna",
+        "study_id": "study",
         "session_id": "s9",
+        "all_session_ids": "s1 s9 s10",
         "outcome": "completed",
         "code": "C0MPLETE",
         "paid": "in full",

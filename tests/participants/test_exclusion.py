@@ -70,7 +70,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     left = Lease.objects.get(key=key)
     assert left.ended_at is not None
     # What is on the screen takes no vote any more, and the page says why.
-    answer = anna.post(f"{invitation_path(study)}vote/", {"choice": "left", "lease": str(key)}, follow=True)
+    answer = anna.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(key)}, follow=True)
     assert "The researcher has ended your part. Your votes are kept." in answer.content.decode()
     assert list(Vote.objects.values_list("key", "number", "chosen_side")) == counted
     # The same question of the same judge, to somebody else.
@@ -179,7 +179,7 @@ def test_without_a_platform_it_is_an_event_of_the_record_too(researcher, campaig
     assert [row["kind"] for row in table(export_to(campaign, tmp_path), "events.csv")] == ["started"]
     key = pair_of(browser, campaign)
     assert end(campaign, is_paid=True) is None
-    assert browser.post(f"{invitation_path(campaign)}vote/", {"choice": "left", "lease": str(key)}).status_code == 302
+    assert browser.post(f"{invitation_path(campaign)}vote/", {"choice": "first", "lease": str(key)}).status_code == 302
     assert "removed you from this campaign" in page_of(browser, campaign)
     assert Vote.objects.count() == 1
     export = export_to(campaign, tmp_path)

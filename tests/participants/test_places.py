@@ -21,6 +21,7 @@ from tests.support.campaigns import (
     CODES_OF_ALL,
     arrive,
     go_on,
+    invitation_path,
     page_of,
     pair_of,
     payments_of,
@@ -52,13 +53,19 @@ def later(minutes: int) -> None:
         Lease.objects.filter(pk=lease.pk).update(issued_at=lease.issued_at - gone)
 
 
-def test_who_finds_no_place_is_told_so_and_votes_on_nothing(researcher):
-    study = recruited_campaign(researcher, places=1, codes=CODES_OF_ALL)
-    first = arrive(study, prolific("anna"))
+def test_who_finds_no_place_is_told_so_before_all_else_and_nothing_is_stored(researcher):
+    study = recruited_campaign(researcher, places=1, consent=TEXT)
+    first = come(study, "anna")
+    answer(first, study, "agree")
     assert pair_of(first, study)
-    second = arrive(study, prolific("ben"))
-    assert "N0T" in page_of(second, study, "vote/")
-    assert outcomes() == ["", "not-eligible"]
+    second = come(study, "ben")
+    for page in (second.get(invitation_path(study)), second.post(invitation_path(study))):
+        assert page.status_code == 403
+        assert "All places of this study are taken" in page.content.decode()
+        assert TEXT not in page.content.decode()
+    assert outcomes() == [""]
+    # Who has a place comes back to it from another device.
+    assert pair_of(arrive(study, prolific("anna")), study)
     # Who holds a place keeps it, and a vote is never refused for it.
     vote(first, study)
     assert Vote.objects.count() == 1
@@ -71,11 +78,10 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
     page_of(first, study, "vote/")
     page_of(second, study, "vote/")
     completion.withdraw(Participation.objects.last().annotator, study)
-    third = arrive(study, prolific("cleo"))
+    third, fourth = arrive(study, prolific("cleo")), arrive(study, prolific("dora"))
     assert pair_of(third, study)
-    fourth = arrive(study, prolific("dora"))
     page_of(fourth, study, "vote/")
-    assert outcomes() == ["completed", "withdrawn", "", "not-eligible"]
+    assert outcomes() == ["completed", "withdrawn", "", "full"]
 
 
 def test_places_of_a_group_are_counted_by_themselves(researcher):
@@ -84,7 +90,7 @@ def test_places_of_a_group_are_counted_by_themselves(researcher):
         browser = arrive(study, prolific(f"person-{number}"))
         page_of(browser, study)
         go_on(browser, study, {"stage": "questions", "answer-role": role})
-    assert outcomes() == ["", "", "not-eligible", ""]
+    assert outcomes() == ["", "", "full", ""]
 
 
 def test_a_place_is_taken_before_practice_and_given_back_by_who_does_not_understand(researcher):
@@ -92,29 +98,29 @@ def test_a_place_is_taken_before_practice_and_given_back_by_who_does_not_underst
     first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     assert "Practice" in page_of(first, study)
     # Nobody practises for nothing.
-    assert "N0T" in page_of(second, study)
-    go_on(first, study, *(fields for number in range(len(PAIRS)) for fields in (chosen("left", number), read(number))))
-    assert outcomes() == ["", "not-eligible"]
+    assert "FULL" in page_of(second, study)
+    go_on(first, study, *(fields for number in range(len(PAIRS)) for fields in (chosen("first", number), read(number))))
+    assert outcomes() == ["", "full"]
     # The place is the one that they have; a second one is not needed.
     placed_at = Participation.objects.first().placed_at
     assert placed_at
     go_on(first, study, {"stage": "comprehension", "answer-check_0": "no", "answer-try": "0"})
     third = arrive(study, prolific("cleo"))
     assert "Practice" in page_of(third, study)
-    assert outcomes() == ["not-understood", "not-eligible", ""]
+    assert outcomes() == ["not-understood", "full", ""]
 
 
 def test_who_is_away_in_the_middle_of_practice_needs_a_free_place(researcher):
     study = recruited_campaign(researcher, places=1, absent_minutes=30, protocol=PRACTICE, codes=CODES_OF_ALL)
     first = arrive(study, prolific("anna"))
-    go_on(first, study, chosen("left"))
+    go_on(first, study, chosen("first"))
     later(31)
     settle_parts()
     assert Participation.objects.get().placed_at is None
     second = arrive(study, prolific("ben"))
     assert "Practice" in page_of(second, study)
-    assert "N0T" in page_of(first, study)
-    assert outcomes() == ["not-eligible", ""]
+    assert "FULL" in page_of(first, study)
+    assert outcomes() == ["full", ""]
 
 
 def test_who_reads_when_the_campaign_is_finished_need_not_practise(researcher):
@@ -125,8 +131,8 @@ def test_who_reads_when_the_campaign_is_finished_need_not_practise(researcher):
     Campaign.objects.update(status=Campaign.Status.FINISHED)
     assert "N0THING" in page_of(first, study)
     # No more are paid than there are places.
-    assert "N0T" in page_of(second, study)
-    assert outcomes() == ["nothing-left", "not-eligible"]
+    assert "FULL" in page_of(second, study)
+    assert outcomes() == ["nothing-left", "full"]
 
 
 @pytest.mark.parametrize("protocol", [{}, PRACTICE])
@@ -142,7 +148,7 @@ def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(open_page, browsers))
     assert places.held(recruiting.recruitment_of(study)).count() == 3
-    assert sorted(outcomes()) == [""] * 3 + ["not-eligible"] * 9
+    assert sorted(outcomes()) == [""] * 3 + ["full"] * 9
 
 
 def test_a_refusal_holds_no_place_and_who_changes_their_mind_needs_a_free_one(researcher):
@@ -153,7 +159,7 @@ def test_a_refusal_holds_no_place_and_who_changes_their_mind_needs_a_free_one(re
     answer(second, study, "agree")
     assert pair_of(second, study)
     answer(first, study, "agree")
-    assert "cannot take part" in page_of(first, study, "vote/")
+    assert "All places of this study are taken" in page_of(first, study, "vote/")
 
 
 def test_who_is_away_for_long_loses_the_place_and_has_it_again_while_one_is_free(researcher):
@@ -222,7 +228,7 @@ def test_who_gave_nothing_and_finds_the_place_taken_is_not_paid(researcher):
     later(31)
     settle_parts()
     assert pair_of(arrive(study, prolific("ben")), study)
-    assert "N0T" in come_back(study)
+    assert "FULL" in come_back(study)
     paid = {row["external_id"]: row["paid"] for row in payments_of(browser_of(researcher), study)}
     assert paid == {"anna": "not", "ben": ""}
 

@@ -21,11 +21,11 @@ from tests.support.campaigns import (
 )
 
 PAIRS = [
-    {"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night is darker."},
+    {"first": "A dark night.", "second": "A bright day.", "answer": "first", "if_wrong": "Night is darker."},
     {
-        "left": "A lamp.",
-        "right": "A cave.",
-        "answer": "right",
+        "first": "A lamp.",
+        "second": "A cave.",
+        "answer": "second",
         "question": 2,
         "if_wrong": "A cave is better.",
         "if_right": "Well seen.",
@@ -54,27 +54,27 @@ def test_each_pair_is_answered_then_explained_up_to_the_next_stage(study):
     page = page_of(browser, study, "vote/")
     assert "pair 1 of 2" in page
     assert "Which is darker?" in page
-    assert 'value="left" aria-label="Left: A dark night."' in page
-    page = go_on(browser, study, chosen("right"))
-    assert "You chose the one on the right. Night is darker." in page
+    assert 'value="first" aria-label="Object 1: A dark night."' in page
+    page = go_on(browser, study, chosen("second"))
+    assert "You chose object 2. Night is darker." in page
     assert 'name="answer-choice"' not in page
     page = go_on(browser, study, read())
     assert "pair 2 of 2" in page
     assert "Which is better?" in page
-    assert "Well seen." in go_on(browser, study, chosen("right", 1))
+    assert "Well seen." in go_on(browser, study, chosen("second", 1))
     assert "Ready?" in go_on(browser, study, read(1))
     assert Vote.objects.count() == 0
 
 
 def test_an_answer_that_is_sent_twice_is_one_and_the_first_holds(study):
     browser = arrive(study, prolific("anna"))
-    for side in ("left", "right", "left"):
+    for side in ("first", "second", "first"):
         assert "That is right." in go_on(browser, study, chosen(side))
     # A double click on “Next pair” does not pass over the next one.
     for _ in range(2):
         assert "pair 2 of 2" in go_on(browser, study, read())
     answer = Participation.objects.get().practice.get()
-    assert (answer.pair, answer.chosen_side) == (0, "left")
+    assert (answer.pair, answer.chosen_side) == (0, "first")
 
 
 @pytest.mark.parametrize("fields", [chosen(""), chosen("both"), {"stage": "practice"}, read()])
@@ -82,39 +82,35 @@ def test_nobody_goes_on_without_an_answer(study, fields):
     browser = arrive(study, prolific("anna"))
     assert "pair 1 of 2" in go_on(browser, study, fields)
     assert not Participation.objects.get().practice.exists()
-    assert pair_of_nobody(browser, study)
-
-
-def pair_of_nobody(browser, study) -> bool:
-    return browser.get(f"{invitation_path(study)}vote/").url == stage_path(study)
+    assert browser.get(f"{invitation_path(study)}vote/").url == stage_path(study)
 
 
 def test_molecules_are_drawn_for_those_who_take_part(researcher):
-    pairs = [{"left": "CCC", "right": "CCCC", "answer": "right", "if_wrong": "Count the carbons."}]
+    pairs = [{"first": "CCC", "second": "CCCC", "answer": "second", "if_wrong": "Count the carbons."}]
     options = {"file": MOLECULES, "filename": "m.csv", "recipe": OF_MOLECULES}
     study = recruited_campaign(researcher, protocol={"practice": pairs}, **options)
     browser = arrive(study, prolific("anna"))
-    picture = f"{invitation_path(study)}practice/0/left/"
+    picture = f"{invitation_path(study)}practice/0/first/"
     assert f'src="{picture}"' in page_of(browser, study, "vote/")
     assert browser.get(picture)["Content-Type"] == "image/svg+xml"
-    assert browser.get(f"{invitation_path(study)}practice/1/left/").status_code == 404
+    assert browser.get(f"{invitation_path(study)}practice/1/first/").status_code == 404
     assert Client().get(picture).status_code == 404
-    go_on(browser, study, chosen("right"), read())
+    go_on(browser, study, chosen("second"), read())
     assert pair_of(browser, study)
 
 
 @pytest.mark.parametrize(
     ("pair", "recipe", "reason"),
     [
-        ({"left": "no molecule", "right": "CC"}, OF_MOLECULES, "is no molecule"),
-        ({"left": "C", "right": "CC", "question": 3}, OF_MOLECULES, "people answer 2"),
+        ({"first": "no molecule", "second": "CC"}, OF_MOLECULES, "is no molecule"),
+        ({"first": "C", "second": "CC", "question": 3}, OF_MOLECULES, "people answer 2"),
     ],
 )
 def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that_it_cannot_show(
     researcher, pair, recipe, reason
 ):
     draft = make_draft(researcher, file=MOLECULES, filename="m.csv", recipe=recipe)
-    practice = [{"answer": "left", "if_wrong": "No."} | pair]
+    practice = [{"answer": "first", "if_wrong": "No."} | pair]
     Recruitment.objects.create(campaign=draft, recruiter="prolific", protocol={"practice": practice})
     with pytest.raises(NotPossible, match=reason):
         lifecycle.start(draft)

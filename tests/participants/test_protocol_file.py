@@ -37,7 +37,7 @@ from tests.support.campaigns import (
 
 PROTOCOL = {
     "check_share": 0.1,
-    "gold": [{"left": "a", "right": "b", "answer": "left"}, {"left": "c", "right": "d", "answer": "right"}],
+    "gold": [{"first": "a", "second": "b", "answer": "first"}, {"first": "c", "second": "d", "answer": "second"}],
     "gold_share": 0.2,
     "repeat_share": 0.2,
     "checks_end": False,
@@ -45,7 +45,7 @@ PROTOCOL = {
 # Of two people, one waits for the pair that the other has.
 RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=60)
 ALL = {"instructed", "gold", "repeat"}
-OTHER = {"left": "right", "right": "left"}
+OTHER = {"first": "second", "second": "first"}
 AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
 
 
@@ -74,7 +74,7 @@ def every_kind_answered(campaign) -> bool:
         person = people[int(rng.integers(2))]
         visit = screen_for(person).visit
         if shown := visit.lease or visit.check:
-            fields = {"choice": ("left", "right")[int(rng.integers(2))], "lease": str(shown.key)}
+            fields = {"choice": ("first", "second")[int(rng.integers(2))], "lease": str(shown.key)}
             screen_after(response_in(fields), reading.person(person))
             wait_until_idle()
         answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="")

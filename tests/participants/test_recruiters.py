@@ -1,6 +1,6 @@
 """What platforms' links say, over the registry of recruiters."""
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import numpy as np
 import pytest
@@ -14,16 +14,20 @@ PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() i
 each_platform = pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
 
 
+IDS = {"prolific": "5f8c2a1b3d4e5f8c2a1b3d4e", "sona": "70012", "mturk-toolkit": "A20KZBL2PA6ZW", "link": "Ada 17"}
+
+
 def query_of(platform) -> dict[str, str]:
     """Return what the platform's own link has once its placeholders are filled in."""
-    return {name: f"value-of-{name}" for name in (*platform.parameters, *platform.appends)}
+    values = {name: f"value-of-{name}" for name in (*platform.parameters, *platform.appends)}
+    return values | {platform.person: IDS.get(platform.name, f"value-of-{platform.person}")}
 
 
 @each_platform
 def test_a_filled_in_link_names_the_person(platform):
     arrival = arrivals.read(platform, query_of(platform))
-    assert arrival.external_id == f"value-of-{platform.person}"
-    assert arrival.session_id == (f"value-of-{platform.session}" if platform.session else "")
+    assert arrival.external_id == query_of(platform)[platform.person]
+    assert arrival.session_id == query_of(platform).get(platform.session, "")
     others = query_of(platform).keys() - {platform.person, platform.session}
     assert arrival.parameters == {name: f"value-of-{name}" for name in others}
 
@@ -37,12 +41,32 @@ def test_the_link_to_paste_has_a_placeholder_for_each_parameter(platform):
 
 @pytest.mark.parametrize("platform", [each for each in PLATFORMS if each.parameters], ids=lambda each: each.name)
 def test_a_link_that_the_platform_has_not_filled_in_is_refused(platform):
-    with pytest.raises(NotFromThere, match="in place of your"):
-        arrivals.read(platform, dict(platform.parameters))
+    for value in (platform.parameters[platform.person], f"[{platform.person}]", f"<{platform.person}>"):
+        with pytest.raises(NotFromThere, match="in place of your"):
+            arrivals.read(platform, query_of(platform) | {platform.person: value})
+
+
+@pytest.mark.parametrize(
+    ("platform", "value"),
+    [("prolific", "anna"), ("prolific", f"{IDS['prolific']}0"), ("sona", "7a"), ("mturk-toolkit", "worker 17")],
+)
+def test_an_id_that_the_platform_never_gives_is_refused_unless_that_is_switched_off(platform, value):
+    recruiter = recruiter_by(platform)
+    query = query_of(recruiter) | {recruiter.person: value}
+    with pytest.raises(NotFromThere, match=f"{value} in the link is no {recruiter.person}"):
+        arrivals.read(recruiter, query)
+    assert arrivals.read(recruiter, query, checks_ids=False).external_id == recruiter.folded(value)
+
+
+def test_the_case_of_a_letter_makes_nobody_else_of_somebody_where_the_platform_has_one_case():
+    upper = query_of(PROLIFIC) | {"PROLIFIC_PID": IDS["prolific"].upper()}
+    assert arrivals.read(PROLIFIC, upper).external_id == IDS["prolific"]
+    own = recruiter_by("link", "person")
+    assert arrivals.read(own, {"person": "Ada"}) != arrivals.read(own, {"person": "ada"})
 
 
 @each_platform
-@pytest.mark.parametrize("value", [None, "", "x" * (LONGEST_ID + 1), "a\nb", "\x00"])
+@pytest.mark.parametrize("value", [None, "", " ", "x" * (LONGEST_ID + 1), "a\nb", "\x00"])
 def test_without_a_usable_id_the_page_names_what_is_missing(platform, value):
     query = query_of(platform) | {platform.person: value}
     query = {name: text for name, text in query.items() if text is not None}
@@ -74,7 +98,7 @@ def test_a_signed_arrival_fits_into_a_cookie():
     text = "".join(map(chr, letters))
     query = {"PROLIFIC_PID": text[:LONGEST_ID], "SESSION_ID": text[-LONGEST_ID:]}
     query |= {f"other{place}": text[10 * place : 10 * place + 10] for place in range(40)}
-    arrival = arrivals.read(PROLIFIC, query)
+    arrival = arrivals.read(PROLIFIC, query, checks_ids=False)
     assert len(arrival.parameters) > 5
     assert len(arrivals.sign(arrival, "token")) < 4000
 
@@ -86,7 +110,8 @@ def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
     visit = {"session_id": arrival.session_id, "parameters": arrival.parameters}
     known = completion.fields_of(Participation(participant=participant, visits=[visit]), platform)
     for name in (*platform.parameters, *platform.appends):
-        assert completion.way_back(f"https://x.example/{{{name}}}", known) == f"https://x.example/value-of-{name}"
+        found = completion.way_back(f"https://x.example/{{{name}}}", known)
+        assert found == f"https://x.example/{quote(query_of(platform)[name])}"
 
 
 @pytest.mark.parametrize("pair", [("x", "\x00"), ("\x00", "x"), ("x", "a\nb")])

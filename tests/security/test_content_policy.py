@@ -74,7 +74,7 @@ def test_a_campaigns_page_has_it_in_every_state(world, status):
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/no-such-page/", 404), ("/join/guessed/", 404), ("/pairs/{}/left/", 403), ("/metrics", 403)]
+    ("path", "status"), [("/no-such-page/", 404), ("/join/guessed/", 404), ("/pairs/{}/first/", 403), ("/metrics", 403)]
 )
 def test_pages_that_refuse_have_it(world, path, status):
     answer = browser_of(None).get(path.format(world.pair.key))

@@ -95,10 +95,10 @@ def test_a_vote_sent_forty_times_at_once_by_both_doors_is_one_vote(world, world_
             answer = httpx.post(f"{world_site.url}{link}vote/", data=fields, headers=headers, timeout=60)
             statuses.append(answer.status_code)
 
-        threads = [threading.Thread(target=post, args=(choice,)) for choice in ["left", "right"] * 20]
+        threads = [threading.Thread(target=post, args=(choice,)) for choice in ["first", "second"] * 20]
         for thread in threads:
             thread.start()
-        connection.send(f'{{"lease": "{lease}", "choice": "left"}}')
+        connection.send(f'{{"lease": "{lease}", "choice": "first"}}')
         for thread in threads:
             thread.join()
     wait_until_idle()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("unchanged")
 # A body that would do something on most pages, if its sender were allowed to.
 BODY = {
     "username": "colleague", "role": "manager", "annotator": "1", "withdraw": "on", "single_use": "on",
-    "choice": "left", "lease": "00000000-0000-4000-8000-000000000000", "elapsed_ms": "1",
+    "choice": "first", "lease": "00000000-0000-4000-8000-000000000000", "elapsed_ms": "1",
 }  # fmt: skip
 # Pages for whoever comes: probes, signing in, and joining by a link one was given.
 OPEN = ("operations:", "accounts:", "annotate:")
@@ -170,8 +170,8 @@ NUMBERS = ["0", str(2**31), str(2**63), "9" * 300, "-1", "1e3", "0x1", "%00", "%
         "/campaigns/{}/",
         "/campaigns/{}/files/votes.csv",
         "/campaigns/pictures/{}/",
-        "/pairs/{}/left/",
-        "/join/guessed/practice/{}/left/",
+        "/pairs/{}/first/",
+        "/join/guessed/practice/{}/first/",
     ],
 )
 def test_odd_numbers_in_addresses_are_not_found(world, path):
@@ -205,21 +205,24 @@ def test_a_guessed_link_leads_nowhere(world, token):
 
 POSTS = ("/campaigns/{0}/members/", "/campaigns/{0}/people/{2}/end/", "/campaigns/new/", "/join/{1}/vote/")
 BODIES = {
-    "json": ("application/json", b'{"username": "colleague", "role": "manager", "choice": "left"}'),
+    "json": ("application/json", b'{"username": "colleague", "role": "manager", "choice": "first"}'),
     "xml": ("text/xml", b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>'),
     "broken multipart": ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data; name=role"),
     "multipart without boundary": ("multipart/form-data", b"--x--"),
     "two thousand fields": ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % n for n in range(2000))),
     "no UTF-8": ("application/x-www-form-urlencoded", b"username=%ff%fe&role=%ff&annotator=%ff&choice=%ff&lease=%ff"),
-    "NUL": ("application/x-www-form-urlencoded", b"username=a%00b&role=viewer%00&annotator=1%00&choice=left&lease=%00"),
+    "NUL": (
+        "application/x-www-form-urlencoded",
+        b"username=a%00b&role=viewer%00&annotator=1%00&choice=first&lease=%00",
+    ),
     "other charset": ("application/x-www-form-urlencoded; charset=utf-7", b"username=+ADw-&choice=+ADw-"),
-    "unknown charset": ("application/x-www-form-urlencoded; charset=no-such", b"username=a&role=viewer&choice=left"),
-    "no type": ("", b"username=colleague&role=manager&choice=left"),
+    "unknown charset": ("application/x-www-form-urlencoded; charset=no-such", b"username=a&role=viewer&choice=first"),
+    "no type": ("", b"username=colleague&role=manager&choice=first"),
     "two of each": (
         "application/x-www-form-urlencoded",
-        b"role=viewer&role=x&username=&username=&choice=left&choice=up",
+        b"role=viewer&role=x&username=&username=&choice=first&choice=up",
     ),
-    "brackets": ("application/x-www-form-urlencoded", b"username[]=colleague&role[$ne]=1&choice[]=left&annotator[]=1"),
+    "brackets": ("application/x-www-form-urlencoded", b"username[]=colleague&role[$ne]=1&choice[]=first&annotator[]=1"),
 }
 
 

@@ -33,14 +33,14 @@ class TestByPost:
 
     @pytest.mark.parametrize("lease", LEASES, ids=range(len(LEASES)))
     def test_a_forged_lease_votes_nothing(self, world, lease):
-        answer = world.voter.post(world.vote_path, {"choice": "left", "lease": lease})
+        answer = world.voter.post(world.vote_path, {"choice": "first", "lease": lease})
         assert answer.status_code in {400, 404}
 
     @pytest.mark.parametrize("choice", CHOICES, ids=range(len(CHOICES)))
     def test_no_other_choice_can_be_made(self, world, choice):
         assert world.voter.post(world.vote_path, {"choice": choice, "lease": world.pair.key}).status_code == 400
 
-    @pytest.mark.parametrize("choice", ["left", "skip"])
+    @pytest.mark.parametrize("choice", ["first", "skip"])
     def test_nobody_votes_with_somebody_elses_lease(self, world, choice):
         thief = browser_of(world.colleague)
         answer = thief.post(world.vote_path, {"choice": choice, "lease": world.pair.key})
@@ -50,7 +50,7 @@ class TestByPost:
     def test_no_forged_session_votes(self, world, cookie):
         thief = Client()
         thief.cookies["prefmh_session"] = cookie
-        answer = thief.post(world.vote_path, {"choice": "left", "lease": world.pair.key})
+        answer = thief.post(world.vote_path, {"choice": "first", "lease": world.pair.key})
         assert answer.status_code == 302
 
     @pytest.mark.parametrize("method", ["put", "patch", "delete"])
@@ -58,7 +58,7 @@ class TestByPost:
         assert getattr(world.voter, method)(world.vote_path).status_code == 405
 
 
-@pytest.mark.parametrize("choice", ["left", "right", "skip"])
+@pytest.mark.parametrize("choice", ["first", "second", "skip"])
 def test_an_old_vote_sent_again_stays_what_it_was(world, choice):
     before = digest(without=(Lease,))
     answer = world.voter.post(world.vote_path, {"choice": choice, "lease": world.voted, "elapsed_ms": "9"})
@@ -71,9 +71,9 @@ def test_a_thief_who_has_joined_gets_nothing_of_another_persons_pair(world):
     thief = Client()
     thief.post(f"/join/{world.token}/")
     before = digest()
-    for choice in ("left", "right", "skip"):
+    for choice in ("first", "second", "skip"):
         assert thief.post(world.vote_path, {"choice": choice, "lease": world.pair.key}).status_code == 404
-    for side in ("left", "right"):
+    for side in ("first", "second"):
         assert thief.get(f"/pairs/{world.pair.key}/{side}/").status_code == 403
     wait_until_idle()
     assert digest() == before
@@ -86,12 +86,13 @@ def member(world, world_site) -> str:
 
 
 MESSAGES = [
-    b"", "", "\x00", "null", "true", "7", '"left"', "[]", "[{}]", "{}", "{", '{"choice"}', "🙂", "NaN",
-    '{"choice": null}', '{"choice": true}', '{"choice": ["left"]}', '{"choice": {"left": 1}}', '{"choice": "left"}',
-    '{"choice": "left", "lease": null}', '{"choice": "left", "lease": 1e999}', '{"choice": "left", "lease": []}',
-    '{"choice": "left", "lease": "\\u0000"}', '{"choice": "left", "lease": "\\ud800"}', "[" * 9000,
+    b"", "", "\x00", "null", "true", "7", '"first"', "[]", "[{}]", "{}", "{", '{"choice"}', "🙂", "NaN",
+    '{"choice": null}', '{"choice": true}', '{"choice": ["first"]}', '{"choice": {"first": 1}}', '{"choice": "first"}',
+    '{"choice": "first", "lease": null}', '{"choice": "first", "lease": 1e999}', '{"choice": "first", "lease": []}',
+    '{"choice": "first", "lease": "\\u0000"}', '{"choice": "first", "lease": "\\ud800"}', "[" * 9000,
     '{"choice": ' + "9" * 9000 + "}", '{"choice": "' + "a" * 50_000 + '"}', b"\xff\xfe", b"\x80" * 500,
-    json.dumps({"choice": "left", "lease": str(uuid.UUID(int=1))}), json.dumps({"choice": "skip", "lease": "x" * 9000}),
+    json.dumps({"choice": "first", "lease": str(uuid.UUID(int=1))}),
+    json.dumps({"choice": "skip", "lease": "x" * 9000}),
 ]  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def test_a_message_no_page_sends_closes_the_socket_and_changes_nothing(world, wo
     assert digest(without=(Annotator, Lease)) == before
 
 
-@pytest.mark.parametrize("choice", ["left", "right", "skip"])
+@pytest.mark.parametrize("choice", ["first", "second", "skip"])
 def test_a_socket_votes_with_nobody_elses_lease(world, world_site, member, choice):
     with open_socket(world_site.url, f"/ws/join/{world.token}/", member) as socket:
         socket.recv(timeout=10)

@@ -146,12 +146,9 @@ def open_files_in(folder: Path) -> list[str]:
 
 
 TABLES = {
-    "NUL": b"text\na\x00b\n",
-    "no UTF-8": b"text\n\xff\xfe\n",
-    "a field without end": b'text\n"' + b"a" * 3_000_000,
-    "no column": b"=cmd|' /C calc'!A0\n1\n",
-    "weights that are none": b"text,weight\na,NaN\nb,inf\nc,-1\nd,1e999\n",
-}
+    "NUL": b"text\na\x00b\n", "no UTF-8": b"text\n\xff\xfe\n", "a field without end": b'text\n"' + b"a" * 3_000_000,
+    "no column": b"=cmd|' /C calc'!A0\n1\n", "weights that are none": b"text,weight\na,NaN\nb,inf\nc,-1\nd,1e999\n",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -95,7 +95,7 @@ def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps
     cookies = cookies_after_joining(live_site.url + link.get_absolute_url())
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         first = lease_in(socket.recv(timeout=10))
-        send(socket, lease=first, choice="left")
+        send(socket, lease=first, choice="first")
         second = lease_in(socket.recv(timeout=10))
         access.revoke(link, withdraw=True)
         assert closing_code(socket) == 4401
@@ -112,7 +112,7 @@ def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher
     staying = Client()
     staying.post(link.get_absolute_url())
     assert "is ended. Their votes are kept" in end_part(campaign, researcher, removed)
-    assert joined.post(vote, {"choice": "left", "lease": key}).url == link.get_absolute_url()
+    assert joined.post(vote, {"choice": "first", "lease": key}).url == link.get_absolute_url()
     page = joined.get(link.get_absolute_url())
     assert page.status_code == 403
     assert "removed you from this campaign" in page.content.decode()
@@ -175,7 +175,7 @@ def test_a_returned_pair_takes_no_vote_by_a_page_that_has_not_heard(joined, link
     lease = leases.take(annotator)
     access.remove(annotator)
     with pytest.raises(Comparison.DoesNotExist):
-        leases.answer(lease.key, annotator, "left", 0)
+        leases.answer(lease.key, annotator, "first", 0)
     assert not Vote.objects.exists()
 
 

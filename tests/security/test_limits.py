@@ -238,7 +238,7 @@ def test_a_class_behind_one_address_joins_and_votes(campaign):
     voting = [(person, screen.visit.lease) for person, screen in zip(people, shown, strict=True) if screen.visit.lease]
     assert len(voting) > 1
     for person, lease in voting:
-        assert person.post(f"{link}vote/", {"choice": "left", "lease": lease.key}).status_code == 302
+        assert person.post(f"{link}vote/", {"choice": "first", "lease": lease.key}).status_code == 302
     assert Vote.objects.count() == len(voting)
 
 
@@ -257,12 +257,12 @@ def test_a_vote_by_post_beyond_the_rate_is_not_stored_and_can_be_sent_again(clie
     client.post(invitation_path(campaign))
     first = client.get(vote).context["screen"].visit.lease.key
     rates(votes="1/minute")
-    client.post(vote, {"choice": "left", "lease": first})
+    client.post(vote, {"choice": "first", "lease": first})
     second = client.get(vote).context["screen"].visit.lease.key
-    refused = client.post(vote, {"choice": "left", "lease": second})
+    refused = client.post(vote, {"choice": "first", "lease": second})
     assert (refused.status_code, Vote.objects.count()) == (429, 1)
     rate_limits.forget()
-    client.post(vote, {"choice": "left", "lease": second})
+    client.post(vote, {"choice": "first", "lease": second})
     assert Vote.objects.filter(key=second, number__isnull=False).exists()
 
 
@@ -272,15 +272,15 @@ def test_a_vote_by_socket_beyond_the_rate_is_sent_again_after_reconnecting(live_
     rates(votes="2/minute")
     with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
         for _ in range(2):
-            send(socket, lease=lease_in(socket.recv(timeout=10)), choice="left")
+            send(socket, lease=lease_in(socket.recv(timeout=10)), choice="first")
         third = lease_in(socket.recv(timeout=10))
-        send(socket, lease=third, choice="left")
+        send(socket, lease=third, choice="first")
         assert closing_code(socket) == consumer.TOO_OFTEN
     assert not Vote.objects.filter(key=third).exists()
     rate_limits.forget()
     with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
         assert lease_in(socket.recv(timeout=10)) == third
-        send(socket, lease=third, choice="left")
+        send(socket, lease=third, choice="first")
         socket.recv(timeout=10)
     assert Vote.objects.filter(key=third, number__isnull=False).exists()
 

@@ -44,7 +44,7 @@ STRINGS = {
 }
 PATHS = [
     "/{}", "/join/{}/", "/join/{}/vote/", "/campaigns/{}/", "/campaigns/{}/setup/", "/campaigns/1/files/{}",
-    "/campaigns/pictures/{}/", "/pairs/{}/left/", "/pairs/{}/right/?dark&marked", "/endpoints/{}/", "/static/{}",
+    "/campaigns/pictures/{}/", "/pairs/{}/first/", "/pairs/{}/second/?dark&marked", "/endpoints/{}/", "/static/{}",
     "/accounts/sign-in/?next={}", "/accounts/sign-in/by-link/?sesame={}", "/accounts/sign-in/by-link/?next={}&sesame=a",
     "/?{}", "/campaigns/new/?{}={}", "/ws/join/{}/", "/ws/campaigns/{}/", "/metrics?{}", "/healthz?{}",
 ]  # fmt: skip
@@ -282,7 +282,7 @@ def test_no_file_name_makes_the_server_fail(world, world_site, caplog, size):
         assert (name, status < 500) == (name, True)
 
 
-FIELDS = ["\x00", "\ud800", "a\x00b", "\udfff\ud800", "9" * 5000, "", [], {}, None, 1e308, [[[]]], {"left": 1}, True]
+FIELDS = ["\x00", "\ud800", "a\x00b", "\udfff\ud800", "9" * 5000, "", [], {}, None, 1e308, [[[]]], {"first": 1}, True]
 
 
 def test_no_message_makes_a_socket_fail(world, world_site, caplog):
@@ -294,7 +294,7 @@ def test_no_message_makes_a_socket_fail(world, world_site, caplog):
     messages += [
         "\x00",
         "[" * 9000,
-        '{"choice":"left","choice":"\\ud800"}',
+        '{"choice":"first","choice":"\\ud800"}',
         '{"\\u0000": 1}',
         "9" * 9000,
         "NaN",

@@ -112,14 +112,10 @@ def test_an_archive_whose_names_are_no_text_says_so(researcher, idle_tasks):
 def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_path):
     """Controls, line ends of every kind, what is no character, both ends of Unicode: into the record and back."""
     odd = [
-        "\x01\x02\x1b[31m",
-        "\x7f\x80\x85\x9f",
-        "a\x0bb\x0cc",
-        "a\x1c\x1d\x1e\x1fb",
-        "a\u2028b\u2029c",
+        "\x01\x02\x1b[31m", "\x7f\x80\x85\x9fa", "a\x0bb\x0cc", "a\x1c\x1d\x1e\x1fb", "a\u2028b\u2029c",
         "\ufffe\uffff",
-    ]
-    odd += ["\U0010ffff\ue000", "a\rb\r\nc\nd", "\u202eabc", "\u200b", "\ufeffa", "a\u0300\u0301", "\ufdd0", "x\x1a"]
+    ]  # fmt: skip
+    odd += ["\U0010ffff\ue000", "a\rb\r\nc\nd", "\u202eabc", "\u200bb", "\ufeffa", "a\u0300\u0301", "\ufdd0", "x\x1a"]
     kept = [text.strip() for text in odd]
     campaign = make_campaign(researcher, file=campaigns.spreadsheet([["text"], *([text] for text in odd)]))
     assert campaign.catalog.refusals == []
@@ -131,34 +127,12 @@ def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_pa
 
 def random_table(rng: random.Random) -> bytes:
     pieces = [
-        b'"',
-        b",",
-        b";",
-        b"\t",
-        b"\n",
-        b"\r",
-        b"\r\n",
-        b"\x00",
-        b"text",
-        b"weight",
-        b"smiles",
-        b"\xef\xbb\xbf",
+        b'"', b",", b";", b"\t", b"\n", b"\r", b"\r\n", b"\x00", b"text", b"weight", b"smiles", b"\xef\xbb\xbf",
         b"CCO",
-    ]
+    ]  # fmt: skip
     pieces += [
-        b"\xff",
-        b"\xed\xa0\x80",
-        b"1e999",
-        b"-1",
-        b"nan",
-        b"'",
-        b"=",
-        b" ",
-        b"\xc2\x85",
-        b"x" * 300,
-        b"\x1a",
-        b"1",
-    ]
+        b"\xff", b"\xed\xa0\x80", b"1e999", b"-1", b"nan", b"'", b"=", b" ", b"\xc2\x85", b"x" * 300, b"\x1a", b"1",
+    ]  # fmt: skip
     header = rng.choice([b"text,weight\n", b"text\n", b"smiles;weight\n", b"smiles\n", b""])
     return header + b"".join(rng.choices(pieces, k=rng.randrange(60)))
 

@@ -86,7 +86,7 @@ class World:
             "pair_id": self.tried.pk,
             "place": 0,
             "which": 0,
-            "side": "left",
+            "side": "first",
             "chain": self.pair.comparison.chain.place,
             "step": self.pair.comparison.step,
             "shown": "proposal",
@@ -128,7 +128,7 @@ def build() -> World:
     voter.post(campaign.invitations.get().get_absolute_url())
     annotator = admission.annotator_in(voter.session, campaign.pk)
     answered = leases.take(annotator)
-    leases.answer(answered.key, annotator, Side.LEFT, 700)
+    leases.answer(answered.key, annotator, Side.FIRST, 700)
     wait_until_idle()
     pair = leases.take(annotator)
     return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, tried)

@@ -22,7 +22,7 @@ steps: 10
 """
 _OWN_WORDS = {"system": "You judge.", "user": "{{question}}\nA: {{first}}\nB: {{second}}\n{{context}}\nA or B?"}
 _SOURCE = {"kind": "model", "endpoint": "A judge", "temperature": 0.5, "vision": None, "prompt": _OWN_WORDS}
-_PAIR = {"left": "A dark night.", "right": "A bright day.", "answer": "left"}
+_PAIR = {"first": "A dark night.", "second": "A bright day.", "answer": "first"}
 WHOLE: dict[str, Any] = {
     "version": 1,
     "name": "The whole",

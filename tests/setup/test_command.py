@@ -119,7 +119,15 @@ def test_the_bounds_of_the_forms_are_those_of_the_model():
 def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_left_out_on_purpose():
     """A new column must be given a place in the file, or a reason here."""
     in_file = {"name", "instructions", "recipe", "is_seed_typed", "lease_seconds"}
-    in_file |= {"suspend_after_skips", "suspend_after_reports", "language", "cost_cap", "request_cap", "scorer_names"}
+    in_file |= {
+        "suspend_after_skips",
+        "suspend_after_reports",
+        "language",
+        "layout",
+        "cost_cap",
+        "request_cap",
+        "scorer_names",
+    }
     of_its_life = {"id", "owner", "status", "paused_because", "start_trouble", "starting_since", "start_progress"}
     of_its_life |= {"created_at", "started_at", "finished_at", "warm_up", "walk_length", "tuning"}
     of_its_life |= {"steps_added", "archived_at", "seed_hash", "seed_salt", "seed_told_at"}

@@ -85,7 +85,7 @@ people:
     check_share: 0.125
     repeat_share: 0.075
     practice:
-      - {left: "A\\nB", right: C, answer: left, if_wrong: No.}
+      - {first: "A\\nB", second: C, answer: first, if_wrong: No.}
 """
 IMAGES = """version: 1
 name: Steps of three sizes

@@ -550,8 +550,8 @@ def vote_until_finished(
             if campaign.status == Campaign.Status.FINISHED:
                 return votes
             continue
-        prefers_right = judges[lease.judge.place].vote(rng, lease.left.place, lease.right.place)
-        leases.answer(lease.key, annotator, Side.RIGHT if prefers_right else Side.LEFT, 0)
+        prefers_right = judges[lease.judge.place].vote(rng, lease.first.place, lease.second.place)
+        leases.answer(lease.key, annotator, Side.SECOND if prefers_right else Side.FIRST, 0)
         votes += 1
 
 
@@ -593,15 +593,15 @@ def tasks_in_turn() -> Iterator[None]:
 
 
 def cast(
-    comparison: Comparison, judge: Judge, annotator: Annotator, side: Side = Side.LEFT, key: uuid.UUID | None = None
+    comparison: Comparison, judge: Judge, annotator: Annotator, side: Side = Side.FIRST, key: uuid.UUID | None = None
 ) -> Vote:
-    """Cast a vote whose proposal stands on the left; the same key again answers the same lease."""
+    """Cast a vote whose proposal comes first; the same key again answers the same lease."""
     key = key or uuid.uuid4()
     with locked(comparison.pk) as comparison:
         now = timezone.now()
-        given = {"comparison": comparison, "judge": judge, "annotator": annotator, "proposal_side": Side.LEFT}
+        given = {"comparison": comparison, "judge": judge, "annotator": annotator, "proposal_side": Side.FIRST}
         lease, _ = Lease.objects.get_or_create(key=key, defaults={**given, "issued_at": now, "expires_at": now})
-        ballot = Ballot(key, judge.pk, Side.LEFT, side, annotator_id=annotator.pk)
+        ballot = Ballot(key, judge.pk, Side.FIRST, side, annotator_id=annotator.pk)
         return transitions.cast_vote(comparison, ballot, lease)
 
 
@@ -723,6 +723,7 @@ WHOLE = {
 }
 CODES_OF_ALL = CODES | {
     "not-eligible": "N0T",
+    "full": "FULL",
     "not-understood": "UNCLEAR",
     "time-over": "LATE",
     "checks-failed": "CHECKS",
@@ -733,9 +734,14 @@ def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campa
     """Return a started campaign; of `options`, those of a recruitment set it up."""
     names = ("parameter", "votes_each", "consent", "codes", "pay", "way_back", "protocol")
     names += ("places", "most_minutes", "absent_minutes", "most_a_minute", "budget", "place_pay", "currency")
-    names += ("most_active_minutes",)
-    fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK}
+    names += ("most_active_minutes", "checks_ids")
+    # Tests send people under ids that read well.
+    fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK, "checks_ids": False}
     fields |= {name: options.pop(name) for name in names if name in options}
+    if fields.get("places") == 1:
+        # Then nobody else is needed for a pair.
+        alone = [judge | {"budget": 1} for judge in make_recipe()["judges"]]
+        options.setdefault("recipe", make_recipe(judges=alone))
 
     def make() -> Campaign:
         campaign = make_draft(owner, **options)
@@ -774,14 +780,14 @@ def payments_of(browser: Client, campaign: Campaign) -> list[dict[str, str]]:
     async def content() -> bytes:
         return b"".join([chunk async for chunk in answer.streaming_content])
 
-    return list(csv.DictReader(io.StringIO(asyncio.run(content()).decode(), newline="")))
+    return list(csv.DictReader(io.StringIO(asyncio.run(content()).decode("utf-8-sig"), newline="")))
 
 
 def vote(browser: Client, campaign: Campaign, times: int = 1) -> None:
     """Answer the pair on somebody's page by form post."""
     for _ in range(times):
         path = f"{invitation_path(campaign)}vote/"
-        answer = browser.post(path, {"choice": "left", "lease": str(pair_of(browser, campaign))})
+        answer = browser.post(path, {"choice": "first", "lease": str(pair_of(browser, campaign))})
         assert answer.status_code == 302
         wait_until_idle()
 
@@ -807,7 +813,7 @@ def screen_of(browser, campaign):
 
 def answer_check(browser, campaign, *, rightly: bool = True) -> None:
     check = screen_of(browser, campaign).visit.check
-    side = check.expected_side if rightly else {"left": "right", "right": "left"}[check.expected_side]
+    side = check.expected_side if rightly else {"first": "second", "second": "first"}[check.expected_side]
     fields = {"lease": str(check.key), "choice": side, "elapsed_ms": "900"}
     assert browser.post(f"{invitation_path(campaign)}vote/", fields).status_code == 302
 
@@ -834,7 +840,7 @@ _PROMPT = {"system": "You judge.", "user": "{{question}}\n\nA: {{first}}\nB: {{s
 _COLUMNS = "text,weight,source,year\n" + "".join(
     f"Text {n},{1 + n % 2},{'wiki' if n % 2 else 'web'},19{n}\n" for n in range(10, 20)
 )
-_PAIR = {"left": "CCO", "right": "CCN", "answer": "left", "if_wrong": "Yes: alcohols first."}
+_PAIR = {"first": "CCO", "second": "CCN", "answer": "first", "if_wrong": "Yes: alcohols first."}
 
 
 def _draft(owner, recipe: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
@@ -1091,7 +1097,7 @@ PROTOCOL = {
         {"name": "comment", "text": "Anything else?", "kind": "text", "is_last": True},
     ],
     "practice": [
-        {"left": "A dark night.", "right": "A bright day.", "answer": "left", "if_wrong": "Night is darker."},
+        {"first": "A dark night.", "second": "A bright day.", "answer": "first", "if_wrong": "Night is darker."},
     ],
     "check_share": 0.5,
 }
@@ -1102,7 +1108,7 @@ KINDS = ("id", "session", "parameter", "answer", "comment", "report", "reason")
 
 def values_of(name: str) -> dict[str, str]:
     """Return what somebody leaves, or others write about them: in each place another string."""
-    return {kind: f"ZZ{kind}of{name}ZZ" for kind in KINDS}
+    return {kind: f"zz{kind}of{name}zz" for kind in KINDS}
 
 
 def study_of(owner, **options) -> Campaign:
@@ -1118,7 +1124,7 @@ def come(study, said: dict[str, str], votes: int = 1) -> Client:
     agree = {"consent": "agree", "version": version_now()}
     assert browser.post(invitation_path(study), agree).status_code == 302
     go_on(browser, study, {"stage": "questions", "answer-home": said["answer"]})
-    go_on(browser, study, {"stage": "practice", "answer-step": "0", "answer-choice": "left"})
+    go_on(browser, study, {"stage": "practice", "answer-step": "0", "answer-choice": "first"})
     go_on(browser, study, {"stage": "practice", "answer-step": "0-answered"})
     vote_until_check(browser, study)
     answer_check(browser, study)
@@ -1615,7 +1621,7 @@ def _fall_asleep(annotator: Annotator) -> Lease | None:
 def _wake_up(annotator: Annotator, lease: Lease | None) -> None:
     """Answer what was asked long ago."""
     if lease:
-        leases.answer(lease.key, annotator, Side.LEFT, 90_000)
+        leases.answer(lease.key, annotator, Side.FIRST, 90_000)
 
 
 def _joined(invitation) -> Annotator:
@@ -1628,8 +1634,8 @@ def _joined(invitation) -> Annotator:
 def _vote_once(crowd: list[Annotator], rng: np.random.Generator, elapsed_ms: int) -> bool:
     for place in rng.permutation(len(crowd)):
         if lease := leases.take(crowd[place]):
-            prefers_right = sampler.BradleyTerry(_score).vote(rng, lease.left.content, lease.right.content)
-            leases.answer(lease.key, crowd[place], Side.RIGHT if prefers_right else Side.LEFT, elapsed_ms)
+            prefers_right = sampler.BradleyTerry(_score).vote(rng, lease.first.content, lease.second.content)
+            leases.answer(lease.key, crowd[place], Side.SECOND if prefers_right else Side.FIRST, elapsed_ms)
             return True
     return False
 

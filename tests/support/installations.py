@@ -119,8 +119,7 @@ def press_and_wait(page: Page, key: str) -> None:
 # People in a real Chromium who take part in a paid study: each does what its fate says, and writes down what.
 
 
-KEYS = {"left": "ArrowLeft", "right": "ArrowRight"}
-OTHER_SIDE = {"left": "right", "right": "left"}
+OTHER_KEY = {"1": "2", "2": "1"}
 # Sooner the page takes no answer: nobody judges a pair in less.
 _MS_TO_JUDGE = 350
 _HAS_PAIR_OR_END = """() => document.querySelector('input[name=lease]')
@@ -196,7 +195,7 @@ async def vote(page: Page, person: Person, most: int | None = None) -> None:
         await page.wait_for_function(_HAS_PAIR_OR_END, timeout=60_000)
         if not await page.locator("input[name=lease]").count():
             return
-        told = re.search(r"choose the one on the (\w+)", await page.locator("#question").text_content() or "")
+        told = re.search(r"choose object (\d)", await page.locator("#question").text_content() or "")
         if most is not None and person.votes >= most and not told:
             return
         await _answer(page, person, told and told[1])
@@ -217,12 +216,12 @@ async def _press_until_heard(page: Page, key: str, lease: str) -> None:
 
 async def _answer(page: Page, person: Person, told: str | None) -> None:
     key = await page.locator("input[name=lease]").input_value()
-    side = "left" if told is None else OTHER_SIDE[told] if person.fate == "checks-failed" else told
-    await _press_until_heard(page, KEYS[side], key)
+    pressed = "1" if told is None else OTHER_KEY[told] if person.fate == "checks-failed" else told
+    await _press_until_heard(page, pressed, key)
     if told is None:
         person.votes += 1
         person.keys.append(key)
-    elif side == told:
+    elif pressed == told:
         person.passed += 1
     else:
         person.failed += 1
@@ -235,17 +234,6 @@ ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60
 # Of the log of a process that has ended.
 LAST_LINES = 30
-
-
-@dataclass(frozen=True)
-class Checkout:
-    """Where the code of an installation lies, and a Python that has what it needs."""
-
-    root: Path
-    python: str
-
-
-HERE = Checkout(ROOT, sys.executable)
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> object:
@@ -362,11 +350,9 @@ class Processes:
     Args:
         folder: where their files and logs lie.
         variables: what else every process finds in its environment.
-        checkout: whose code they run.
     """
 
-    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None, checkout: Checkout = HERE) -> None:
-        self.checkout = checkout
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
         self.folder, self.data, self.variables = folder, folder / "data", dict(variables or {})
         # A process of its own may ask model servers: `judges`.
         self.worker_queues = "default,files,endpoints"
@@ -436,13 +422,13 @@ class Processes:
         return self._process(name or kind, ["-m", "celery", "-A", "prefmh_web", kind, *options], self.environment)
 
     def _process(self, name: str, command: list[str], environment: dict[str, str], **options) -> Process:
-        options = {"cwd": self.checkout.root} | options
-        return Process(name, [self.checkout.python, *command], environment, self.folder, **options)
+        options = {"cwd": ROOT} | options
+        return Process(name, [sys.executable, *command], environment, self.folder, **options)
 
     def run(self, *command: str, check: bool = True, script: str | None = None) -> subprocess.CompletedProcess:
         """Run a Python command to its end, as one more process of this installation; it may read a script."""
         done = subprocess.run(
-            [self.checkout.python, *command], cwd=self.checkout.root, env=self.environment, input=script,
+            [sys.executable, *command], cwd=ROOT, env=self.environment, input=script,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert not check or done.returncode == 0, done.stdout + done.stderr
@@ -456,10 +442,9 @@ class Installation(Processes):
         self,
         folder: Path,
         variables: Mapping[str, str] | None = None,
-        checkout: Checkout = HERE,
         durability: tuple[str, ...] = WITHOUT_FSYNC,
     ) -> None:
-        super().__init__(folder, variables, checkout)
+        super().__init__(folder, variables)
         self.postgres, self.redis = Postgres(durability), Redis()
         self._ends.callback(self.postgres.remove)
         self._ends.callback(self.redis.remove)

@@ -768,8 +768,8 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
             while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED and not (is_extra and number == open_votes):
                 judge = next(i for i in (number % 2, 1 - number % 2) if tally.votes_cast[i] < plan.budgets[i])
                 number += 1
-                side = "left" if rng.random() < 0.5 else "right"
-                other = "right" if side == "left" else "left"
+                side = "first" if rng.random() < 0.5 else "second"
+                other = "second" if side == "first" else "first"
                 for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
                 tally = tally.add(judge, for_proposal)
                 record.votes.append(
@@ -871,7 +871,7 @@ def model(endpoint: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Voters:
-    """A judge and who answers it: prefers by its scores, leans to the left by `lean`, both in nats.
+    """A judge and who answers it: prefers by its scores, leans to the first object by `lean`, both in nats.
 
     The scores are a list by the catalog's states, or a function of a generated state.
     """
@@ -981,8 +981,8 @@ def _ask_all(record: Record, drawn: Any, judges: Sequence[Voters], seed: int) ->
             {
                 "chain": str(drawn.chain), "step": str(drawn.step), "number": str(number), "judge": str(place),
                 "question": judge.question, "annotator": "" if is_model else f"person {number}",
-                "proposal_side": "left" if proposal_left else "right",
-                "chosen_side": "left" if chose_left else "right",
+                "proposal_side": "first" if proposal_left else "second",
+                "chosen_side": "first" if chose_left else "second",
                 "for_proposal": str(int(chose_left == proposal_left)),
                 "endpoint": judge.source["endpoint"] if is_model else "", "slot": str(number) if is_model else "",
             }

@@ -42,11 +42,11 @@ class Check:
         if check is None:
             raise ValueError("no check is due")
         pair = checks.shown_pair(check, visit.campaign)
-        context = shared_context(pair.of_left, pair.of_right)
+        context = shared_context(pair.of_first, pair.of_second)
         options = options_of(
             kind,
-            pair.left.content,
-            pair.right.content,
+            pair.first.content,
+            pair.second.content,
             lambda side: reverse_lazy("annotate:picture", args=[check.key, side]),
             context,
         )
@@ -58,6 +58,7 @@ class Check:
             "options": options,
             "context": context.shared,
         }
+        shown |= visit.campaign.shown_as(started_campaign(visit.campaign).recipe)
         return shown | {"must_be_answered": must_be_answered}
 
     def parse(self, fields: Mapping[str, object]) -> Response:

@@ -21,7 +21,7 @@ from django.utils.translation import get_language
 
 from prefmh_web.campaigns.models import Side
 from prefmh_web.objects import OBJECT_KINDS
-from prefmh_web.participants.options import NAMES, Option
+from prefmh_web.participants.options import MARKS, NAMES, Option
 
 # Of this process, and found in nothing else that a template shows.
 _SECRET = secrets.token_hex(8)
@@ -60,8 +60,8 @@ def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progre
     below, options = progress_html(progress), shown.get("options")
     if options is None or shown["context"] or any(option.own is not None for option in options):
         return _rendered(name, standing, shown, below)
-    must_be_answered = bool(shown.get("must_be_answered"))
-    parts = list(_frame(name, standing, shown["question"], shown["kind"].name, must_be_answered, get_language()))
+    look = bool(shown.get("must_be_answered")), shown["is_stacked"], shown["objects_lang"]
+    parts = list(_frame(name, standing, shown["question"], shown["kind"].name, *look, get_language()))
     values = {"lease": str(shown["lease"].key), "progress": below} | _filled_in(*options)
     parts[1::2] = [values[part] for part in parts[1::2]]
     return mark_safe("".join(parts))  # noqa: S308 - all of it is rendered or escaped
@@ -72,29 +72,37 @@ def _rendered(name: str, standing: str, shown: Mapping[str, Any], progress: Safe
     return render_to_string("annotate/_screen.html", {"screen": screen})
 
 
-def _filled_in(left: Option, right: Option) -> dict[str, str]:
+def _filled_in(first: Option, second: Option) -> dict[str, str]:
     return {
-        "left_content": escape(left.content),
-        "left_html": left.html,
-        "right_content": escape(right.content),
-        "right_html": right.html,
+        "first_content": escape(first.content),
+        "first_html": first.html,
+        "second_content": escape(second.content),
+        "second_html": second.html,
     }
 
 
 @lru_cache(maxsize=256)
 def _frame(
-    name: str, standing: str, question: str, kind: str, must_be_answered: bool, _language: str
+    name: str,
+    standing: str,
+    question: str,
+    kind: str,
+    must_be_answered: bool,
+    is_stacked: bool,
+    objects_lang: str,
+    _language: str,
 ) -> tuple[str, ...]:
     """Return HTML and, between two pieces of it, the name of what is filled in there."""
     options = [
         {
             "side": side,
             "name": NAMES[side],
+            "mark": MARKS[side],
             "content": _mark(f"{side}_content"),
             "html": _mark(f"{side}_html"),
             "own": None,
         }
-        for side in (Side.LEFT, Side.RIGHT)
+        for side in (Side.FIRST, Side.SECOND)
     ]
     shown = {
         "lease": {"key": _mark("lease")},
@@ -103,6 +111,8 @@ def _frame(
         "options": options,
         "context": (),
         "must_be_answered": must_be_answered,
+        "is_stacked": is_stacked,
+        "objects_lang": objects_lang,
     }
     return tuple(_MARK.split(_rendered(name, standing, shown, _mark("progress"))))
 

@@ -10,6 +10,7 @@ from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.participants.recruiting import terms_of
 
 # Whether the making of pairs is held up is the same for all pages of a campaign, and asked once in this time.
 _HELD_UP_S = 1.0
@@ -33,12 +34,13 @@ class Idle:
         return "resting" if visit.annotator.resting else "waiting"
 
     def context(self, visit: Visit) -> dict[str, Any]:
-        """Return the standing, and whether there may be no pair because none could be made, whatever others do."""
+        """Return the standing, whether there may be no pair because none could be made, and how long people wait."""
         standing = self.standing(visit)
         return {
             "standing": standing,
             "is_held_up": standing == "waiting" and is_held_up(visit.campaign),
             "lease_seconds": visit.campaign.lease_seconds,
+            "terms": terms_of(visit.campaign),
         }
 
     def parse(self, fields: Mapping[str, object]) -> "Continue":

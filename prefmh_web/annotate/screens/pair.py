@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.urls import reverse_lazy
 
@@ -14,7 +14,7 @@ from prefmh_web.annotate.reporting import report
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Lease, ReportReason, Side
+from prefmh_web.campaigns.models import Annotator, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.started import context_of, started_campaign
 from prefmh_web.participants import budget, checks
 from prefmh_web.participants.options import options_of
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 _LONGEST_MS = 24 * 60 * 60 * 1000
 # Sent by the page where a picture does not load, in place of a vote.
 _NOT_SHOWN = "not-shown"
+# And where the browser has changed what is judged.
+_CHANGED = "changed"
+_TRANSLATED = {"1": True, "0": False}
 
 
 class Pair:
     """Two objects, one question."""
 
     name = "pair"
-    choices: tuple[str, ...] = ("left", "right", "skip", _NOT_SHOWN)
+    choices: tuple[str, ...] = ("first", "second", "skip", _NOT_SHOWN, _CHANGED)
 
     def is_due(self, visit: Visit) -> bool:
         """True when a question is leased to the person."""
@@ -52,11 +55,12 @@ class Pair:
         if lease is None:
             raise ValueError("no question is leased to this person")
         kind, question = campaign.object_kind, campaign.judge(lease.judge_id).question
-        of_left, of_right = (context_of(state, campaign.recipe) for state in (lease.left, lease.right))
-        context = shared_context(of_left, of_right)
+        of_first, of_second = (context_of(state, campaign.recipe) for state in (lease.first, lease.second))
+        context = shared_context(of_first, of_second)
         address = partial(_address, lease)
-        options = options_of(kind, lease.left.content, lease.right.content, address, context)
-        return {"lease": lease, "question": question, "kind": kind, "options": options, "context": context.shared}
+        options = options_of(kind, lease.first.content, lease.second.content, address, context)
+        shown = {"lease": lease, "question": question, "kind": kind, "options": options, "context": context.shared}
+        return shown | visit.campaign.shown_as(campaign.recipe)
 
     def parse(self, fields: Mapping[str, object]) -> PairResponse:
         """Read a vote, a skip, or that an object is not shown.
@@ -69,19 +73,28 @@ class Pair:
         except ValueError as error:
             raise ResponseError("lease must be the key of a pair that was shown") from error
         choice = str(fields["choice"])
-        side = None if choice in ("skip", _NOT_SHOWN) else Side(choice)
+        side = Side(choice) if choice in Side.values else None
         elapsed_ms, hidden_ms = _milliseconds(fields.get("elapsed_ms")), _milliseconds(fields.get("hidden_ms"))
         if elapsed_ms is None or hidden_ms is None or hidden_ms > elapsed_ms:
             # An older page does not tell; or the two cannot both be true.
             hidden_ms = None
-        return PairResponse(lease, side, elapsed_ms, hidden_ms, is_shown=choice != _NOT_SHOWN)
+        return PairResponse(
+            lease,
+            side,
+            elapsed_ms,
+            hidden_ms,
+            choice != _NOT_SHOWN,
+            _layout(fields),
+            _TRANSLATED.get(str(fields.get("translated"))),
+            choice != _CHANGED,
+        )
 
 
 @dataclass(frozen=True)
 class PairResponse:
     """The side that a person chose, or None for a skip; how long they took, and how much of that in a hidden tab.
 
-    Where an object was not shown, it is a skip with that report.
+    Where an object was not shown, it is a skip with that report; where it was changed on the page, nobody was asked.
     """
 
     lease: uuid.UUID
@@ -89,6 +102,9 @@ class PairResponse:
     elapsed_ms: int | None
     hidden_ms: int | None = None
     is_shown: bool = True
+    layout: Vote.Layout | Literal[""] = ""
+    is_translated: bool | None = None
+    is_as_sent: bool = True
 
     def respond(self, annotator: Annotator) -> None:
         """Cast the vote, or return the question; or answer the trial that this was. Safe to repeat.
@@ -98,17 +114,25 @@ class PairResponse:
         """
         if checks.has(self.lease, annotator):
             checks.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+        elif not self.is_as_sent:
+            leases.give_back(self.lease, annotator)
         elif self.choice is None:
             leases.skip(self.lease, annotator)
         else:
+            page = {"layout": self.layout, "is_translated": self.is_translated}
             keeps_late = budget.keeps_late(annotator.campaign)
-            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late)
+            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
         if not self.is_shown:
             report(self.lease, annotator, ReportReason.NOT_SHOWN)
 
 
 def _address(lease: Lease, side: Side) -> StrPromise:
     return reverse_lazy("annotate:picture", args=[lease.key, side])
+
+
+def _layout(fields: Mapping[str, object]) -> Vote.Layout | Literal[""]:
+    told = str(fields.get("layout"))
+    return Vote.Layout(told) if told in Vote.Layout.values else ""
 
 
 def _milliseconds(value: object) -> int | None:

@@ -23,6 +23,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.campaigns.monitoring.results import figures_of
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.model import Setup, json_schema
 from prefmh_web.setup.problems import Problem
@@ -48,6 +49,17 @@ _ABOUT_SETUP = {
 _REFUSALS = {401: ProblemsOut, 403: ProblemsOut, 404: ProblemsOut, 409: ProblemsOut, 422: ProblemsOut}
 
 
+class FiguresOut(Schema):
+    """What a campaign has brought, as the page Results says it."""
+
+    samples: int = Field(description="States after the decided steps of the sampling phase")
+    accepted: int = Field(description="Of the proposals that differed")
+    differed: int = Field(description="Decided steps of all phases whose proposal differed from the current object")
+    votes: int = Field(description="Those that counted, of all phases")
+    late: int = Field(description="Votes that came too late to count")
+    people: int = Field(description="Who gave a vote that counted")
+
+
 class CampaignOut(Schema):
     """A campaign as it stands."""
 
@@ -64,6 +76,12 @@ class CampaignOut(Schema):
     finished_at: datetime | None
     trouble: str = Field(description="Why a start failed, or why the campaign was paused; empty where neither is so")
     starting: str = Field(description="What a start that is under way is doing; empty otherwise")
+
+
+class StandingOut(CampaignOut):
+    """One campaign with its figures."""
+
+    figures: FiguresOut | None = Field(description="null before the start")
 
 
 class CreatedOut(CampaignOut):
@@ -143,10 +161,16 @@ def schema(request: HttpRequest) -> dict[str, Any]:
     return json_schema()
 
 
-@router.get("/{int:campaign_id}", response={200: CampaignOut, **_REFUSALS}, summary="A campaign")
+@router.get("/{int:campaign_id}", response={200: StandingOut, **_REFUSALS}, summary="A campaign")
 def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return a campaign as it stands."""
-    return told(campaign_for(request, campaign_id))
+    found = campaign_for(request, campaign_id)
+    figures = None if found.is_draft else figures_of(found)
+    return told(found) | {
+        "figures": figures
+        and {"accepted": figures.acceptance.accepted, "differed": figures.acceptance.differed}
+        | {name: getattr(figures, name) for name in ("samples", "votes", "late", "people")}
+    }
 
 
 @router.get("/{int:campaign_id}/setup", response={200: None, **_REFUSALS}, summary="Download the setup")

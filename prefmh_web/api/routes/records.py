@@ -49,7 +49,7 @@ class PersonOut(Schema):
     outcome: str | None = Field(description="How their part has ended; null while it goes on")
     is_online: bool
     votes: int
-    left: int = Field(description="Votes for the left side")
+    first: int = Field(description="Votes for the first of the two objects")
     skips: int
     median_ms: float | None = Field(description="Median time of a vote in milliseconds, without hidden time")
     checks_passed: int

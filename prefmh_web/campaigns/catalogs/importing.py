@@ -135,7 +135,7 @@ def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
     states = [_state(catalog, place, item, graph[place]) for place, item in enumerate(reading.items)]
     refusals: list[list[str | int]] = [[refusal.source, refusal.reason] for refusal in reading.refusals]
     if reading.more_refusals:
-        refusals.append(["and more", f"{reading.more_refusals:,} more gave none of their own", reading.more_refusals])
+        refusals.append(["and more", f"{reading.more_refusals:,} more are not listed", reading.more_refusals])
     with transaction.atomic():
         # First the campaign, as whoever deletes or changes it does.
         Campaign.objects.select_for_update(no_key=True).filter(pk=catalog.campaign_id).first()

@@ -3,7 +3,7 @@
     take       the annotator's live lease, or a new one on the comparison that most needs an answer; where nobody needs
                one, and the recipe allows it, on a new chain
     answer     hands the vote to `transitions.cast_vote`, which ends the lease
-    skip       returns the place to its judge
+    skip       returns the place to its judge; give_back does so where the page did not show what was sent
     orphan, adopt    the person's page went away, or came back
     release    ends the leases of somebody whose page has said that it goes, and has not come back
     withdraw   ends the leases of people whose access was withdrawn
@@ -16,8 +16,10 @@ comparison passes over those that others hold at that moment, and waits for one 
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import Exists, OuterRef, QuerySet
@@ -88,6 +90,7 @@ def answer(
     elapsed_ms: int | None,
     hidden_ms: int | None = None,
     keeps_late: Callable[[], bool] | None = None,
+    page: Mapping[str, Any] = MappingProxyType({}),
 ) -> Vote | None:
     """Cast the vote of a lease. The same key again returns the same vote; a skipped lease takes none.
 
@@ -96,6 +99,7 @@ def answer(
     Args:
         keeps_late: says, under the locks, whether the vote of an expired lease is kept that comes too late to count;
             None if every one is.
+        page: how the pair stood, and whether the page was translated, as `Ballot` has it.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
@@ -105,10 +109,10 @@ def answer(
     with locked_lease(key, annotator) as lease:
         if annotator.removed_at:
             raise Comparison.DoesNotExist
-        if lease.ending == Lease.Ending.SKIPPED:
+        if lease.ending in (Lease.Ending.SKIPPED, Lease.Ending.UNASKED):
             return None
         proposal_side = Side(lease.proposal_side)
-        ballot = Ballot(key, lease.judge_id, proposal_side, chosen_side, elapsed_ms, hidden_ms, annotator.pk)
+        ballot = Ballot(key, lease.judge_id, proposal_side, chosen_side, elapsed_ms, hidden_ms, annotator.pk, **page)
         is_kept = keeps_late is None or _counts_or(keeps_late, ballot, lease)
         vote = transitions.cast_vote(lease.comparison, ballot, lease) if is_kept else None
         if vote is None or not vote.counted:
@@ -135,6 +139,18 @@ def skip(key: uuid.UUID, annotator: Annotator) -> None:
     with locked_lease(key, annotator) as lease:
         if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
             suspension.after_skip(lease.comparison)
+        dispatch.place_returned(annotator.campaign_id)
+
+
+@retried_after_conflicts
+def give_back(key: uuid.UUID, annotator: Annotator) -> None:
+    """Return a place to its judge as if it had not been asked; for a while the comparison is shown to others only.
+
+    Raises:
+        Comparison.DoesNotExist: the annotator was never given this lease.
+    """
+    with locked_lease(key, annotator) as lease:
+        transitions.end_lease(lease.comparison, key, Lease.Ending.UNASKED)
         dispatch.place_returned(annotator.campaign_id)
 
 
@@ -379,7 +395,7 @@ def _draw_side(opened: OpenComparison, judge: StartedJudge) -> Side:
     A judge with a fixed order has a twin with the other one; between the two, a constant lean cancels.
     """
     if judge.order != Judge.Order.RANDOM:
-        return Side.LEFT if judge.order == Judge.Order.PROPOSAL_FIRST else Side.RIGHT
+        return Side.FIRST if judge.order == Judge.Order.PROPOSAL_FIRST else Side.SECOND
     seed = opened.campaign.recipe.seed
     is_first = sampler.shows_proposal_first(seed, opened.place, opened.step, asked=opened.leases)
-    return Side.LEFT if is_first else Side.RIGHT
+    return Side.FIRST if is_first else Side.SECOND

@@ -36,9 +36,9 @@ _FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
 class Ballot:
     """What somebody answered: which side they chose, and where the proposal stood.
 
-    Of a person: the annotator, how long they had the pair, and how long of that in a hidden tab. Of a model: which of
-    its N votes this is, the probability that it was drawn from, how many replies it took, and what the reply said it is
-    from.
+    Of a person: the annotator, how long they had the pair, how long of that in a hidden tab, and how their page was.
+    Of a model: which of its N votes this is, the probability that it was drawn from, how many replies it took, and what
+    the reply said it is from.
     """
 
     key: uuid.UUID
@@ -52,6 +52,8 @@ class Ballot:
     preference: float | None = None
     asks: int | None = None
     identity: ReplyIdentity | None = None
+    layout: str = ""
+    is_translated: bool | None = None
 
 
 @dataclass

@@ -170,7 +170,8 @@ _WHAT_HAPPENED = """
     FROM open o JOIN campaigns_vote v ON v.comparison_id = o.id WHERE v.number IS NOT NULL
     UNION ALL
     SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
-        CASE WHEN l.ending IS NULL THEN 'live' WHEN l.ending = 'skipped' AND l.ended_at > %s THEN 'resting'
+        CASE WHEN l.ending IS NULL THEN 'live'
+            WHEN l.ending IN ('skipped', 'unasked') AND l.ended_at > %s THEN 'resting'
             ELSE l.ending END, l.judge_id, l.annotator_id, 1
     FROM open o JOIN campaigns_lease l ON l.comparison_id = o.id
 """

@@ -40,6 +40,7 @@ SETUP = {
     "instructions": Fixed("Instructions for voters", JUDGED_BY),
     "lease_seconds": Fixed("Time to answer, in seconds", JUDGED_BY),
     "language": Fixed("Language of the voters' pages", JUDGED_BY),
+    "layout": Fixed("How the two objects stand", JUDGED_BY),
     "space": Fixed("What is compared?", LAW),
     "kernel": Fixed("How the next object is proposed", LAW),
     "rule": Fixed("Rule", LAW),

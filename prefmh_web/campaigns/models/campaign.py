@@ -35,6 +35,12 @@ def backend_of_space(space: sampler.SpaceRecipe) -> str:
 class Campaign(models.Model):
     """A recipe being run, with its owner, people and record."""
 
+    class Layout(models.TextChoices):
+        """How the two objects stand."""
+
+        BY_SCREEN = "by-screen", "Side by side where there is room, else one above the other"
+        STACKED = "stacked", "One above the other on every screen"
+
     class Status(models.TextChoices):
         DRAFT = "draft"
         RUNNING = "running"
@@ -63,6 +69,8 @@ class Campaign(models.Model):
     suspend_after_reports = models.PositiveIntegerField(default=2, validators=[MinValueValidator(1)])
     # Of the pages for voters; part of what people judge by, so it does not change after Start.
     language = models.CharField(max_length=12, default="en")
+    # How a pair stands on voters' screens; empty for what the orders of its judges ask for (`shown_as`).
+    layout = models.CharField(max_length=9, choices=Layout, blank=True, default="")
 
     # What asking models may cost, in the currency of the endpoints' prices, and how many requests it may take; null for
     # no cap. `lifecycle/caps.py` changes those of a started campaign.
@@ -127,6 +135,19 @@ class Campaign(models.Model):
     def is_warming_up(self) -> bool:
         """True until it is chosen how far the steps after the warm-up walk."""
         return self.warm_up > 0 and self.walk_length is None
+
+    def shown_as(self, recipe: sampler.Recipe | None = None) -> dict[str, Any]:
+        """Return how pages show a pair: whether one object stands above the other on every screen, since a bias that
+        is to cancel between two orders must be that of one layout; and the language of the objects, where it is known.
+
+        Args:
+            recipe: its own, where that is in memory.
+        """
+        recipe = recipe or self.parsed_recipe
+        has_orders = any(judge.order != "random" for judge in recipe.judges)
+        is_stacked = self.layout == self.Layout.STACKED or (self.layout == "" and has_orders)
+        # Of those that are generated, the story openings are written here.
+        return {"is_stacked": is_stacked, "objects_lang": "en" if recipe.space.kind == "texts" else ""}
 
     @property
     def has_panel(self) -> bool:

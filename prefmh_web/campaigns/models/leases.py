@@ -21,12 +21,14 @@ class Lease(models.Model):
         VOTED = "voted"
         SKIPPED = "skipped"
         EXPIRED = "expired"
+        # Given back as if it had not been asked: the page did not show what was sent.
+        UNASKED = "unasked"
 
     key = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="leases")
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="leases")
     annotator = models.ForeignKey(Annotator, models.CASCADE, related_name="leases")
-    proposal_side = models.CharField(max_length=5, choices=Side)
+    proposal_side = models.CharField(max_length=6, choices=Side)
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     # Set while the person's page is gone: then `expires_at` is sooner than the campaign's setting says.
@@ -63,9 +65,9 @@ class Lease(models.Model):
         return self.ended_at is None
 
     @property
-    def left(self) -> State:
-        return self.comparison.standing(Side.LEFT, self.proposal_side)
+    def first(self) -> State:
+        return self.comparison.standing(Side.FIRST, self.proposal_side)
 
     @property
-    def right(self) -> State:
-        return self.comparison.standing(Side.RIGHT, self.proposal_side)
+    def second(self) -> State:
+        return self.comparison.standing(Side.SECOND, self.proposal_side)

@@ -16,14 +16,14 @@ def _both_or_neither(first: str, second: str) -> Q:
 
 
 class Side(models.TextChoices):
-    """Where on the screen an object stands."""
+    """Which of a pair an object is, in the order of the document, whatever the layout and the direction of the page."""
 
-    LEFT = "left"
-    RIGHT = "right"
+    FIRST = "first"
+    SECOND = "second"
 
     @property
     def other(self) -> "Side":
-        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+        return Side.SECOND if self is Side.FIRST else Side.FIRST
 
 
 class Chain(models.Model):
@@ -143,7 +143,7 @@ class Comparison(models.Model):
         return self.verdict is None and (self.suspended_at is None or self.chain.ended_at is None)
 
     def standing(self, side: str, proposal_side: str) -> State:
-        """Return the object on `side` of the screen when the proposal stands on `proposal_side`."""
+        """Return the object that is `side` of the pair when the proposal is `proposal_side`."""
         return self.proposal if side == proposal_side else self.current
 
 
@@ -152,19 +152,29 @@ class Vote(models.Model):
 
     Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
     was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read; `identity`
-    what the reply said it is from.
+    what the reply said it is from. Of a person: how the pair stood, and whether the words around it were translated by
+    the browser; both decide nothing, and go when the person is forgotten.
     """
+
+    class Layout(models.TextChoices):
+        """How the two objects stood while they were shown; empty where the page did not tell."""
+
+        BESIDE = "beside"
+        STACKED = "stacked"
+        CHANGED = "changed"
 
     key = models.UUIDField(unique=True)
     comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="votes")
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="votes")
     annotator = models.ForeignKey(Annotator, models.PROTECT, null=True, related_name="votes")
     number = models.PositiveIntegerField(null=True)
-    proposal_side = models.CharField(max_length=5, choices=Side)
-    chosen_side = models.CharField(max_length=5, choices=Side)
+    proposal_side = models.CharField(max_length=6, choices=Side)
+    chosen_side = models.CharField(max_length=6, choices=Side)
     elapsed_ms = models.PositiveIntegerField(null=True)
     # Of that, how long the page was in a hidden tab; null where the page did not tell.
     hidden_ms = models.PositiveIntegerField(null=True)
+    layout = models.CharField(max_length=7, choices=Layout, blank=True, default="")
+    is_translated = models.BooleanField(null=True)
     slot = models.PositiveIntegerField(null=True)
     preference = models.FloatField(null=True)
     asks = models.PositiveSmallIntegerField(null=True)

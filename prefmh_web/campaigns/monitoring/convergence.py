@@ -5,8 +5,10 @@ The statistics are those of `sampler.diagnostics.convergence`. What is left out 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +35,14 @@ class Followed:
             has no number yet.
         first: the first step that the statistics use.
         missing: how many draws come at or after an object without a number.
+        target_of: tells the laws of chains apart, by their places (`Recipe.target_of`).
     """
 
     name: str
     chains: tuple[tuple[int, FloatArray], ...]
     first: int
     missing: int
+    target_of: Callable[[int], str] = lambda place: ""
 
     @property
     def label(self) -> str:
@@ -59,37 +63,31 @@ class Followed:
 
     @cached_property
     def ranks(self) -> list[tuple[int, FloatArray]]:
-        """Of each chain its place and the ranks of its draws among all of them, from 0.
+        """Of each chain its place and the ranks of its draws among all of its target, from 0 to 1.
 
         Equal draws share their ranks: those of one chain are spread evenly over all that belong to the number. So two
         chains that sample one law fill all ranks alike, also where a property has a few values only.
         """
-        if not self.draws:
-            return []
-        _, group, size = np.unique(
-            np.concatenate([numbers for _, numbers in self.draws]), return_inverse=True, return_counts=True
-        )
-        first = np.cumsum(size) - size
-        ends = np.cumsum([len(numbers) for _, numbers in self.draws])[:-1]
-        return [
-            (place, _spread(each, first, size))
-            for (place, _), each in zip(self.draws, np.split(group, ends), strict=True)
-        ]
+        of_targets: dict[str, list[tuple[int, FloatArray]]] = {}
+        for place, numbers in self.draws:
+            of_targets.setdefault(self.target_of(place), []).append((place, numbers))
+        return sorted((each for draws in of_targets.values() for each in _ranks(draws)), key=itemgetter(0))
 
     @cached_property
-    def statistics(self) -> sampler.diagnostics.Convergence | None:
-        """R-hat and effective sample sizes; None where they cannot be computed yet."""
-        return None if self.problem else sampler.diagnostics.convergence([numbers for _, numbers in self.draws])
+    def statistics(self) -> sampler.diagnostics.Grouped:
+        """R-hat and effective sample sizes of each target."""
+        return sampler.diagnostics.by_target((self.target_of(place), numbers) for place, numbers in self.draws)
 
     @property
     def verdict(self) -> str:
         """What the statistics come to, and what to do; empty where there are none."""
         found = self.statistics
-        if found is None:
+        if not found.measured:
             return ""
-        if found.chains == 1:
-            return "One chain has nothing to be compared with: run at least four."
-        if found.r_hat > AIM_R_HAT:
+        if any(each.r_hat is None for each in found.targets):
+            several = " of each prompt" if len(found.targets) > 1 else ""
+            return f"One chain has nothing to be compared with: run at least four{several}."
+        if (found.r_hat or 0.0) > AIM_R_HAT:
             return "The chains differ: extend the campaign, or let the next one walk farther between two questions."
         if min(found.bulk_ess, found.tail_ess) < AIM_ESS:
             return "The chains agree, but these are few independent samples: extend the campaign."
@@ -98,19 +96,20 @@ class Followed:
     @property
     def problem(self) -> str:
         """Why there are no statistics; empty where there are."""
-        fewest = sampler.diagnostics.FEWEST_DRAWS
-        draws = [numbers for _, numbers in self.draws if len(numbers) >= fewest]
-        if not draws:
-            return f"no chain has {fewest} draws yet"
-        kept = sampler.diagnostics.equal_lengths(draws)
-        return f"every draw is {kept.flat[0]:g}" if np.ptp(kept) == 0 else ""
+        found = self.statistics
+        if found.measured:
+            return ""
+        return found.targets[0].problem if found.targets else "no step of the sampling phase is decided"
 
 
-def follow(trajectories: Trajectories, name: str, first: int) -> Followed:
+def follow(
+    trajectories: Trajectories, name: str, first: int, target_of: Callable[[int], str] = lambda place: ""
+) -> Followed:
     """Return a property along the chains.
 
     Args:
         first: the first step that the statistics use.
+        target_of: see `Followed`.
 
     Raises:
         KeyError: nothing of this name is followed.
@@ -121,17 +120,22 @@ def follow(trajectories: Trajectories, name: str, first: int) -> Followed:
         known = int(without[0]) if len(without) else len(numbers)
         missing += len(numbers) - known
         chains.append((place, numbers[:known]))
-    return Followed(name, tuple(chains), first, missing)
-
-
-def first_step(campaign: Campaign) -> int:
-    """Return the first step after the burn-in, or after the warm-up and the settling that follows it."""
-    return campaign.parsed_recipe.left_out + 1
+    return Followed(name, tuple(chains), first, missing, target_of)
 
 
 def main_property(campaign: Campaign) -> str:
     """Return the property to follow where nobody has chosen any."""
     return sampler.MAIN_PROPERTIES[campaign.object_kind.name][0]
+
+
+def _ranks(draws: list[tuple[int, FloatArray]]) -> Iterator[tuple[int, FloatArray]]:
+    _, group, size = np.unique(
+        np.concatenate([numbers for _, numbers in draws]), return_inverse=True, return_counts=True
+    )
+    first, most = np.cumsum(size) - size, max(1, len(group) - 1)
+    ends = np.cumsum([len(numbers) for _, numbers in draws])[:-1]
+    for (place, _), each in zip(draws, np.split(group, ends), strict=True):
+        yield place, _spread(each, first, size) / most
 
 
 def _spread(group: npt.NDArray[np.int64], first: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> FloatArray:

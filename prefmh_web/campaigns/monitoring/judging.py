@@ -51,12 +51,14 @@ class Judging:
 
     Args:
         mean_p: of a vote for the proposal, over the votes that were drawn from p; None where none was.
+        drawn: how many these are.
         first_shown: votes for the object that stood first.
         with_people: pairs on which the majority of its votes is that of people's; None where there are no such pairs.
     """
 
     judge: Judge
     mean_p: float | None
+    drawn: int
     first_shown: Share
     with_people: Share | None
 
@@ -65,10 +67,15 @@ def judging_of(judges: Sequence[Judge]) -> list[Judging]:
     """Return how the models among a campaign's judges vote; empty where none has voted."""
     models = [judge for judge in judges if judge.is_model]
     counted = Vote.objects.filter(judge__in=models, number__isnull=False).order_by().values("judge")
-    sums = counted.annotate(n=Count("pk"), left=Count("pk", filter=Q(chosen_side=Side.LEFT)), p=Avg("preference"))
+    sums = counted.annotate(
+        n=Count("pk"),
+        first=Count("pk", filter=Q(chosen_side=Side.FIRST)),
+        p=Avg("preference"),
+        drawn=Count("preference"),
+    )
     found = {row["judge"]: row for row in sums}
     return [
-        Judging(judge, row["p"], Share(row["left"], row["n"]), _with_people(judge, judges))
+        Judging(judge, row["p"], row["drawn"], Share(row["first"], row["n"]), _with_people(judge, judges))
         for judge in models
         if (row := found.get(judge.pk))
     ]

@@ -28,9 +28,12 @@ from prefmh_web.campaigns.monitoring.suspended import SuspendedStep, suspended_i
 from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
+Acceptance = sampler.diagnostics.Acceptance
 RECENT_STEPS = 10
 WAITING_SHOWN = 20
 RATE_WINDOW = timedelta(minutes=5)
+# A rate over less time than this says nothing.
+_LEAST_MINUTES = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +42,29 @@ class ChainProgress:
 
     chain: Chain
     votes_on_open: int
+    votes_for_on_open: int
     is_open: bool
     opened_at: datetime | None = None
     """When it opened, if that was after the start."""
     is_suspended: bool = False
 
     @property
+    def votes(self) -> int:
+        """All that counted, also on the step that is open."""
+        return self.chain.votes + self.votes_on_open
+
+    @property
+    def votes_for(self) -> int:
+        """Of these, those for the proposal."""
+        return self.chain.votes_for + self.votes_for_on_open
+
+    @property
     def percent(self) -> int:
         return 100 * self.chain.step // self.chain.length
 
     @property
-    def acceptance_percent(self) -> int | None:
-        return round(100 * self.chain.accepted / self.chain.moves) if self.chain.moves else None
+    def acceptance(self) -> Acceptance:
+        return Acceptance(self.chain.accepted, self.chain.moves)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +115,12 @@ class Progress:
     judges: list[Judge]
     chains: list[ChainProgress]
     recent: list[StepRow]
-    answers_per_minute: float
-    """Votes, or ratings or scores where these decide."""
     answers: int
-    """The same in all: votes that counted, or count on the steps that are open."""
+    """Votes that counted, or count on the steps that are open; or ratings or scores where these decide; steps where
+    nothing is asked."""
+    lately: int
+    """How many of them came within the window of `minutes`: the last five, or since the start if that is less."""
+    minutes: float
     people_online: int
     people_joined: int
     models: ModelStanding | None
@@ -129,14 +145,34 @@ class Progress:
         return sum(progress.chain.length for progress in self.chains)
 
     @property
+    def steps_left(self) -> int:
+        """Without those of chains that were ended."""
+        return sum(each.chain.length - each.chain.step for each in self.chains if each.chain.ended_at is None)
+
+    @property
+    def answers_per_minute(self) -> float:
+        return self.lately / self.minutes
+
+    @property
+    def minutes_left(self) -> float | None:
+        """How long the steps that are left take, if each takes as many answers as those before, at the present rate;
+        None where nothing tells.
+
+        A step whose proposal is the current object takes none, so steps alone tell no rate.
+        """
+        if not (self.lately and self.steps_decided) or self.minutes < _LEAST_MINUTES:
+            return None
+        return self.steps_left * self.answers / self.steps_decided / self.answers_per_minute
+
+    @property
     def percent(self) -> int:
         return 100 * self.steps_decided // self.steps if self.steps else 0
 
     @property
-    def acceptance_percent(self) -> int | None:
-        """Accepted among the proposals that differed from the state they were made in."""
-        moves = sum(progress.chain.moves for progress in self.chains)
-        return round(100 * sum(progress.chain.accepted for progress in self.chains) / moves) if moves else None
+    def acceptance(self) -> Acceptance:
+        """Of all chains together."""
+        found = [progress.acceptance for progress in self.chains]
+        return Acceptance(sum(each.accepted for each in found), sum(each.differed for each in found))
 
     @property
     def prefetched_percent(self) -> int | None:
@@ -164,6 +200,11 @@ class Progress:
     def lacks_people(self) -> bool:
         return self.campaign.is_running and self.people_needed > 1 and self.people_online < self.people_needed
 
+    @property
+    def is_nobody_there(self) -> bool:
+        """True where people are asked and none is online."""
+        return self.people_needed > 0 and not self.people_online
+
 
 def progress_of(campaign: Campaign) -> Progress:
     """Return what to show of a started campaign."""
@@ -181,28 +222,32 @@ def progress_of(campaign: Campaign) -> Progress:
         judges=judges,
         chains=chains,
         recent=recent_steps(campaign, judges, RECENT_STEPS),
-        answers_per_minute=lately / minutes,
         answers=answers,
+        lately=lately,
+        minutes=minutes,
         people_online=people["online"],
         people_joined=people["joined"],
         models=_models(campaign, judges),
-        walks=walks_of(campaign, [each.chain for each in chains]),
+        walks=walks_of(campaign, chains),
         suspended=suspended_in(campaign),
-        unanswered=unanswered_in(judges, [each.chain for each in chains], people["voted"]),
+        unanswered=unanswered_in(judges, chains, people["voted"]),
         held_up=_held_up(campaign),
     )
 
 
 def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetime) -> tuple[int, int]:
-    """Return how many votes, ratings or scores have decided steps or may, and how many of them came since a moment."""
+    """Return `Progress.answers`, and how many of them came since a moment."""
     if _rates(campaign):
         ratings = Rating.objects.filter(judge__campaign=campaign)
         return ratings.count(), ratings.filter(rated_at__gte=since).count()
     if names := campaign.parsed_recipe.rule.scorers:
         scores = Score.objects.filter(scorer__campaign=campaign, scorer__name__in=names, value__isnull=False)
         return scores.count(), scores.filter(scored_at__gte=since).count()
+    if not campaign.parsed_recipe.rule.asks_judges:
+        steps = Comparison.objects.filter(chain__campaign=campaign, decided_at__gte=since)
+        return sum(each.chain.step for each in chains), steps.count()
     votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    cast = sum(each.chain.votes + each.votes_on_open for each in chains)
+    cast = sum(each.votes for each in chains)
     return cast, votes.filter(cast_at__gte=since).count()
 
 
@@ -256,17 +301,20 @@ def _rates(campaign: Campaign) -> bool:
 def chains_of(campaign: Campaign) -> list[ChainProgress]:
     """Return where each chain of a started campaign stands, in order."""
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-    votes = Count("votes", filter=Q(votes__number__isnull=False))
-    found = list(open_ones.annotate(cast=votes).values_list("chain_id", "cast", "suspended_at"))
-    open_votes = {chain: cast for chain, cast, _ in found}
-    suspended = {chain for chain, _, since in found if since}
+    counted = Q(votes__number__isnull=False)
+    is_for = counted & Q(votes__chosen_side=F("votes__proposal_side"))
+    counts = open_ones.annotate(cast=Count("votes", filter=counted), in_favour=Count("votes", filter=is_for))
+    found = list(counts.values_list("chain_id", "cast", "in_favour", "suspended_at"))
+    open_votes = {chain: (cast, in_favour) for chain, cast, in_favour, _ in found}
+    suspended = {chain for chain, *_, since in found if since}
     opened_at: dict[int | None, datetime | None] = {}
     if campaign.parsed_recipe.is_elastic:
         opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
     return [
         ChainProgress(
             chain=chain,
-            votes_on_open=open_votes.get(chain.pk, 0),
+            votes_on_open=open_votes.get(chain.pk, (0, 0))[0],
+            votes_for_on_open=open_votes.get(chain.pk, (0, 0))[1],
             is_open=chain.pk in open_votes,
             opened_at=opened_at.get(chain.pk),
             is_suspended=chain.pk in suspended,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Comparison, State, Vote
 from prefmh_web.campaigns.started import objects, started_campaign
 
@@ -20,8 +21,8 @@ class Figures:
         chains: those that have opened; `ended` of them were ended at a suspended step.
         is_cut_short: true where it was ended before the last step of the others.
         shortest, longest: steps that a chain has decided.
-        moves: decided steps whose proposal differed from the current object; `accepted` of them were accepted.
-        samples: states after the steps that are not left out of an analysis.
+        acceptance: of the decided steps of all phases.
+        samples: states after the decided steps of the sampling phase.
         people: how many gave a vote that counted.
         late: votes that came when their step was decided, and count for nothing.
         votes_of: votes that counted, by the place of the judge.
@@ -34,8 +35,7 @@ class Figures:
     shortest: int
     longest: int
     steps: int
-    moves: int
-    accepted: int
+    acceptance: sampler.diagnostics.Acceptance
     samples: int
     people: int
     late: int
@@ -48,11 +48,6 @@ class Figures:
     def votes(self) -> int:
         """Votes that counted, of all judges."""
         return sum(self.votes_of.values())
-
-    @property
-    def acceptance_percent(self) -> float | None:
-        """Accepted among the proposals that differed from the object that they were made of."""
-        return 100 * self.accepted / self.moves if self.moves else None
 
 
 def figures_of(campaign: Campaign) -> Figures:
@@ -72,8 +67,7 @@ def figures_of(campaign: Campaign) -> Figures:
         shortest=chains["shortest"],
         longest=chains["longest"],
         steps=chains["steps"],
-        moves=chains["moves"],
-        accepted=chains["accepted"],
+        acceptance=sampler.diagnostics.Acceptance(chains["accepted"], chains["moves"]),
         samples=samples_in(campaign).count(),
         people=counted.filter(annotator__isnull=False).order_by().values("annotator").distinct().count(),
         late=votes.filter(number__isnull=True).count(),
@@ -104,13 +98,9 @@ class Sample:
 
 
 def samples_in(campaign: Campaign) -> QuerySet[Comparison]:
-    """Return the decided steps whose states are samples to analyse (see `Recipe.phase_of`), the last steps first."""
-    recipe = started_campaign(campaign).recipe
-    kept = Q(step__gt=recipe.burn_in)
-    if recipe.warm_up is not None:
-        settled = recipe.warm_up.steps + recipe.warm_up.settling
-        kept &= ~Q(step__gt=recipe.warm_up.steps, step__lte=settled)
-    found = Comparison.objects.filter(kept, chain__campaign=campaign, verdict__isnull=False)
+    """Return the decided steps of the sampling phase (see `Recipe.phase_of`), the last steps first."""
+    left_out = started_campaign(campaign).recipe.left_out
+    found = Comparison.objects.filter(chain__campaign=campaign, step__gt=left_out, verdict__isnull=False)
     return found.order_by("-step", "chain__place")
 
 

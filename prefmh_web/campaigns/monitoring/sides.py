@@ -11,10 +11,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import TYPE_CHECKING
 
 from django.db.models import Count, F, Q
 
-from prefmh_web.campaigns.models import Chain, Judge, Lease, Side, Vote
+from prefmh_web.campaigns.models import Judge, Lease, Side, Vote
+from prefmh_web.campaigns.monitoring.judging import Share
+
+if TYPE_CHECKING:
+    from prefmh_web.campaigns.monitoring.progress import ChainProgress
 
 MOST_EXPIRED = 0.02
 """A larger share of leases that run out is warned about (rule E11 of `docs/exactness.md`)."""
@@ -29,19 +34,19 @@ class SkipsOfJudge:
     """How often one judge's question was skipped, by where the proposal stood."""
 
     judge: Judge
-    left: int
-    right: int
+    first: int
+    second: int
 
     @property
     def total(self) -> int:
-        """On either side."""
-        return self.left + self.right
+        """In either place."""
+        return self.first + self.second
 
     @property
     def is_uneven(self) -> bool:
         """True where the sides are drawn at random and differ by more than luck explains."""
         is_random = self.judge.order == Judge.Order.RANDOM
-        return is_random and abs(self.left - self.right) > _CLEARLY * sqrt(self.total)
+        return is_random and abs(self.first - self.second) > _CLEARLY * sqrt(self.total)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Unanswered:
         leases: all that have ended.
         late_for: votes for the proposal that came too late.
         late_against: the same, for the current object.
-        won_percent: the votes for the proposal among those that count, which late ones should be like; None if unknown.
+        won: the votes for the proposal among all that counted, which late ones should be like; None without any.
     """
 
     skips: Sequence[SkipsOfJudge]
@@ -62,7 +67,7 @@ class Unanswered:
     leases: int
     late_for: int
     late_against: int
-    won_percent: float | None
+    won: Share | None
 
     @property
     def skipped(self) -> int:
@@ -90,7 +95,7 @@ class Unanswered:
         return bool(self.skipped or self.expired or self.late)
 
 
-def unanswered_in(judges: Sequence[Judge], chains: Sequence[Chain], voted: int) -> Unanswered | None:
+def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], voted: int) -> Unanswered | None:
     """Return what came back without a vote that counts; None where no people judge.
 
     Args:
@@ -105,13 +110,14 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[Chain], voted: int) 
     expired = sum(count for (_, ending, _), count in counts.items() if ending == Lease.Ending.EXPIRED)
     skipped = sum(counts.values()) - expired
     late_for, late_against = _late(people)
+    votes = sum(each.votes for each in chains)
     return Unanswered(
         skips=[_skips(counts, judge) for judge in people],
         expired=expired,
         leases=skipped + expired + voted,
         late_for=late_for,
         late_against=late_against,
-        won_percent=_won_percent(chains),
+        won=Share(sum(each.votes_for for each in chains), votes) if votes else None,
     )
 
 
@@ -125,8 +131,8 @@ def _ended_without_a_vote(people: Sequence[Judge]) -> Counter[tuple[int, str, st
 
 
 def _skips(counts: Counter[tuple[int, str, str]], judge: Judge) -> SkipsOfJudge:
-    left, right = (counts[judge.pk, Lease.Ending.SKIPPED, side] for side in (Side.LEFT, Side.RIGHT))
-    return SkipsOfJudge(judge, left, right)
+    first, second = (counts[judge.pk, Lease.Ending.SKIPPED, side] for side in (Side.FIRST, Side.SECOND))
+    return SkipsOfJudge(judge, first, second)
 
 
 def _late(people: Sequence[Judge]) -> tuple[int, int]:
@@ -134,8 +140,3 @@ def _late(people: Sequence[Judge]) -> tuple[int, int]:
     late = Vote.objects.filter(judge__in=people, annotator__isnull=False, number__isnull=True)
     found = late.aggregate(for_proposal=Count("pk", filter=is_for), against=Count("pk", filter=~is_for))
     return found["for_proposal"], found["against"]
-
-
-def _won_percent(chains: Sequence[Chain]) -> float | None:
-    votes = sum(chain.votes for chain in chains)
-    return 100 * sum(chain.votes_for for chain in chains) / votes if votes else None

@@ -10,13 +10,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import Q, QuerySet
+from django.db.models import F, Max, Min, Q, QuerySet
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Measured, Score
@@ -81,6 +82,15 @@ class Trajectories:
     def visited(self) -> int:
         """At how many objects a chain has been."""
         return len(self._visited)
+
+    @property
+    def until(self) -> datetime | None:
+        """Until when the steps were decided that can be drawn: the first object that is not measured ends the lines."""
+        steps = Comparison.objects.filter(chain__campaign=self.campaign_id)
+        waiting = steps.filter(verdict=Comparison.Verdict.ACCEPT, proposal__measured=None)
+        first: datetime | None = waiting.aggregate(at=Min("decided_at"))["at"] if self.unmeasured else None
+        last: datetime | None = steps.filter(step=F("chain__step")).aggregate(at=Max("decided_at"))["at"]
+        return first or last
 
     def along(self, name: str) -> dict[int, FloatArray]:
         """Return a number along each chain by its place: of the object after each step, the start's first.

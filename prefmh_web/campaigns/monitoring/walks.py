@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison
+from prefmh_web.campaigns.monitoring.judging import Share
+
+if TYPE_CHECKING:
+    from prefmh_web.campaigns.monitoring.progress import ChainProgress
 
 # Of fewer votes, the share that is won says little.
 _FEWEST_VOTES = 50
-_LEAST_SHARE_WON = 0.1
+_LEAST_PERCENT_WON = 10
 
 
 @dataclass(frozen=True)
@@ -67,28 +71,25 @@ class WalkStanding:
     tried: list[TriedLength]
     rule: str
     """By which the length was chosen from these."""
-    share_won: float | None
+    won: Share | None
+    """Counted votes for the proposal since the warm-up, of the chains of the start; None of too few."""
     shorter: Shorter | None
-
-    @property
-    def won_percent(self) -> int | None:
-        return None if self.share_won is None else round(100 * self.share_won)
 
     @property
     def wins_too_little(self) -> bool:
         """True where so few votes are for the proposal that careless ones count for much."""
-        return self.share_won is not None and self.share_won < _LEAST_SHARE_WON
+        return self.won is not None and self.won.percent < _LEAST_PERCENT_WON
 
 
-def walks_of(campaign: Campaign, chains: Sequence[Chain]) -> WalkStanding | None:
+def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> WalkStanding | None:
     """Return how a started campaign's walks are getting on; None where it makes one move between two pairs."""
     recipe = campaign.parsed_recipe
     kernel: Any = recipe.kernel
     if kernel.kind != "walk":
         return None
     # Chains that open later have no part in what the warm-up finds.
-    chains = [chain for chain in chains if chain.place < recipe.chains]
-    behind = [chain for chain in chains if chain.step < campaign.warm_up]
+    of_start = [each for each in there if each.chain.place < recipe.chains]
+    behind = [each.chain for each in of_start if each.chain.step < campaign.warm_up]
     own = kernel.length[0].length
     length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
     found: dict[str, Any] = campaign.tuning or {}
@@ -106,7 +107,7 @@ def walks_of(campaign: Campaign, chains: Sequence[Chain]) -> WalkStanding | None
         is_the_middle=found.get("because") == sampler.MIDDLE,
         tried=_tried(trials, length),
         rule=found.get("rule", ""),
-        share_won=_share_won(campaign, chains, trials),
+        won=_won(campaign, of_start, trials),
         shorter=_shorter(trials, length),
     )
 
@@ -144,14 +145,12 @@ def _tried(trials: Sequence[dict[str, Any]], length: int | None) -> list[TriedLe
     ]
 
 
-def _share_won(campaign: Campaign, chains: Sequence[Chain], trials: Sequence[dict[str, Any]]) -> float | None:
-    """Return the share of votes for the proposal since the warm-up; None of too few."""
+def _won(campaign: Campaign, chains: Sequence[ChainProgress], trials: Sequence[dict[str, Any]]) -> Share | None:
     if campaign.is_warming_up or (campaign.warm_up and not trials):
         return None
-    votes = sum(chain.votes for chain in chains) - sum(int(trial["votes"]) for trial in trials)
-    if votes < _FEWEST_VOTES:
-        return None
-    return (sum(chain.votes_for for chain in chains) - sum(int(trial["votes_for"]) for trial in trials)) / votes
+    votes = sum(each.votes for each in chains) - sum(int(trial["votes"]) for trial in trials)
+    votes_for = sum(each.votes_for for each in chains) - sum(int(trial["votes_for"]) for trial in trials)
+    return Share(votes_for, votes) if votes >= _FEWEST_VOTES else None
 
 
 def _shorter(trials: Sequence[dict[str, Any]], length: int | None) -> Shorter | None:

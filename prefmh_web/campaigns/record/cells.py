@@ -53,6 +53,13 @@ def of_judge(texts: Mapping[int, str]) -> Case:
 
 FOR_PROPOSAL = Case(When(chosen_side=F("proposal_side"), then=Value("1")), default=Value("0"), output_field=TextField())
 """Of a vote. As text: whole numbers would be looked at one by one on their way."""
+TRANSLATED = Case(
+    When(is_translated=True, then=Value("1")),
+    When(is_translated=False, then=Value("0")),
+    default=Value(""),
+    output_field=TextField(),
+)
+"""Of a vote: whether the browser had translated the words around its pair; empty where that is not known."""
 LEASE = Case(When(annotator__isnull=False, then=Key("key")), default=None, output_field=TextField())
 """Of a vote: a person's has the key of its lease; a model has none."""
 
@@ -67,7 +74,7 @@ def _object_if(is_proposal: Q) -> Case:
     )
 
 
-LEFT_STATE = _object_if(Q(proposal_side="left"))
-RIGHT_STATE = _object_if(Q(proposal_side="right"))
+FIRST_STATE = _object_if(Q(proposal_side="first"))
+SECOND_STATE = _object_if(Q(proposal_side="second"))
 CHOSEN_STATE = _object_if(Q(chosen_side=F("proposal_side")))
 """Of a vote: which object stood where, and which one was chosen."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from operator import itemgetter
 
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import Case, F, Min, Q, QuerySet, When, Window
 
 from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Rating, Vote
 from prefmh_web.campaigns.record import cells
@@ -27,14 +27,22 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
     """Every object: a catalog's with its weight in p0, its neighbours and what else the list says of it; one that a
     chain made with its code.
     """
-    names = columns_of(snapshot.campaign)
+    names, same = columns_of(snapshot.campaign), _same_objects(snapshot.campaign)
     table, metas = schema.states_table(names), schema.meta_names(names)
     yield table.header
     found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code", "columns")
     for place, weight, neighbours, content, code, held in found.iterator(_STATES_AT_ONCE):
         if snapshot.has_state(place):
             further = {meta: held.get(name, "") for meta, name in zip(metas, names, strict=True)}
+            further["object"] = same.get(place, place)
             yield table.row(state=place, weight=weight, neighbours=neighbours, content=content, code=code, **further)
+
+
+def _same_objects(campaign: Campaign) -> dict[int, int]:
+    """Return, of each state that has been made before, the number that it had first."""
+    first = Window(Min("place"), partition_by=[F("content")])
+    again = campaign.states.order_by().annotate(first=first).exclude(place=F("first"))
+    return dict(again.values_list("place", "first"))
 
 
 def columns_of(campaign: Campaign) -> list[str]:
@@ -76,10 +84,12 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         asks="asks",
         identity="identity_id",
         lease=cells.LEASE,
-        left_state=cells.LEFT_STATE,
-        right_state=cells.RIGHT_STATE,
+        first_state=cells.FIRST_STATE,
+        second_state=cells.SECOND_STATE,
         chosen_state=cells.CHOSEN_STATE,
         hidden_ms="hidden_ms",
+        layout="layout",
+        translated=cells.TRANSLATED,
     )
     for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.has_vote(*row[:3]):

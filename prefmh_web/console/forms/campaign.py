@@ -23,6 +23,7 @@ STORED = (
     "name",
     "instructions",
     "language",
+    "layout",
     "lease_seconds",
     "suspend_after_skips",
     "suspend_after_reports",
@@ -59,6 +60,16 @@ class CampaignForm(CapFields):
         label="Language of the voters' pages",
         help_text="Write your questions and instructions in it, too. Translations that no native speaker has reviewed "
         "yet say so.",
+    )
+    layout = forms.ChoiceField(
+        choices=[
+            ("", "One above the other if a question is asked in both orders, else by the screen"),
+            *Campaign.Layout.choices,
+        ],
+        required=False,
+        label="How the two objects stand",
+        help_text="A preference for the first object may be another one beside than above. Two orders cancel it only "
+        "where all people see one layout.",
     )
     scorer_names = forms.MultipleChoiceField(
         required=False,

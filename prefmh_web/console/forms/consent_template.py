@@ -13,8 +13,9 @@ right or wrong answer.
 **It is your choice.** You can stop at any time with the link “Withdraw from this study”, and you need not say why.
 Choices that you have made by then stay in the record, because later steps stand on them.
 
-**What is recorded.** Your choices, how long each took, and what you answer about yourself. The id under which you were
-sent is kept apart from your choices, only to pay you, and is deleted afterwards.
+**What is recorded.** Your choices, how long each took, whether the two stood side by side on your screen, whether your
+browser translated the page, and what you answer about yourself. The ids under which you were sent, yours, the study's
+and those of your visits, are kept apart from your choices, only to pay you, and are deleted afterwards.
 
 **Who is responsible.** [your name and institution]. Questions: [your e-mail address].
 

@@ -18,7 +18,7 @@ from prefmh_web.console.forms.spaces import SpaceForm
 from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.console.unstored import Sample, Unstored
 
-_PEOPLE = ("lease_seconds", "suspend_after_skips", "suspend_after_reports")
+_PEOPLE = ("layout", "lease_seconds", "suspend_after_skips", "suspend_after_reports")
 _LENGTH = ("most_chains", "burn_in", "seed")
 _CAPS = ("cost_cap", "request_cap")
 _DETAILS = "How far apart the two objects are, and other details"
@@ -84,7 +84,7 @@ class SetupLayout:
     @property
     def people(self) -> Fold:
         """More about the people."""
-        return self._of_campaign("The time to answer, and pairs that nobody answers", _PEOPLE)
+        return self._of_campaign("The layout, the time to answer, and pairs that nobody answers", _PEOPLE)
 
     @property
     def length(self) -> Fold:

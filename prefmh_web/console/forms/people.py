@@ -42,7 +42,7 @@ COLUMNS = (
     Column("votes", "Votes", lambda person: person.votes),
     Column("skips", "Skips", lambda person: person.skips),
     Column("time", "Time a vote", lambda person: person.median_ms),
-    Column("left", "Left", lambda person: person.left_percent),
+    Column("first", "Object 1", lambda person: person.first_percent),
     Column("passed", "Checks passed", lambda person: person.checks_passed),
     Column("failed", "Checks failed", lambda person: person.checks_failed),
     Column("fast", "Fast votes", lambda person: person.fast_votes),

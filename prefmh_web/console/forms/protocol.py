@@ -40,7 +40,7 @@ _OF_CHECKS = ("check_percent", "gold_percent", "repeat_percent", "checks_may_fai
 # Where none is set up: one pair shows little.
 _PAIRS_TO_BEGIN = 2
 _KINDS = {"choice": "Choice", "number": "Number", "scale": "Scale", "text": "Text"}
-_SIDES = {"left": "the left one", "right": "the right one"}
+_SIDES = {"first": "object 1", "second": "object 2"}
 _WHEN = {"": "before the votes", "last": "after the votes"}
 
 
@@ -184,8 +184,8 @@ class OwnPairForm(_PartForm):
 
     part: type[BaseModel] = OwnPair
 
-    left = forms.CharField(max_length=LONGEST_CONTENT, widget=forms.Textarea(attrs={"rows": 3}), label="Left")
-    right = forms.CharField(max_length=LONGEST_CONTENT, widget=forms.Textarea(attrs={"rows": 3}), label="Right")
+    first = forms.CharField(max_length=LONGEST_CONTENT, widget=forms.Textarea(attrs={"rows": 3}), label="Object 1")
+    second = forms.CharField(max_length=LONGEST_CONTENT, widget=forms.Textarea(attrs={"rows": 3}), label="Object 2")
     answer = forms.ChoiceField(choices=_SIDES, label="Right answer")
     question = forms.TypedChoiceField(coerce=int, label="Question above it")
 
@@ -195,11 +195,11 @@ class OwnPairForm(_PartForm):
         self._kind = sampler.OBJECT_KINDS[recipe.space.objects]
         offer(self, "question", [(str(number), text) for number, text in enumerate(questions_of(recipe), start=1)])
 
-    def clean_left(self) -> str:
-        return self._object("left")
+    def clean_first(self) -> str:
+        return self._object("first")
 
-    def clean_right(self) -> str:
-        return self._object("right")
+    def clean_second(self) -> str:
+        return self._object("second")
 
     def _object(self, field: str) -> str:
         # A browser ends lines in its own way.
@@ -288,7 +288,7 @@ class ProtocolForms:
     @property
     def waiting(self) -> Fold:
         """What happens to those for whom there is no pair."""
-        return fold_of("When no pair is free", [self.texts["wait_minutes"]])
+        return fold_of("When no pair is free", [self.texts["wait_minutes"], self.texts["wait_is_paid"]])
 
     @classmethod
     def _whole(

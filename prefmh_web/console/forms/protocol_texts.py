@@ -7,6 +7,8 @@ from typing import Any
 
 from django import forms
 
+from prefmh_web.participants.models import USUAL_WAIT_MINUTES
+
 _LONGEST_TEXT = 300_000
 USUAL_PERCENT = 5
 
@@ -52,12 +54,17 @@ class TextsForm(forms.Form):
         "answer is never a vote and never ends a part.",
     )
     wait_minutes = forms.IntegerField(
-        min_value=1,
+        min_value=0,
         max_value=1440,
         required=False,
         label="Longest wait, in minutes",
         help_text="Somebody for whom no pair has been free for so long has done their part, and it ends as “nothing "
-        "left to vote on”. Left empty, they wait.",
+        f"left to vote on”. Empty: {USUAL_WAIT_MINUTES} where a platform pays people, no end elsewhere. 0: no end.",
+    )
+    wait_is_paid = forms.BooleanField(
+        required=False,
+        label="The time that people wait is paid",
+        help_text="Those who wait are told so.",
     )
     usual_checks = forms.BooleanField(
         required=False,

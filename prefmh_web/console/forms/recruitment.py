@@ -19,6 +19,7 @@ _MONEY = ("place_pay", "currency")
 _NAMES = (
     "recruiter",
     "parameter",
+    "checks_ids",
     "votes_each",
     "budget",
     *PERSONAL_LIMITS,
@@ -33,7 +34,8 @@ HOW = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
     Outcome.NO_CONSENT: "without consent",
-    Outcome.NOT_ELIGIBLE: "because the person is not eligible, or no place is free",
+    Outcome.NOT_ELIGIBLE: "because the person is not eligible",
+    Outcome.FULL: "because no place is free",
     Outcome.NOT_UNDERSTOOD: "with too many wrong answers about the instructions",
     Outcome.CHECKS_FAILED: "with too many failed attention checks",
     Outcome.TIME_OVER: "because the time is over",
@@ -54,6 +56,13 @@ class RecruitmentForm(forms.Form):
         required=False,
         label="Parameter with the person's id",
         help_text=f"Only for “{LINK.title}”: the name in the link, for example participant.",
+    )
+    checks_ids = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Check the form of ids",
+        help_text="Who comes with an id that does not look like the platform's is asked to open the study again. "
+        "Untick it to try the link with ids of your own.",
     )
     votes_each = forms.IntegerField(
         min_value=1,

@@ -131,6 +131,7 @@ class SetupForms:
             **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
             **{name: data[name] for name in ("name", "instructions")},
             "language": data["language"],
+            "layout": data["layout"] or None,
             "seed": recipe.seed if self.campaign.is_seed_typed else None,
             "scorers": data["scorer_names"].split(),
             "answering": {"seconds": data["lease_seconds"]}

@@ -54,9 +54,9 @@ def axis_of(label: str, low: float, high: float, intervals: int = 4, is_whole: b
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError("an axis needs finite numbers")
     if high <= low:
-        # One value: it lies in the middle.
-        around = abs(low) / 2 or 1.0
-        low, high = low - around, high + around
+        # One value: it lies in the middle, or, if that is 0, at the low end: what is counted has nothing below.
+        around = abs(low) / 2
+        low, high = low - around, (high + around) or 1.0
     rough = (high - low) / intervals
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * each for each in _STEPS if power * each >= rough * (1 - 1e-9))

@@ -1,5 +1,6 @@
 """The people of a campaign, for its owner: how they come, what they are paid for, and who they are."""
 
+from itertools import chain
 from types import ModuleType
 
 from asgiref.sync import sync_to_async
@@ -113,7 +114,8 @@ async def _table(request: HttpRequest, campaign_id: int, table: ModuleType) -> H
     campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
     response: HttpResponse | StreamingHttpResponse = HttpResponse(content_type=_CSV)
     if request.method == "GET":
-        response = stream(lambda: export.as_csv(table.rows(campaign)), _CSV)
+        # Spreadsheets take a file without the mark for one in their own country's encoding.
+        response = stream(lambda: chain(("\ufeff",), export.as_csv(table.rows(campaign))), _CSV)
     response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}-{table.NAME}"'
     return response

@@ -107,6 +107,7 @@ def _answer_stage(walked: Sandbox, posted: Any) -> Page | None:
 
 def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = None) -> HttpResponse:
     context = {"campaign": walked.campaign, "pairs": PAIRS, "kind": walked.campaign.object_kind}
+    context |= walked.campaign.shown_as(walked.recipe)
     match walked.stage:
         case Stage.ARRIVAL:
             context |= _welcome(walked)
@@ -142,11 +143,11 @@ def _practice(walked: Sandbox) -> dict[str, object]:
     pair = practice[standing["number"]]
     exercise = Exercise(pair, standing["number"], len(practice), chosen)
     kind = campaign.object_kind
-    left, right = contexts_by_content(campaign, walked.recipe, pair.left, pair.right)
-    around = shared_context(left, right)
+    first, second = contexts_by_content(campaign, walked.recipe, pair.first, pair.second)
+    around = shared_context(first, second)
     sides = {
-        Side.LEFT: Unstored(kind.name, pair.left, "", pair.right),
-        Side.RIGHT: Unstored(kind.name, pair.right, "", pair.left),
+        Side.FIRST: Unstored(kind.name, pair.first, "", pair.second),
+        Side.SECOND: Unstored(kind.name, pair.second, "", pair.first),
     }
     return {
         "shows": "annotate/_practice.html",
@@ -154,7 +155,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
         "exercise": exercise,
         "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), rendered("")),  # type: ignore[arg-type]  # it is a page
         "question": own_pairs.question_of(pair, walked.recipe),
-        "options": options_of(kind, pair.left, pair.right, lambda side: sides[side].address, around),
+        "options": options_of(kind, pair.first, pair.second, lambda side: sides[side].address, around),
         "context": around.shared,
     }
 

@@ -1,5 +1,6 @@
 """Molecules, drawn from their SMILES."""
 
+import threading
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -8,6 +9,8 @@ import sampler
 from prefmh_web.objects.kind import Look, Measures, Media, Medium, StoredObject, in_one_line
 from sampler.judges import Exhibit, Picture
 
+# A browser asks for both drawings of a pair at once: one of the requests makes them.
+_drawing_a_pair = threading.Lock()
 _LINE = ("QED {qed:.2f}", "SA {synthetic_accessibility:.1f}", "{weight:.0f} Da", "logP {log_p:.1f}")
 
 
@@ -59,7 +62,8 @@ def _drawing(smiles: str, beside: str | None, look: Look) -> str:
         return sampler.draw_molecule(smiles, dark=look.dark)
     # Taken in one order, so that both halves of a pair find the drawing that the first of them has made.
     first, second = sorted((smiles, beside))
-    return _pair(first, second, look.marked, look.dark)[smiles != first]
+    with _drawing_a_pair:
+        return _pair(first, second, look.marked, look.dark)[smiles != first]
 
 
 @lru_cache(maxsize=256)

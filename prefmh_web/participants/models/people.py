@@ -43,7 +43,7 @@ class Participation(models.Model):
     participant = models.ForeignKey(Participant, models.CASCADE, null=True, related_name="participations")
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
     annotator = models.OneToOneField(Annotator, models.CASCADE, related_name="+")
-    # What the platform said at each visit, oldest first: `session_id` and the link's other `parameters`.
+    # What the platform said at each visit, oldest first: `session_id`, the link's other `parameters`, and when (`at`).
     visits = models.JSONField(default=list)
     arrived_at = models.DateTimeField(auto_now_add=True)
     stage = models.CharField(max_length=20, choices=Stage, default=Stage.ARRIVAL)
@@ -80,9 +80,11 @@ class Participation(models.Model):
         return self.participant.given_id if self.participant else ""
 
     @property
-    def last_visit(self) -> dict[str, Any]:
-        """The visit that is paid: the last one."""
-        found: dict[str, Any] = self.visits[-1] if self.visits else {}
+    def paid_visit(self) -> dict[str, Any]:
+        """The visit that is paid: the last one before the part ended. Whoever comes again later only sees the code."""
+        until = None if self.finished_at is None else self.finished_at.isoformat()
+        before = [visit for visit in self.visits if until is None or visit["at"] <= until]
+        found: dict[str, Any] = (before or self.visits or [{}])[-1]
         return found
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from prefmh_web.participants.models.people import Participation
 
 LONGEST_ID = 100
+USUAL_WAIT_MINUTES = 5
+"""Who is paid waits for a pair no longer, unless the protocol says otherwise."""
 MINUTES_TO_RETURN = 2
 """A part ends so long before the platform's own time is over."""
 
@@ -25,7 +27,8 @@ class Outcome(models.TextChoices):
     COMPLETED = "completed", "completed"
     NOTHING_LEFT = "nothing-left", "nothing left to vote on"
     NO_CONSENT = "no-consent", "did not consent"
-    NOT_ELIGIBLE = "not-eligible", "not eligible, or no place free"
+    NOT_ELIGIBLE = "not-eligible", "not eligible"
+    FULL = "full", "no place free"
     NOT_UNDERSTOOD = "not-understood", "comprehension failed"
     CHECKS_FAILED = "checks-failed", "checks failed"
     TIME_OVER = "time-over", "time over"
@@ -46,6 +49,7 @@ USUAL_PAY = {
     Outcome.NOTHING_LEFT: Pay.FULL,
     Outcome.NO_CONSENT: Pay.NOTHING,
     Outcome.NOT_ELIGIBLE: Pay.NOTHING,
+    Outcome.FULL: Pay.NOTHING,
     Outcome.NOT_UNDERSTOOD: Pay.NOTHING,
     Outcome.CHECKS_FAILED: Pay.NOTHING,
     Outcome.TIME_OVER: Pay.PART,
@@ -76,6 +80,8 @@ class Recruitment(models.Model):
     recruiter = models.CharField(max_length=20, default=ANYBODY.name)
     # The name of the parameter with the person's id, where the researcher chooses it.
     parameter = models.CharField(max_length=64, blank=True, default="")
+    # An id that is none of the recruiter's is not let in.
+    checks_ids = models.BooleanField(default=True)
     # After so many votes somebody's part is complete; null for no limit.
     votes_each = models.PositiveIntegerField(null=True)
     # So many people can take part at most; null for no limit.
@@ -128,6 +134,14 @@ class Recruitment(models.Model):
     def parsed_protocol(self) -> Protocol:
         """What is asked of people beside their votes."""
         return Protocol.model_validate(self.protocol)
+
+    @property
+    def longest_wait(self) -> int | None:
+        """After so many minutes without a pair a part ends; None for never."""
+        chosen = self.parsed_protocol.wait_minutes
+        if chosen is None and self.platform.person:
+            return USUAL_WAIT_MINUTES
+        return chosen or None
 
     @property
     def cost_of_places(self) -> Decimal | None:

@@ -16,7 +16,7 @@ class PracticeAnswer(models.Model):
     participation = models.ForeignKey(Participation, models.CASCADE, related_name="practice")
     # The number of the pair in the protocol, from 0.
     pair = models.PositiveSmallIntegerField()
-    chosen_side = models.CharField(max_length=5, choices=Side)
+    chosen_side = models.CharField(max_length=6, choices=Side)
     answered_at = models.DateTimeField(auto_now_add=True)
     # When they went on from what they were told about it.
     read_at = models.DateTimeField(null=True)
@@ -51,9 +51,9 @@ class Check(models.Model):
     # The objects have changed places.
     is_swapped = models.BooleanField(default=False)
     # Empty of a repeat: its answer is neither right nor wrong.
-    expected_side = models.CharField(max_length=5, choices=Side, blank=True, default="")
+    expected_side = models.CharField(max_length=6, choices=Side, blank=True, default="")
     # Empty of one that is not answered yet, or was skipped.
-    chosen_side = models.CharField(max_length=5, choices=Side, blank=True, default="")
+    chosen_side = models.CharField(max_length=6, choices=Side, blank=True, default="")
     elapsed_ms = models.PositiveIntegerField(null=True)
     shown_at = models.DateTimeField()
     answered_at = models.DateTimeField(null=True)

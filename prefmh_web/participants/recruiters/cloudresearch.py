@@ -7,7 +7,9 @@ CONNECT = Recruiter(
     title="CloudResearch Connect",
     called="Connect",
     person="participantId",
+    form=r"[0-9A-Za-z-]{6,64}",
     session="assignmentId",
+    study="projectId",
     appends=("participantId", "assignmentId", "projectId"),
     help="Connect adds its parameters to the link by itself. Choose “completion code” in Connect and enter the same "
     "code here; or enter Connect's redirect address as the address to return to.",
@@ -18,7 +20,11 @@ MTURK_TOOLKIT = Recruiter(
     title="CloudResearch MTurk Toolkit",
     called="Mechanical Turk",
     person="workerId",
+    # Also as the toolkit writes it where it hides Amazon's own.
+    form=r"[0-9A-Z_]{5,40}",
+    folded=str.upper,
     session="assignmentId",
+    study="hitId",
     appends=("workerId", "assignmentId", "hitId"),
     preview=("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE"),
     help="In the toolkit's form, under “Query String Parameters”, choose that the worker's, the assignment's and the "

@@ -7,7 +7,10 @@ PROLIFIC = Recruiter(
     title="Prolific",
     called="Prolific",
     person="PROLIFIC_PID",
+    form=r"[0-9a-f]{24}",
+    folded=str.lower,
     session="SESSION_ID",
+    study="STUDY_ID",
     parameters={
         "PROLIFIC_PID": "{{%PROLIFIC_PID%}}",
         "STUDY_ID": "{{%STUDY_ID%}}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -16,7 +16,10 @@ class Recruiter:
         called: what the people whom it sends call it; empty where it has no name.
         person: the parameter of the link that names the person; empty where people come without ids.
         is_open: people come without ids, and each browser is somebody.
+        form: what the person's id looks like, as a regular expression of the whole; empty where it may be anything.
+        folded: gives ids that mean one person the same spelling.
         session: the parameter that names this visit; empty where there is none.
+        study: the parameter that names the study; empty where there is none.
         parameters: for each parameter of the link to paste, what the platform puts its value in for.
         appends: parameters that the platform adds by itself.
         way_back: the address to return to, with {code} and other fields; empty where the researcher must fill it in.
@@ -29,7 +32,10 @@ class Recruiter:
     title: str
     called: str = ""
     person: str = ""
+    form: str = ""
+    folded: Callable[[str], str] = str
     session: str = ""
+    study: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     appends: tuple[str, ...] = ()
     way_back: str = ""

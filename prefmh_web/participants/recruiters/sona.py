@@ -7,6 +7,7 @@ SONA = Recruiter(
     title="SONA",
     called="SONA",
     person="survey_code",
+    form=r"[0-9]{1,20}",
     session="survey_code",
     parameters={"survey_code": "%SURVEY_CODE%"},
     help="Paste the link as the study's URL. As the address to return to, paste SONA's client-side completion URL and "

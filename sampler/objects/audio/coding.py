@@ -5,12 +5,15 @@ Nothing but samples passes: no tags, no pictures, no names, and no bytes that an
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Iterator
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from sampler.objects.folders import Encoded
 
 Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -28,11 +31,10 @@ _MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_
 _PIECE = 2**16
 
 
-def encoded(data: bytes) -> tuple[bytes, str]:
+def encoded(data: bytes) -> Encoded:
     """Decode a recording and encode its samples again as FLAC, or as MP3 where the original was lossy already.
 
-    Returns:
-        The new file, and its media type.
+    Recordings of the same samples, to 24 bits, are alike.
 
     Raises:
         ValueError: it is no recording in one of `FORMATS`, is damaged or empty, or has more seconds, channels or
@@ -45,13 +47,16 @@ def encoded(data: bytes) -> tuple[bytes, str]:
         # 24 bits hold all that is in a sample of a lossless file, or more than anybody hears.
         subtype = "MPEG_LAYER_III" if is_mp3 else "PCM_24" if original.subtype in _FINE else "PCM_16"
         dtype = _dtype_of(original)
-        file = io.BytesIO()
+        file, heard = io.BytesIO(), hashlib.sha256(f"{original.samplerate} {original.channels}".encode())
         with soundfile.SoundFile(
             file, "w", original.samplerate, original.channels, subtype, format="MP3" if is_mp3 else "FLAC"
         ) as copy:
             for piece in _pieces(original, dtype):
                 copy.write(piece)
-    return file.getvalue(), "audio/mpeg" if is_mp3 else "audio/flac"
+                # Of both types of samples the first 24 bits.
+                scale = 2.0**-8 if piece.dtype == np.int32 else 2.0**23
+                heard.update(np.clip(np.rint(piece * scale), -(2**23), 2**23 - 1).astype("<i4").tobytes())
+    return Encoded(file.getvalue(), "audio/mpeg" if is_mp3 else "audio/flac", heard.hexdigest())
 
 
 def mono_pieces(data: bytes) -> tuple[Iterator[npt.NDArray[np.float32]], int]:

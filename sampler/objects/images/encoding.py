@@ -1,4 +1,4 @@
-"""Pictures as files: a lossless original, and small previews for pages."""
+"""Pictures as files: a lossless original, and small previews for pages; and the white that clear pictures stand on."""
 
 from __future__ import annotations
 
@@ -49,6 +49,43 @@ def preview(pixels: npt.NDArray[np.uint8], side: int, format: Literal["webp", "p
     else:
         image.save(encoded, "PNG")
     return encoded.getvalue()
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """Return a picture as it looks on white, mixed in its own colours, without transparency and with eight bits a band.
+
+    Raises:
+        ValueError: nothing of it is seen on white.
+    """
+    clear = image.info.get("transparency")
+    if image.mode.startswith("I;16"):
+        image = _with_eight_bits(image, clear)
+    elif isinstance(clear, tuple) and max(clear) > 255:
+        # Pillow reads 16-bit colours in eight bits, and leaves the one that is clear as it was.
+        image.info["transparency"] = tuple(band >> 8 for band in clear)
+    if not image.has_transparency_data:
+        return image
+    mode = "L" if image.mode in ("1", "L", "LA", "La") else "RGB"
+    image = image.convert(f"{mode}A")
+    opacity = image.getchannel("A")
+    seen = Image.new(mode, image.size, "white")
+    seen.paste(image.convert(mode), mask=opacity)
+    if _is_one_colour(seen) and (opacity.getextrema() == (0, 0) or not _is_one_colour(image)):
+        raise ValueError("the image is transparent and one colour on white; put what it shows on a ground of its own")
+    return seen
+
+
+def _with_eight_bits(image: Image.Image, clear: int | None) -> Image.Image:
+    """Return a picture of 16-bit greys in eight; Pillow would clip them at 255 and leave a white picture."""
+    greys = np.asarray(image)
+    eight = Image.fromarray((greys >> 8).astype(np.uint8))
+    if clear is not None:
+        eight.putalpha(Image.fromarray(np.where(greys == clear, 0, 255).astype(np.uint8)))
+    return eight
+
+
+def _is_one_colour(image: Image.Image) -> bool:
+    return all(low == high for low, high in (band.getextrema() for band in image.split()))
 
 
 def _image(pixels: npt.NDArray[np.uint8]) -> Image.Image:

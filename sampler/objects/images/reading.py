@@ -1,11 +1,14 @@
 """Images: a ZIP of picture files, with a `weights.csv` (columns file, weight, and others) inside if wanted.
 
-Every picture is decoded and encoded again, in sRGB, so nothing but pixels reaches a voter's browser.
+Every picture is decoded and encoded again, in sRGB and on white, so nothing but pixels reaches a voter's browser, and
+everybody sees the same: pages may be dark, and each model's server has a ground of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 import struct
 from collections.abc import Sequence
 from typing import BinaryIO
@@ -14,13 +17,17 @@ import numpy as np
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from sampler.objects.archives import Archive
-from sampler.objects.folders import read_folder
+from sampler.objects.folders import Encoded, read_folder
+from sampler.objects.images.encoding import on_white
 from sampler.objects.items import Collector, Item, Progress, Reading
 from sampler.objects.nearness import nearest_by_distance
 
 MAX_PIXELS = 25_000_000
+# Of a JPEG that is decoded at a fraction of its size. One that is saved progressively needs all of it at once.
+MAX_JPEG_PIXELS = 89_000_000
 MAX_SIDE = 1024
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+_OTHER_FORMATS = re.compile(rb".{4}ftyp(?:hei|hev|mif1|msf1|avi)|II\*\0|MM\0\*", re.DOTALL)
 # Many phones save photographs as MPO, which is JPEG with a second picture behind the first.
 _LOSSY = ("JPEG", "MPO", "WEBP")
 _THUMBNAIL = (12, 12)
@@ -43,7 +50,9 @@ class Images:
     accepts = ".zip,application/zip"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped."""
+        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear
+        becomes white.
+        """
         return read_folder(Archive(file), "picture", _encode, progress, Collector(pictures))
 
     def written(self, text: str) -> str:
@@ -60,33 +69,32 @@ class Images:
         return nearest_by_distance(vectors, count, "euclidean")
 
 
-def _encode(data: bytes) -> tuple[bytes, str]:
+def _encode(data: bytes) -> Encoded:
     """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already."""
-    pixels, found = _decoded(data)
+    pixels, found, is_animated = _decoded(data)
     lossy = found in _LOSSY
     encoded = io.BytesIO()
     pixels.save(encoded, "WEBP" if lossy else "PNG", **({"quality": 90} if lossy else {}))
-    return encoded.getvalue(), "image/webp" if lossy else "image/png"
+    alike = hashlib.sha256(f"{pixels.size}".encode() + pixels.tobytes()).hexdigest()
+    left_out = "is animated; only its first frame is shown" if is_animated else ""
+    return Encoded(encoded.getvalue(), "image/webp" if lossy else "image/png", alike, left_out)
 
 
-def _decoded(data: bytes) -> tuple[Image.Image, str]:
-    """Return a picture upright, in sRGB, small enough and without metadata; and the format that it came in."""
+def _decoded(data: bytes) -> tuple[Image.Image, str, bool]:
+    """Return a picture upright, in sRGB, on white, small enough and without metadata; the format that it came in; and
+    whether it has more frames.
+    """
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as original:
-            if original.width * original.height > MAX_PIXELS:
-                raise ValueError(
-                    f"the image has {original.width} × {original.height} pixels; "
-                    f"at most {MAX_PIXELS // 10**6} million are allowed"
-                )
-            found = original.format or ""
+            found, is_animated = original.format or "", getattr(original, "is_animated", False)
+            _demand_pixels(original)
             # Not ImageOps.exif_transpose: it writes all EXIF data anew and fails on what cameras get wrong there.
             turn = _TURN_UPRIGHT.get(original.getexif().get(ExifTags.Base.Orientation, 1))
             upright = original if turn is None else original.transpose(turn)
-            if upright.mode.startswith("I;16"):
-                # Pillow would clip 16-bit greys at 255 and leave a white picture.
-                upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
-            pixels = _in_srgb(upright, original.info.get("icc_profile"))
+            pixels = _in_srgb(on_white(upright), original.info.get("icc_profile"))
     except UnidentifiedImageError as error:
+        if _OTHER_FORMATS.match(data):
+            raise ValueError("HEIC, AVIF and TIFF are not accepted; save the image as JPEG or PNG") from error
         raise ValueError(f"not an image; accepted are {', '.join(FORMATS)}") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ValueError(f"the image has far too many pixels: {error}") from error
@@ -95,26 +103,35 @@ def _decoded(data: bytes) -> tuple[Image.Image, str]:
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     # Pillow would write what it keeps here, such as a colour profile, into the file.
     pixels.info.clear()
-    return pixels, found
+    return pixels, found, is_animated and found != "MPO"
+
+
+def _demand_pixels(original: Image.Image) -> None:
+    """Demand that a picture can be decoded in little memory; of a large JPEG, a fraction of it will be."""
+    is_photograph = original.format in ("JPEG", "MPO") and not original.info.get("progressive")
+    most = MAX_JPEG_PIXELS if is_photograph else MAX_PIXELS
+    if original.width * original.height > most:
+        raise ValueError(
+            f"the image has {original.width} × {original.height} pixels; at most {most // 10**6} million are allowed. "
+            "Make it smaller"
+        )
+    if original.width * original.height > MAX_PIXELS:
+        original.draft(original.mode, (2 * MAX_SIDE, 2 * MAX_SIDE))
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Return the image as RGB, or RGBA where it has transparency, in sRGB; a profile that does not fit is ignored."""
-    pixels = image.convert("RGBA" if image.has_transparency_data else "RGB")
-    if not profile:
-        return pixels
-    for mode in {"CMYK": ("CMYK",), "1": ("L", "RGB"), "L": ("L", "RGB"), "LA": ("L", "RGB")}.get(image.mode, ("RGB",)):
-        try:
-            converted = ImageCms.profileToProfile(
-                image.convert(mode), io.BytesIO(profile), ImageCms.createProfile("sRGB"), outputMode="RGB"
-            )
-        except ImageCms.PyCMSError:
-            continue
-        if converted is not None:
-            if pixels.mode == "RGBA":
-                converted.putalpha(pixels.getchannel("A"))
-            return converted
-    return pixels
+    """Return an image without transparency as RGB, in sRGB; a profile that does not fit is ignored."""
+    if profile:
+        for mode in {"CMYK": ("CMYK",), "1": ("L", "RGB"), "L": ("L", "RGB")}.get(image.mode, ("RGB",)):
+            try:
+                converted = ImageCms.profileToProfile(
+                    image.convert(mode), io.BytesIO(profile), ImageCms.createProfile("sRGB"), outputMode="RGB"
+                )
+            except ImageCms.PyCMSError:
+                continue
+            if converted is not None:
+                return converted
+    return image.convert("RGB")
 
 
 def _thumbnail(picture: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

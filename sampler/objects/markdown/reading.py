@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from sampler.objects.items import Item, Progress, Reading, read_table
 from sampler.objects.word_nearness import nearest_by_words
-from sampler.objects.writing import checked_writing, written_down
+from sampler.objects.writing import checked_writing, shown_alike, written_down
 
 
 class Markdown:
@@ -18,7 +18,7 @@ class Markdown:
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of texts in Markdown; white space at the ends of a text is dropped."""
-        return read_table(file, "text", checked_writing, progress)
+        return read_table(file, "text", checked_writing, progress, shown_alike)
 
     def written(self, text: str) -> str:
         """Return the Markdown without white space at its ends."""

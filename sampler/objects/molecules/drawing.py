@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdDepictor, rdFMCS
@@ -29,9 +33,16 @@ _COLOURS: dict[bool, dict[int, tuple[float, float, float]]] = {
 }
 # Amber, and a brown of the same hue: labels of every element stay legible on it.
 _MARK = {False: (1.0, 0.85, 0.4), True: (0.45, 0.33, 0.05)}
-_MCS_SECONDS = 1
 # Of a common part that fits in several ways, so many are compared.
 _WAYS = 64
+# What the search for a common part may take: counted, not timed, so that every machine draws alike. Looking for the
+# smaller molecule in the larger one, so many pairs of atoms are compared. The common substructure is looked for from so
+# many beginnings, in molecules of at most so many atoms, of bonds beyond those of a chain, and of ends at one atom that
+# could change places, such as the fluorines of CF3: each way around a ring and each order of ends is tried. Molecules
+# beyond that are drawn each by itself.
+_MOST_COMPARED = 20_000
+_MOST_BEGINNINGS = 2_000
+_MOST_ATOMS, _MOST_BONDS_MORE, _MOST_EQUAL_ENDS = 60, 8, 12
 
 
 @dataclass(frozen=True)
@@ -87,21 +98,36 @@ def draw_pair(
         ValueError: either is not a molecule.
     """
     small, large = sorted((one, other), key=_by_size)
-    drawn = dict(zip((large, small), _draw_in_order(small, large, marked, dark, width, height), strict=True))
+    drawn = {
+        smiles: _draw(molecule, changed if marked else _Changed([], []), width, height, dark)
+        for smiles, (molecule, changed) in zip((large, small), _laid_out(small, large), strict=True)
+    }
     return drawn[one], drawn[other]
 
 
-def _draw_in_order(small: str, large: str, marked: bool, dark: bool, width: int, height: int) -> list[str]:
+@lru_cache(maxsize=256)
+def _laid_out(small: str, large: str) -> tuple[tuple[Chem.Mol, _Changed], ...]:
+    """Return the larger molecule and the smaller one with places for their atoms, the common part alike, and what is
+    not in it: once for all drawings of a pair.
+    """
     here, there = _read(small), _read(large)
     common = _common_part(here, there)
     rdDepictor.Compute2DCoords(there)
     if common:
         rdDepictor.GenerateDepictionMatching2DStructure(here, there, [(b, a) for a, b in common.items()])
-    changed = [_changed(there, here, {b: a for a, b in common.items()}), _changed(here, there, common)]
-    return [
-        _draw(molecule, marks if marked else _Changed([], []), width, height, dark)
-        for molecule, marks in zip((there, here), changed, strict=True)
-    ]
+    if not common or not _is_drawn_true(here):
+        # What is laid out like an E form looks like one.
+        rdDepictor.Compute2DCoords(here)
+    return (there, _changed(there, here, {b: a for a, b in common.items()})), (here, _changed(here, there, common))
+
+
+def _is_drawn_true(molecule: Chem.Mol) -> bool:
+    """True where what can be read off the drawing is the same molecule; asked of double bonds with stereochemistry."""
+    if not any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()):
+        return True
+    with rdBase.BlockLogs():
+        read = Chem.MolFromMolBlock(Chem.MolToMolBlock(molecule))
+    return read is not None and Chem.MolToSmiles(read) == Chem.MolToSmiles(molecule)
 
 
 def _read(smiles: str) -> Chem.Mol:
@@ -109,6 +135,8 @@ def _read(smiles: str) -> Chem.Mol:
         molecule = Chem.MolFromSmiles(smiles)
     if molecule is None:
         raise ValueError(f"“{smiles[:60]}” is not a molecule")
+    # A double bond of which nobody has said whether it is E or Z is drawn crossed.
+    Chem.FindPotentialStereoBonds(molecule)
     return molecule
 
 
@@ -118,23 +146,60 @@ def _by_size(smiles: str) -> tuple[int, str]:
 
 def _common_part(small: Chem.Mol, large: Chem.Mol) -> dict[int, int]:
     """Return, for atoms of `small`, the atom of `large` that is the same; empty if they have nothing in common."""
-    query = small if large.HasSubstructMatch(small) else _common_substructure(small, large)
-    if query is None:
+    ways, query = _matches(large, small), small
+    if not ways:
+        query = _common_substructure(small, large)
+        ways = _matches(large, query)
+    here = _matches(small, query, most=1)
+    if not ways or not here:
         return {}
-    here = small.GetSubstructMatch(query)
-    ways = large.GetSubstructMatches(query, uniquify=True, maxMatches=_WAYS)
-    return min((dict(zip(here, there, strict=True)) for there in ways), key=lambda common: _seam(large, common))
+    return min((dict(zip(here[0], there, strict=True)) for there in ways), key=lambda common: _seam(large, common))
 
 
-def _common_substructure(small: Chem.Mol, large: Chem.Mol) -> Chem.Mol | None:
-    found = rdFMCS.FindMCS(
-        [small, large],
-        timeout=_MCS_SECONDS,
-        bondCompare=rdFMCS.BondCompare.CompareOrderExact,
-        ringMatchesRingOnly=True,
-        completeRingsOnly=True,
-    )
-    return Chem.MolFromSmarts(found.smartsString) if found.numAtoms else None
+def _matches(molecule: Chem.Mol, query: Chem.Mol, most: int = _WAYS) -> Sequence[Sequence[int]]:
+    """Return how the query fits into the molecule; not every way where looking on would take too long."""
+    left = itertools.repeat(True, _MOST_COMPARED)
+    search = Chem.SubstructMatchParameters()
+    search.maxMatches = most  # type: ignore[assignment]  # RDKit's stubs take it for the parameters
+    search.setExtraAtomCheckFunc(lambda one, other: next(left, False))
+    found: Sequence[Sequence[int]] = molecule.GetSubstructMatches(query, search)
+    return found
+
+
+def _common_substructure(small: Chem.Mol, large: Chem.Mol) -> Chem.Mol:
+    """Return what the two have in common; nothing where it is not looked for to the end."""
+    if not (_is_searched(small) and _is_searched(large)):
+        return Chem.Mol()
+    search = rdFMCS.MCSParameters()
+    search.BondTyper = rdFMCS.BondCompare.CompareOrderExact
+    search.BondCompareParameters.RingMatchesRingOnly = True
+    search.BondCompareParameters.CompleteRingsOnly = True
+    search.ProgressCallback = beginnings = _Beginnings()
+    found = rdFMCS.FindMCS([small, large], search)
+    return Chem.MolFromSmarts(found.smartsString if beginnings.left else "")
+
+
+class _Beginnings(rdFMCS.MCSProgress):
+    """Ends a search after so many beginnings."""
+
+    left = _MOST_BEGINNINGS
+
+    def __call__(self, found: rdFMCS.MCSProgressData, search: rdFMCS.MCSParameters) -> bool:
+        self.left -= 1
+        return self.left > 0
+
+
+def _is_searched(molecule: Chem.Mol) -> bool:
+    """True where a common substructure is looked for in it."""
+    atoms = molecule.GetNumAtoms()
+    if atoms > _MOST_ATOMS or molecule.GetNumBonds() - atoms + 1 > _MOST_BONDS_MORE:
+        return False
+    ranks = list(Chem.CanonicalRankAtoms(molecule, breakTies=False))
+    equal = 0
+    for atom in molecule.GetAtoms():
+        ends = (bond.GetOtherAtomIdx(atom.GetIdx()) for bond in atom.GetBonds() if not bond.IsInRing())
+        equal += sum(count for count in Counter(ranks[end] for end in ends).values() if count > 1)
+    return equal <= _MOST_EQUAL_ENDS
 
 
 def _seam(molecule: Chem.Mol, common: dict[int, int]) -> int:

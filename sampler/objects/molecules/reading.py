@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -11,10 +12,14 @@ from rdkit.Chem import rdFingerprintGenerator
 
 from sampler.objects.characters import quoted
 from sampler.objects.items import Item, Progress, Reading, read_table
+from sampler.objects.molecules.drawing import draw_molecule
 from sampler.objects.nearness import symmetric
 
 MAX_SMILES_CHARACTERS = 1_000
-MAX_HEAVY_ATOMS = 150
+MAX_ATOMS = 150
+# SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
+_ROUNDS = 4
+_CXSMILES = re.compile(r"\s\|")
 
 
 class Molecules:
@@ -24,12 +29,12 @@ class Molecules:
     accepts = ".csv,text/csv"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit."""
+        """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit, read again and drawn."""
         return read_table(file, "smiles", canonical_smiles, progress)
 
     def written(self, text: str) -> str:
         """Return the canonical SMILES."""
-        return canonical_smiles(text.strip())
+        return canonical_smiles(text)
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each molecule to its nearest by Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
@@ -45,15 +50,19 @@ class Molecules:
 
 
 def canonical_smiles(smiles: str) -> str:
-    """Return RDKit's canonical form.
+    """Return RDKit's canonical form, which has been read again and drawn.
 
     Raises:
-        ValueError: not a molecule RDKit accepts, or too large; the message gives the reason.
+        ValueError: not a molecule RDKit accepts, too large, or one that could not be kept or shown as it is meant; the
+            message gives the reason.
     """
+    smiles = smiles.strip()
     if not smiles:
         raise ValueError("the SMILES is empty")
     if len(smiles) > MAX_SMILES_CHARACTERS:
         raise ValueError(f"the SMILES has {len(smiles):,} characters; at most {MAX_SMILES_CHARACTERS:,} are allowed")
+    if _CXSMILES.search(smiles):
+        raise ValueError(f"{quoted(smiles)} has CXSMILES between bars, which is not kept; write a SMILES without it")
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles, sanitize=False)
         if molecule is None:
@@ -62,9 +71,28 @@ def canonical_smiles(smiles: str) -> str:
             Chem.SanitizeMol(molecule)
         except Chem.MolSanitizeException as error:
             raise ValueError(f"{quoted(smiles)} is no molecule: {error}") from error
-        if not 1 <= molecule.GetNumHeavyAtoms() <= MAX_HEAVY_ATOMS:
+        if not molecule.GetNumHeavyAtoms():
+            raise ValueError("the molecule has 0 heavy atoms; it needs at least 1")
+        return _as_kept(smiles)
+
+
+def _as_kept(smiles: str) -> str:
+    for _ in range(_ROUNDS):
+        # Each parse runs the stereochemistry perception that sanitising alone leaves out.
+        molecule = Chem.MolFromSmiles(smiles)
+        if molecule is None:
+            raise ValueError(f"RDKit writes the molecule as {quoted(smiles)} and cannot read that again; leave it out")
+        if molecule.GetNumAtoms() > MAX_ATOMS:
             raise ValueError(
-                f"the molecule has {molecule.GetNumHeavyAtoms()} heavy atoms; 1 to {MAX_HEAVY_ATOMS} are allowed"
+                f"the molecule has {molecule.GetNumAtoms()} atoms to draw; at most {MAX_ATOMS} are allowed"
             )
-        # A second parse runs the stereochemistry perception that sanitising alone leaves out.
-        return str(Chem.MolToSmiles(Chem.MolFromSmiles(smiles)))
+        if any(atom.GetChiralTag() >= Chem.ChiralType.CHI_OTHER for atom in molecule.GetAtoms()):
+            raise ValueError(f"{quoted(smiles)} has stereochemistry that no drawing shows; write it without")
+        before, smiles = smiles, str(Chem.MolToSmiles(molecule))
+        if smiles == before:
+            try:
+                draw_molecule(smiles)
+            except (RuntimeError, ValueError) as error:
+                raise ValueError(f"{quoted(smiles)} cannot be drawn: {error}") from error
+            return smiles
+    raise ValueError(f"{quoted(smiles)} has no stable canonical form")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
@@ -10,8 +11,9 @@ from typing import Literal, NamedTuple
 PieceKind = Literal["common", "same", "changed"]
 # A word with its marks and the white space after it; leading white space alone.
 _WORD = re.compile(r"\S+\s*|\s+")
-# SequenceMatcher may look at every pair of words: beyond so many pairs, all that is left counts as changed.
-_MOST_PAIRS = 1_000_000
+# SequenceMatcher may look at every pair of words, and at each pair of equal ones once for each stretch that it finds:
+# beyond so many pairs, all that is left counts as changed. A thousand words of prose have ten thousand equal pairs.
+_MOST_PAIRS, _MOST_EQUAL_PAIRS = 1_000_000, 30_000
 
 
 class Piece(NamedTuple):
@@ -40,10 +42,12 @@ def compare_texts(one: str, other: str) -> tuple[tuple[Piece, ...], tuple[Piece,
 
 
 def _matched(left: list[str], right: list[str]) -> list[tuple[int, int]]:
-    if len(left) * len(right) > _MOST_PAIRS:
-        return []
     # The white space after a word is not part of what is said.
-    matcher = SequenceMatcher(None, [each.rstrip() for each in left], [each.rstrip() for each in right], autojunk=False)
+    ours, theirs = [each.rstrip() for each in left], [each.rstrip() for each in right]
+    found = Counter(theirs)
+    if len(left) * len(right) > _MOST_PAIRS or sum(found[each] for each in ours) > _MOST_EQUAL_PAIRS:
+        return []
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     return [(a + i, b + i) for a, b, size in matcher.get_matching_blocks() for i in range(size)]
 
 

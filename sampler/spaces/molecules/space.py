@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from rdkit import Chem
 
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
 from sampler.spaces.molecules.law import AlertName, MoleculeLaw, default_size_log_weights
@@ -79,7 +80,7 @@ class MoleculesRecipe(BaseModel):
         elements, ring_sizes, alerts: filters of p0, as in `MoleculeLaw`.
         vocabulary: "default" for the package's own arms, or SMILES with one dummy `*` each; an arm listed twice is
             drawn twice as often.
-        start: SMILES of the molecule that every chain starts at; made canonical, stereochemistry removed.
+        start: SMILES of the molecule that every chain starts at; made canonical. It has no stereochemistry.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -137,11 +138,21 @@ class MoleculesRecipe(BaseModel):
             state = canonical_state(start)
         except ValueError as error:
             raise ValueError(f"start: {error}") from error
+        if _has_stereochemistry(start):
+            raise ValueError(f"start has stereochemistry, which generated molecules do not have; use “{state}”")
         filters = ("size_log_weights", "elements", "ring_sizes", "alerts")
         # A filter that is refused is reported itself; the start cannot be tried on it.
         if all(name in info.data for name in filters):
             _check_state("start", state, _law(*(info.data[name] for name in filters)))
         return state
+
+
+def _has_stereochemistry(smiles: str) -> bool:
+    """True where a SMILES that is a molecule says which of several stereoisomers it is; marks of none do not count."""
+    molecule = read_molecule(smiles).molecule
+    written = str(Chem.MolToSmiles(molecule))
+    Chem.RemoveStereochemistry(molecule)
+    return written != Chem.MolToSmiles(molecule) or bool(molecule.GetStereoGroups())
 
 
 def _check_state(name: str, smiles: str, law: MoleculeLaw) -> None:

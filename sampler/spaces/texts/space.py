@@ -151,11 +151,15 @@ class TextsRecipe(BaseModel):
             raise ValueError("scenarios must not name one twice")
         return scenarios
 
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """What chains answer, in order: chain c number c modulo how many there are."""
+        numbers = self.scenarios or range(len(STORY_SCENARIOS))
+        return tuple(STORY_SCENARIOS[number].prompt for number in numbers)
+
     def build(self) -> WrittenTexts:
         """Return the space."""
-        return WrittenTexts(
-            story_openings(self.temperature), [STORY_SCENARIOS[number].prompt for number in self.scenarios]
-        )
+        return WrittenTexts(story_openings(self.temperature), self.prompts)
 
 
 def read_code(code: str) -> Writing:

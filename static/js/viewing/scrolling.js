@@ -81,6 +81,7 @@ document.addEventListener("keydown", (event) => {
 
 // Only where both are longer than what can be seen of them is there anything to link.
 function offerLink() {
+  offerDifferences();
   document.getElementById("linking").hidden = scrollers().length < 2;
 }
 
@@ -90,13 +91,50 @@ linked.addEventListener("change", () => {
   if (linked.checked && scrollers().length) follow(meant()[0]);
 });
 
+// Of long objects, the parts that one sees may be equal: a press scrolls both to where they differ next.
+const nextDifference = document.getElementById("next-difference");
+let differenceShown = -1;
+
+// The parts of each object that the other one does not have.
+function differences() {
+  const boxes = [...document.querySelectorAll(".sides .reading")];
+  const blocks = boxes.map((box) => [...box.querySelectorAll(".markdown > *")]);
+  return boxes.map((box, at) => {
+    const others = new Set(blocks[1 - at].map((block) => block.textContent));
+    const marks = [...box.querySelectorAll(".text .changed"), ...blocks[at].filter((block) => !others.has(block.textContent))];
+    return { box, marks };
+  });
+}
+
+function scrollToDifference() {
+  if (!differencesWanted()) toggleDifferences();
+  const found = differences();
+  differenceShown = (differenceShown + 1) % Math.max(...found.map(({ marks }) => marks.length));
+  for (const { box, marks } of found) {
+    const mark = marks[Math.min(differenceShown, marks.length - 1)];
+    if (!mark) continue;
+    const above = mark.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    box.scrollTo({ top: box.scrollTop + above - LINE_PX, behavior: "instant" });
+    put.set(box, [box.scrollTop, box.scrollLeft]);
+    // What the other one lacks stands where it would stand in it.
+    if (linked.checked && found.some((each) => !each.marks.length)) follow(box);
+  }
+}
+
+function offerDifferences() {
+  nextDifference.hidden = !scrollers().length || !differences().some(({ marks }) => marks.length);
+}
+
+nextDifference.addEventListener("click", scrollToDifference);
+
 // The same pair may be sent once more, when a lost connection is back: it stays where it was read.
 let read = null;
 document.addEventListener("htmx:wsBeforeMessage", () => {
   read = { lease: leaseShown(), at: [...document.querySelectorAll(SCROLLS)].map((each) => [each.scrollTop, each.scrollLeft]) };
 });
 document.addEventListener("htmx:wsAfterMessage", () => {
-  if (read?.lease === leaseShown()) {
+  if (read?.lease !== leaseShown()) differenceShown = -1;
+  else {
     document.querySelectorAll(SCROLLS).forEach((each, place) => {
       const [top, left] = read.at[place] ?? [0, 0];
       each.scrollTo({ top, left, behavior: "instant" });

@@ -1,10 +1,10 @@
 // A pair is answered by a single key.
 "use strict";
 
-const ANSWERS = { ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", s: "skip", S: "skip", Enter: "continue" };
+const ANSWERS = { s: "skip", S: "skip", Enter: "continue" };
 
 document.addEventListener("keydown", (event) => {
-  const choice = ANSWERS[event.key];
+  const choice = ANSWERS[event.key] ?? sideOf(event.key);
   if (!choice || !isSingleKey(event)) return;
   // With Shift, arrows move what is enlarged.
   if (event.shiftKey && event.key.startsWith("Arrow")) return;

@@ -1,4 +1,4 @@
-// Recordings: one of a pair plays at a time, and a single key plays both, the left one first.
+// Recordings: one of a pair plays at a time, and a single key plays both, the first one first.
 "use strict";
 
 function recordings() {
@@ -7,6 +7,24 @@ function recordings() {
 
 // What plays once the other one has ended.
 let next = null;
+// Whoever has not heard both judges nothing: each plays to its end, or for so long.
+const HEARD_S = 10;
+const NEAR_THE_END_S = 0.3;
+// Those that were heard, by their addresses: the same pair may be sent once more.
+const heard = new Set();
+
+function areHeard() {
+  return !skipButton() || recordings().every((recording) => heard.has(recording.src));
+}
+
+function noteHeard(recording) {
+  const { played, duration, src } = recording;
+  const seconds = Array.from({ length: played.length }, (_, at) => played.end(at) - played.start(at));
+  const enough = Math.min(HEARD_S, duration - NEAR_THE_END_S);
+  if (heard.has(src) || !(seconds.reduce((sum, each) => sum + each, 0) >= enough)) return;
+  heard.add(src);
+  tellWhetherShown(notShown.hidden);
+}
 
 function stopPlaying() {
   next = null;
@@ -17,20 +35,20 @@ function playFromStart(recording) {
   recording.currentTime = 0;
   // Refused where the browser wants a press on the page first, and where it is stopped before it has begun.
   recording.play().catch((error) => {
-    if (!["NotAllowedError", "AbortError"].includes(error.name)) throw error;
+    if (!["NotAllowedError", "AbortError"].includes(error.name)) tellWhetherShown(false);
   });
 }
 
 // While something plays, the same key stops it.
 function playBoth() {
-  const [left, right] = recordings();
-  if (!left) return;
+  const [first, second] = recordings();
+  if (!first) return;
   if (recordings().some((recording) => !recording.paused)) {
     stopPlaying();
     return;
   }
-  next = right;
-  playFromStart(left);
+  next = second;
+  playFromStart(first);
 }
 
 // Only where this script runs does the button do anything.
@@ -47,7 +65,10 @@ form.addEventListener("play", (event) => {
   recordings().forEach((recording) => { if (recording !== event.target) recording.pause(); });
 }, { capture: true });
 
-form.addEventListener("ended", () => {
+form.addEventListener("timeupdate", (event) => noteHeard(event.target), { capture: true });
+
+form.addEventListener("ended", (event) => {
+  noteHeard(event.target);
   const follows = next;
   next = null;
   if (follows?.isConnected) playFromStart(follows);

@@ -7,6 +7,7 @@ const LOAD_AGAIN_MS = 1000;
 const RECORDING_PATIENCE_MS = 3000;
 const FILES = ".option :is(img, audio)";
 const notShown = document.getElementById("not-shown");
+const notAsSent = document.getElementById("not-as-sent");
 // What is shown now replaces what was shown before, the same pair in new elements too: only the last one counts.
 let shownTimes = 0;
 // The screen that has been seen whole. Its stop watch runs on when the server sends it again.
@@ -70,15 +71,26 @@ function loadAgain() {
 // what to choose.
 function tellWhetherShown(isWhole) {
   const isShown = isWhole || !button("skip");
+  const isSame = isAsSent();
   const hadFocus = notShown.contains(document.activeElement);
   const chose = document.activeElement.closest("button:is(.option, .choose)");
   notShown.hidden = isShown;
-  form.querySelectorAll("button:is(.option, .choose)").forEach((option) => { option.disabled = !isShown; });
+  notAsSent.hidden = isSame;
+  // Given back as if nobody had been asked.
+  if (button("skip")) button("skip").value = isSame ? "skip" : "changed";
+  const unheard = document.getElementById("unheard");
+  if (unheard) unheard.hidden = areHeard();
+  const isOffered = isShown && isSame && areHeard();
+  form.querySelectorAll("button:is(.option, .choose)").forEach((option) => { option.disabled = !isOffered; });
   if (isShown && hadFocus) document.getElementById("question")?.focus({ preventScroll: true });
   if (!isShown && chose) document.getElementById("load-again").focus();
 }
 
 document.getElementById("load-again").addEventListener("click", loadAgain);
+document.getElementById("load-page").addEventListener("click", () => window.location.reload());
+// Pages are translated after they are shown, too, and back.
+new MutationObserver(() => { if (notAsSent.hidden !== isAsSent()) tellWhetherShown(notShown.hidden); })
+  .observe(form, { subtree: true, childList: true, characterData: true });
 
 // Of files that are asked for later, such as pictures with marks. Errors do not bubble.
 form.addEventListener("error", (event) => {

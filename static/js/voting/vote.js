@@ -22,13 +22,16 @@ function markChangedQuestion() {
 form.addEventListener("submit", (event) => {
   const now = performance.now();
   const isTooSoon = now - shownAt < TOO_SOON_MS && event.submitter?.value !== "not-shown";
-  if (form.dataset.busy || form.querySelector(".sides.loading") || isTooSoon) {
+  const isChanged = ["first", "second"].includes(event.submitter?.value) && !isAsSent();
+  if (isChanged || form.dataset.busy || form.querySelector(".sides.loading") || isTooSoon) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
   }
   elapsed.value = String(Math.round(now - shownAt));
   hidden.value = String(Math.round(hiddenUntil(now)));
+  form.elements.layout.value = layoutShown;
+  form.elements.translated.value = isTranslated();
   form.dataset.busy = "1";
   if (event.submitter) event.submitter.classList.add("chosen");
   // Without a socket the browser sends the form itself; htmx must not take it.

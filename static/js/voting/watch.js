@@ -5,16 +5,21 @@ let shownAt = performance.now();
 let hiddenMs = 0;
 // Since when the tab is hidden, if it is.
 let hiddenSince = document.hidden ? shownAt : null;
+// How the pair has stood since then; "changed" if it did not stay so.
+let layoutShown = "";
 
 function startWatch() {
   shownAt = performance.now();
   hiddenMs = 0;
+  layoutShown = layoutNow();
   if (hiddenSince !== null) hiddenSince = shownAt;
 }
 
 function hiddenUntil(now) {
   return hiddenMs + (hiddenSince === null ? 0 : now - hiddenSince);
 }
+
+window.addEventListener("resize", () => { if (layoutNow() !== layoutShown) layoutShown = "changed"; });
 
 document.addEventListener("visibilitychange", () => {
   const now = performance.now();

@@ -143,13 +143,13 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         for person in [Annotator.objects.create(campaign=campaign) for _ in range(PEOPLE)]:
             if lease := leases.take(person):
                 doing = str(rng.choice(DOINGS, p=(0.6, 0.2, 0.1, 0.1)))
-                works += _works(doing, person, lease, Side.LEFT if rng.random() < 0.5 else Side.RIGHT)
+                works += _works(doing, person, lease, Side.FIRST if rng.random() < 0.5 else Side.SECOND)
                 (voted if doing == "vote" else ended).add(lease.key)
         # The first vote's lease runs out while it is on its way.
         if voted and rng.random() < 0.5:
             late = min(voted)
             ended.add(late)
-            works += _works("expire", None, Lease.objects.get(key=late), Side.LEFT)
+            works += _works("expire", None, Lease.objects.get(key=late), Side.FIRST)
         # Some hints come twice.
         for turn in list(turns.waiting()):
             works += [partial(turns.take_turn, *turn)] * int(rng.integers(1, 3))
@@ -218,7 +218,7 @@ def assert_extensions_lose_no_chain(researcher) -> None:
     for steps in range(2, 2 + ROUNDS):
         wait_until_idle()
         found = [(person, leases.take(person)) for person in map(_newcomer, [campaign] * 3)]
-        works = [work for person, lease in found if lease for work in _works("vote", person, lease, Side.LEFT)]
+        works = [work for person, lease in found if lease for work in _works("vote", person, lease, Side.FIRST)]
         works.append(lambda: extension.extend(Campaign.objects.get(pk=campaign.pk), 1))
         assert not interleave(rng, works)
         campaign.refresh_from_db()

@@ -30,17 +30,17 @@ def make_overdue(lease: Lease) -> None:
 def test_a_person_keeps_their_lease_until_they_answer(person):
     first = leases.take(person)
     assert leases.take(person) == first
-    leases.answer(first.key, person, Side.LEFT, 1234)
+    leases.answer(first.key, person, Side.FIRST, 1234)
     assert leases.take(person) != first
     vote = Vote.objects.get()
-    assert (vote.key, vote.number, vote.chosen_side, vote.elapsed_ms) == (first.key, 1, "left", 1234)
+    assert (vote.key, vote.number, vote.chosen_side, vote.elapsed_ms) == (first.key, 1, "first", 1234)
 
 
 def test_nobody_is_asked_the_same_question_on_one_comparison_twice(person):
     asked = []
     while lease := leases.take(person):
         asked.append((lease.comparison_id, lease.judge_id))
-        leases.answer(lease.key, person, Side.LEFT, None)
+        leases.answer(lease.key, person, Side.FIRST, None)
     assert max(Counter(asked).values()) == 1
 
 
@@ -98,7 +98,7 @@ def test_a_skip_returns_the_question_and_others_are_asked_first(campaign, person
     assert (other.comparison_id, other.judge_id) == (skipped.comparison_id, skipped.judge_id)
     following = leases.take(person)
     assert (following.comparison_id, following.judge_id) != (skipped.comparison_id, skipped.judge_id)
-    assert leases.answer(skipped.key, person, Side.LEFT, None) is None
+    assert leases.answer(skipped.key, person, Side.FIRST, None) is None
     assert not Vote.objects.exists()
 
 
@@ -120,7 +120,7 @@ def test_a_vote_after_the_expiry_counts_while_there_is_room(campaign, person):
     make_overdue(lease)
     leases.expire()
     person.refresh_from_db()
-    vote = leases.answer(lease.key, person, Side.LEFT, None)
+    vote = leases.answer(lease.key, person, Side.FIRST, None)
     assert vote.counted
     assert not person.resting
 
@@ -132,13 +132,13 @@ def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher
     make_overdue(lease)
     leases.expire()
     replacement = leases.take(quick)
-    assert not leases.answer(lease.key, late, Side.LEFT, None).counted
+    assert not leases.answer(lease.key, late, Side.FIRST, None).counted
     leases.orphan(quick)
     make_overdue(replacement)
     leases.expire()
     again = leases.take(late)
     assert again.comparison_id == lease.comparison_id
-    assert leases.answer(again.key, late, Side.LEFT, None).counted
+    assert leases.answer(again.key, late, Side.FIRST, None).counted
     assert_record_is_whole(campaign)
 
 
@@ -155,7 +155,7 @@ def test_the_chain_furthest_behind_is_asked_about_first(campaign, idle_tasks):
     for _ in range(8):
         for person in (one, two):
             if lease := leases.take(person):
-                leases.answer(lease.key, person, Side.LEFT, None)
+                leases.answer(lease.key, person, Side.FIRST, None)
                 idle_tasks()
     steps = Comparison.objects.filter(verdict__isnull=True).values_list("step", flat=True)
     asked = leases.take(Annotator.objects.create(campaign=campaign))
@@ -191,7 +191,7 @@ def test_a_paused_campaign_gives_no_new_lease_but_takes_the_vote_that_is_out(cam
     lifecycle.pause(campaign)
     person.refresh_from_db()
     assert leases.take(person) == lease
-    assert leases.answer(lease.key, person, Side.RIGHT, None).counted
+    assert leases.answer(lease.key, person, Side.SECOND, None).counted
     person = Annotator.objects.select_related("campaign").get(pk=person.pk)
     assert leases.take(person) is None
 
@@ -200,7 +200,7 @@ def test_a_lease_of_somebody_else_cannot_be_answered_or_skipped(campaign, person
     lease = leases.take(person)
     thief = Annotator.objects.create(campaign=campaign)
     with pytest.raises(Comparison.DoesNotExist):
-        leases.answer(lease.key, thief, Side.LEFT, None)
+        leases.answer(lease.key, thief, Side.FIRST, None)
     with pytest.raises(Comparison.DoesNotExist):
         leases.skip(lease.key, thief)
     assert not Vote.objects.exists()
@@ -214,8 +214,8 @@ def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks)
         lease = leases.take(person)
         again.add(lease.proposal_side)
         leases.skip(lease.key, person)
-    assert again == {"left", "right"}
+    assert again == {"first", "second"}
     given = filter(None, (leases.take(person) for person in people(campaign, 60)))
     sides = Counter(lease.proposal_side for lease in given)
     # Binomial(n, 1/2): four standard deviations.
-    assert abs(sides["left"] - sides["right"]) < 4 * sides.total() ** 0.5
+    assert abs(sides["first"] - sides["second"]) < 4 * sides.total() ** 0.5

@@ -24,7 +24,7 @@ def person(campaign) -> Annotator:
     return Annotator.objects.create(campaign=campaign)
 
 
-def vote(person: Annotator, side: Side = Side.LEFT) -> Vote:
+def vote(person: Annotator, side: Side = Side.FIRST) -> Vote:
     return leases.answer(leases.take(person).key, person, side, None)
 
 
@@ -43,7 +43,7 @@ def test_the_next_pair_of_a_list_is_there_when_the_vote_is(campaign, person):
 
 def test_a_whole_chain_is_voted_to_its_end_and_its_export_replays(campaign, person, idle_tasks, tmp_path):
     while lease := leases.take(person):
-        leases.answer(lease.key, person, Side.RIGHT if lease.comparison.step % 3 else Side.LEFT, None)
+        leases.answer(lease.key, person, Side.SECOND if lease.comparison.step % 3 else Side.FIRST, None)
         # Of steps that nobody need vote on, many may come one after the other.
         idle_tasks()
     campaign.refresh_from_db()
@@ -76,7 +76,7 @@ def test_a_kernel_that_fails_costs_nobody_their_vote(campaign, person, idle_task
         raise ArithmeticError("out of range")
 
     monkeypatch.setattr(kernel, "propose", fail)
-    stored = leases.answer(lease.key, person, Side.LEFT, None)
+    stored = leases.answer(lease.key, person, Side.FIRST, None)
     assert stored.counted
     assert "no proposal" in caplog.text
     assert open_steps(campaign) == []
@@ -116,7 +116,7 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campa
 def test_no_statement_of_a_vote_is_planned_anew_for_each_vote(campaign, person, idle_tasks):
     for _ in range(8):
         lease = leases.take(person)
-        leases.answer(lease.key, person, Side.LEFT, 900)
+        leases.answer(lease.key, person, Side.FIRST, 900)
         idle_tasks()
     with connection.cursor() as cursor:
         cursor.execute("SELECT sum(generic_plans), sum(custom_plans) FROM pg_prepared_statements")

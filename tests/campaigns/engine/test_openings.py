@@ -85,7 +85,7 @@ def test_ten_people_on_a_new_campaign_have_a_pair_at_once_and_keep_having_one(re
     assert places(campaign) == list(range(10))
     assert [opening.annotator for opening in campaign.openings.order_by("pk")] == people[1:]
     for person in people * 2:
-        leases.answer(held[person.pk].key, person, Side.LEFT, 900)
+        leases.answer(held[person.pk].key, person, Side.FIRST, 900)
         held[person.pk] = leases.take(person)
         assert held[person.pk]
     assert places(campaign) == list(range(10))
@@ -117,7 +117,7 @@ def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tas
     # The second's page has read the campaign before.
     assert leases.take(second) is None
     lifecycle.resume(campaign)
-    leases.answer(lease.key, first, Side.LEFT, 900)
+    leases.answer(lease.key, first, Side.FIRST, 900)
     assert leases.take(second) is None
     assert places(campaign) == [0]
     assert Campaign.objects.get(pk=campaign.pk).status == Campaign.Status.FINISHED
@@ -148,7 +148,7 @@ def test_people_who_vote_at_once_finish_every_chain_and_never_too_many(researche
                 time.sleep(0.02)
                 shown = screen_for(person.pk)
             else:
-                side = Side.LEFT if rng.random() < 0.5 else Side.RIGHT
+                side = Side.FIRST if rng.random() < 0.5 else Side.SECOND
                 shown = screen_after(PairResponse(shown.visit.lease.key, side, 700), reading.person(person.pk))
 
     all_at_once(vote, people_of(campaign, 6))

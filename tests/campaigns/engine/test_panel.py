@@ -54,7 +54,7 @@ def test_one_no_decides_without_the_others(panel):
     lease = leases.take(person)
     # While one may say no, an answer of somebody else might come too late.
     assert leases.take(sit_down(panel, 1)) is None
-    against = Side.RIGHT if lease.proposal_side == Side.LEFT else Side.LEFT
+    against = Side.SECOND if lease.proposal_side == Side.FIRST else Side.FIRST
     leases.answer(lease.key, person, against, 900)
     assert Comparison.objects.get(pk=lease.comparison_id).verdict == Comparison.Verdict.REJECT
 
@@ -63,7 +63,7 @@ def test_the_lease_of_another_panelist_is_refused(panel):
     first, second = sit_down(panel, 1), sit_down(panel, 2)
     lease = leases.take(first)
     with pytest.raises(Comparison.DoesNotExist):
-        leases.answer(lease.key, second, Side.LEFT, 900)
+        leases.answer(lease.key, second, Side.FIRST, 900)
     leases.skip(lease.key, first)
     for seen, judge in open_comparisons.wanted_by(first):
         assert judge.panelist == 1
@@ -158,7 +158,7 @@ def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, i
         if campaign.status == Campaign.Status.FINISHED:
             break
         if lease := leases.take(people[turn % 2]):
-            leases.answer(lease.key, people[turn % 2], Side.LEFT if turn % 3 else Side.RIGHT, 700)
+            leases.answer(lease.key, people[turn % 2], Side.FIRST if turn % 3 else Side.SECOND, 700)
     assert campaign.status == Campaign.Status.FINISHED
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)

@@ -89,7 +89,7 @@ def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, w
     assert len(seeds) == len(set(seeds))
     for person in Annotator.objects.filter(campaign=campaign):
         lease = leases.take(person)
-        leases.answer(lease.key, person, "left", 900)
+        leases.answer(lease.key, person, "first", 900)
     assert_record_is_whole(campaign)
     assert_replay_passes(export_to(campaign, tmp_path))
 

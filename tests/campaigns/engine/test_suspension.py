@@ -148,7 +148,7 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
     lease = report(campaign)
     # Shown to them again, after a while.
     again = Lease.objects.create(
-        comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="left",
+        comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="first",
         issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
     )  # fmt: skip
     reporting.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")

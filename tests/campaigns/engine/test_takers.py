@@ -36,7 +36,7 @@ def test_nobody_looks_again_where_all_votes_are_promised(researcher, idle_tasks)
     campaign, people = waiting(researcher, 3, chains=1, judges=judges)
     lease = leases.take(Annotator.objects.get(pk=people[0]))
     assert takers(campaign, people[1:]) == set()
-    leases.answer(lease.key, lease.annotator, Side.LEFT, None)
+    leases.answer(lease.key, lease.annotator, Side.FIRST, None)
     idle_tasks()
     assert takers(campaign, people[1:]) == {people[1]}
 

@@ -134,7 +134,7 @@ def vote_while_they_are_removed(person: Annotator) -> None:
     def vote() -> None:
         try:
             with suppress(Comparison.DoesNotExist):
-                leases.answer(lease.key, person, Side.LEFT, 900)
+                leases.answer(lease.key, person, Side.FIRST, 900)
         finally:
             connection.close()
 

@@ -46,14 +46,14 @@ def test_votes_settle_the_step_as_the_sampler_says_and_the_chain_moves_on(campai
 def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
     key = uuid.uuid4()
     first = cast(comparison, campaign.judges.first(), annotators[0], key=key)
-    again = cast(comparison, campaign.judges.first(), annotators[0], Side.RIGHT, key=key)
-    assert (again.pk, again.chosen_side) == (first.pk, "left")
+    again = cast(comparison, campaign.judges.first(), annotators[0], Side.SECOND, key=key)
+    assert (again.pk, again.chosen_side) == (first.pk, "first")
     assert Vote.objects.count() == 1
 
 
 def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
     first, later = (
-        Ballot(uuid.uuid4(), campaign.judges.last().pk, Side.LEFT, Side.LEFT, slot=slot, asks=1) for slot in (0, 1)
+        Ballot(uuid.uuid4(), campaign.judges.last().pk, Side.FIRST, Side.FIRST, slot=slot, asks=1) for slot in (0, 1)
     )
     for ballots in ([first], [first, later]):
         with locked(comparison.pk) as opened:
@@ -70,14 +70,14 @@ def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncou
     one, two, three = (Annotator.objects.create(campaign=campaign) for _ in range(3))
     assert cast(comparison, judge, one).counted
     assert not cast(comparison, judge, one).counted
-    cast(comparison, judge, two, Side.RIGHT)
+    cast(comparison, judge, two, Side.SECOND)
     assert not cast(comparison, judge, three).counted
 
 
 def test_a_vote_after_the_verdict_changes_nothing(campaign, comparison, annotators, idle_tasks):
     for annotator in annotators:
         for judge in campaign.judges.all():
-            cast(comparison, judge, annotator, Side.RIGHT)
+            cast(comparison, judge, annotator, Side.SECOND)
     idle_tasks()
     comparison.refresh_from_db()
     decided, head = comparison.decided_at, Chain.objects.get(pk=comparison.chain_id).head_id
@@ -130,11 +130,11 @@ def test_the_schema_refuses_what_must_never_happen(campaign, comparison, annotat
         lambda: Comparison.objects.filter(pk=comparison.pk).update(uniform=1.0),
         lambda: Vote.objects.create(
             key=uuid.uuid4(), comparison=comparison, judge=vote.judge, annotator=vote.annotator, number=2,
-            proposal_side="left", chosen_side="left",
+            proposal_side="first", chosen_side="first",
         ),
         lambda: Vote.objects.create(
             key=vote.key, comparison=comparison, judge=vote.judge, annotator=annotators[1], number=2,
-            proposal_side="left", chosen_side="left",
+            proposal_side="first", chosen_side="first",
         ),
         lambda: Chain.objects.filter(pk=comparison.chain_id).update(step=51),
         lambda: Campaign.objects.filter(pk=campaign.pk).update(status="draft"),

@@ -120,7 +120,7 @@ def test_nobody_finds_a_campaign_that_is_being_deleted_and_no_vote_brings_it_bac
     client.force_login(researcher)
     assert client.get(campaign.get_absolute_url()).status_code == 404
     assert campaign.name not in client.get("/").content.decode()
-    browser.post(f"{path}vote/", {"choice": "left", "lease": str(key)})
+    browser.post(f"{path}vote/", {"choice": "first", "lease": str(key)})
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.DELETING
     with pytest.raises(Deleted):

@@ -63,13 +63,13 @@ def walk_to_the_end(chain: Chain) -> None:
         lease = leases.take(person)
         assert lease is not None
         if lease.comparison.chain_id == chain.pk:
-            leases.answer(lease.key, person, Side.LEFT, 0)
+            leases.answer(lease.key, person, Side.FIRST, 0)
         else:
             held.append((lease.key, person))
         wait_until_idle()
         chain.refresh_from_db()
     for key, person in held:
-        leases.answer(key, person, Side.LEFT, 0)
+        leases.answer(key, person, Side.FIRST, 0)
 
 
 def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idle_tasks, short, tmp_path):

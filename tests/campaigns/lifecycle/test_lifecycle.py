@@ -161,7 +161,7 @@ def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(camp
     lifecycle.finish_now(campaign)
     assert Campaign.objects.get().status == "finished"
     # A pair that was on a screen in that moment may still be answered, and nothing follows it.
-    leases.answer(lease.key, lease.annotator, Side.LEFT, 900)
+    leases.answer(lease.key, lease.annotator, Side.FIRST, 900)
     tasks.sweep()
     idle_tasks()
     assert leases.take(lease.annotator) is None

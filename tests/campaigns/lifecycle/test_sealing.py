@@ -49,7 +49,7 @@ def running(request, researcher, idle_tasks) -> Campaign:
     people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
     for number in range(9):
         if lease := leases.take(people[number % 2]):
-            leases.answer(lease.key, people[number % 2], Side.LEFT, 0)
+            leases.answer(lease.key, people[number % 2], Side.FIRST, 0)
             wait_until_idle()
     campaign.refresh_from_db()
     assert campaign.is_running
@@ -86,7 +86,7 @@ def content_of(answer) -> bytes:
 
 def all_paths(campaign: Campaign, files: list[str]) -> list[str]:
     """Return every address that there is, with what this campaign has in place of its parts."""
-    names = {"campaign_id": campaign.pk, "token": campaign.invitations.get().token, "place": 0, "side": "left"}
+    names = {"campaign_id": campaign.pk, "token": campaign.invitations.get().token, "place": 0, "side": "first"}
     names |= {"state_id": campaign.states.first().pk, "annotator_id": campaign.annotators.first().pk}
     names |= {"comparison_id": campaign.chains.first().comparisons.first().pk}
     several = {"filename": files, "table": ["steps", "votes", "samples"]}

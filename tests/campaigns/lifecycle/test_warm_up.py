@@ -41,7 +41,7 @@ def decide(campaign: Campaign, only: int | None = None, until: int = W) -> None:
         while not wanted.filter(pk=lease.comparison_id).exists():
             leases.skip(lease.key, annotator)
             lease = leases.take(annotator)
-        leases.answer(lease.key, annotator, Side.LEFT if lease.left.place % 2 else Side.RIGHT, 0)
+        leases.answer(lease.key, annotator, Side.FIRST if lease.first.place % 2 else Side.SECOND, 0)
         wait_until_idle()
 
 
@@ -88,7 +88,7 @@ def paused_at_its_end(researcher, idle_tasks) -> Campaign:
     decide(campaign, until=W - 1)
     lease = leases.take(annotator := Annotator.objects.create(campaign=campaign))
     lifecycle.pause(campaign)
-    leases.answer(lease.key, annotator, Side.LEFT, 0)
+    leases.answer(lease.key, annotator, Side.FIRST, 0)
     idle_tasks()
     assert steps_of(campaign) == [W] * 3
     return reread(campaign)
@@ -202,7 +202,7 @@ def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(resea
     first, other, *late = [leases.take(person) for person in people]
     assert sorted(lease.comparison.chain.place for lease in late) == [2, 3, 4]
     for lease, person in zip(late, people[2:], strict=True):
-        leases.answer(lease.key, person, Side.LEFT, 0)
+        leases.answer(lease.key, person, Side.FIRST, 0)
     for lease, person in zip((first, other), people, strict=False):
         leases.skip(lease.key, person)
     idle_tasks()

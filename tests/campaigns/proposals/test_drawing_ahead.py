@@ -71,7 +71,7 @@ def writing_ahead(endpoint, script, paper, eventually) -> Campaign:
 
 def vote(campaign: Campaign) -> None:
     annotator = Annotator.objects.create(campaign=campaign)
-    leases.answer(leases.take(annotator).key, annotator, Side.LEFT, 0)
+    leases.answer(leases.take(annotator).key, annotator, Side.FIRST, 0)
 
 
 def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, script, paper, idle_tasks, eventually):
@@ -200,7 +200,7 @@ def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, pape
         while lease.comparison.chain_id != chain.pk:
             leases.skip(lease.key, annotator)
             lease = leases.take(annotator)
-        leases.answer(lease.key, annotator, Side.LEFT, 0)
+        leases.answer(lease.key, annotator, Side.FIRST, 0)
         idle_tasks()
     assert not PrefetchedProposal.objects.filter(step__gt=2).exists()
     assert not chain.comparisons.filter(step__gt=2).exists()

@@ -101,12 +101,12 @@ def test_replay_finds_a_changed_record(voted, tmp_path, capsys):
 def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
     person = Annotator.objects.create(campaign=campaign)
     lease = leases.take(person)
-    leases.answer(lease.key, person, Side.LEFT, 800)
+    leases.answer(lease.key, person, Side.FIRST, 800)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert {row["uniform"] for row in table(path, "steps.csv") if not row["verdict"]} == {""}
     [vote] = table(path, "votes.csv")
-    assert (vote["number"], vote["elapsed_ms"], vote["chosen_side"]) == ("1", "800", "left")
+    assert (vote["number"], vote["elapsed_ms"], vote["chosen_side"]) == ("1", "800", "first")
 
 
 def test_votes_cast_while_an_export_streams_do_not_tear_it(voted, researcher, tmp_path, idle_tasks):
@@ -116,7 +116,7 @@ def test_votes_cast_while_an_export_streams_do_not_tear_it(voted, researcher, tm
     parts = [next(chunks)]
     for person in people * 4:
         if lease := leases.take(person):
-            leases.answer(lease.key, person, Side.LEFT, None)
+            leases.answer(lease.key, person, Side.FIRST, None)
         idle_tasks()
     path = tmp_path / "torn.zip"
     path.write_bytes(b"".join([*parts, *chunks]))
@@ -130,7 +130,7 @@ def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(resear
     # One vote on each open pair, two of them by two people: tallies that are not whole.
     for person in people:
         lease = leases.take(person)
-        leases.answer(lease.key, person, Side.LEFT, 700)
+        leases.answer(lease.key, person, Side.FIRST, 700)
     idle_tasks()
     snapshot = Snapshot.now(campaign)
     before = {name: "".join(export.csv_text(snapshot, name)) for name in export.TABLES}

@@ -24,7 +24,7 @@ def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path
     lines, votes = lines_of(path), table(path, "votes.csv")
     assert len(lines) == len(votes) > 0
     for line, vote in zip(lines, votes, strict=True):
-        shown = {vote["left_state"], vote["right_state"]}
+        shown = {vote["first_state"], vote["second_state"]}
         assert line["prompt"] == vote["question"]
         assert line["chosen"] == content[vote["chosen_state"]]
         assert line["rejected"] == content[(shown - {vote["chosen_state"]}).pop()]

@@ -31,19 +31,19 @@ def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one
     expected = {
         str(vote.key): [
             str(vote.comparison.standing(side, vote.proposal_side).place)
-            for side in ("left", "right", vote.chosen_side)
+            for side in ("first", "second", vote.chosen_side)
         ]
         for vote in found
     }
     rows = table(path, "votes.csv")
-    assert {row["lease"]: [row["left_state"], row["right_state"], row["chosen_state"]] for row in rows} == expected
+    assert {row["lease"]: [row["first_state"], row["second_state"], row["chosen_state"]] for row in rows} == expected
     assert {row["hidden_ms"] for row in rows} == {""}
     assert_replay_passes(path)
 
 
 def test_replay_finds_a_state_that_was_not_there(voted, tmp_path, capsys):
     path = export_to(voted, tmp_path)
-    for column in ("left_state", "right_state", "chosen_state"):
+    for column in ("first_state", "second_state", "chosen_state"):
         changed = rewrite(path, "votes.csv", lambda rows, column=column: rows[0].update({column: "99"}))
         with pytest.raises(CommandError, match="1 difference"):
             call_command("replay", str(changed))
@@ -53,9 +53,9 @@ def test_replay_finds_a_state_that_was_not_there(voted, tmp_path, capsys):
 def test_an_uploaded_lists_columns_stand_with_its_objects(voted, tmp_path, capsys):
     path = export_to(voted, tmp_path)
     row = table(path, "states.csv")[2]
-    assert list(row)[5:] == ["meta_année", "meta_an_née", "meta_sum"]
+    assert list(row)[5:] == ["object", "meta_année", "meta_an_née", "meta_sum"]
     # No spreadsheet may run it; whoever reads the record gets it as it was uploaded.
-    assert list(row.values())[5:] == ["2", "x", "'=1+1"]
+    assert list(row.values())[6:] == ["2", "x", "'=1+1"]
     assert sampler.read_record(path).states[2]["meta_sum"] == "=1+1"
     assert_replay_passes(path)
     with pytest.raises(CommandError, match="1 difference"):

@@ -45,7 +45,7 @@ def standard_errors(record, voters):
         if judge not in voters or judge.source != voters[0].source or judge.question != voters[0].question:
             continue
         current, proposal = asked[row["chain"], row["step"]]
-        left, right = (proposal, current) if row["proposal_side"] == "left" else (current, proposal)
+        left, right = (proposal, current) if row["proposal_side"] == "first" else (current, proposal)
         x = np.zeros(size + 1)
         x[left], x[right], x[-1] = 1, -1, 1
         chance = 1 / (1 + math.exp(-(judge.scores[left] - judge.scores[right] + judge.lean)))
@@ -55,16 +55,6 @@ def standard_errors(record, voters):
 
 
 # Four standard errors of the fit: one estimate in 16,000 lies further off.
-
-
-def test_under_two_judge_order_nobody_leans_where_nobody_does():
-    voters = twins(SCORES, 0.0)
-    record = exported(voters)
-    left = sum(row["chosen_side"] == "left" for row in record.votes) / len(record.votes)
-    # By design: the proposal's half ends early where the proposal loses. This is no lean.
-    assert math.log(left / (1 - left)) < -0.4
-    (lean,) = leans_in(report(record))
-    assert abs(lean) < 4 * standard_errors(record, voters)[1]
 
 
 def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
@@ -85,11 +75,14 @@ def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
     assert f"over {len(of_chains)} chains, weighed equally" in line
 
 
-@pytest.mark.parametrize("planted", [0.4, -1.0])
+@pytest.mark.parametrize("planted", [0.0, 0.4, -1.0])
 @pytest.mark.parametrize("order", ["two-judge", "random"])
 def test_a_planted_lean_is_found_in_either_order(planted, order):
     voters = twins(SCORES, planted) if order == "two-judge" else [Voters(SCORES, planted)]
     record = exported(voters, seed=2)
+    if (planted, order) == (0.0, "two-judge"):
+        # By design: the proposal's half ends early where the proposal loses. This is no lean.
+        assert sum(row["chosen_side"] == "left" for row in record.votes) / len(record.votes) < 0.4
     (lean,) = leans_in(report(record))
     assert abs(lean - planted) < 4 * standard_errors(record, voters)[1]
 
@@ -187,8 +180,7 @@ def test_chains_of_different_prompts_are_not_compared():
     # Means of 25 draws have a standard error of 0.2: R-hat 1.1 takes means that lie 0.45 apart, more than three.
     r_hat = re.match(r"R-hat (\d+\.\d+)", found)
     assert float(r_hat[1]) < 1.15
-    assert " (the largest of 3 prompts), " in found
-    assert found.endswith("from 6 chains of 50 draws")
+    assert found.endswith("from 6 chains of 50 draws, the worst of 3 prompts")
 
 
 def pictures():
@@ -233,7 +225,7 @@ def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
         ("picture_id", "it holds ids"),
         ("copied", "it holds ids"),
         ("tint", "it has one value; every draw is 2"),
-        ("mood", "have no number there"),
+        ("mood", "20 of 20 draws have no number there, the first ones 'c' (chain 0, step 1)"),
         ("beauty", "no column of numbers 'beauty'; there are colourfulness, "),
     ],
 )
@@ -250,9 +242,10 @@ def test_what_is_no_property_is_refused_with_the_reason(column, reason):
 def test_a_campaign_without_a_decided_step_has_a_report():
     record = exported([Voters(SCORES)], chains=2, steps=0)
     assert report(record) == [
-        "2 chains, 0 decided steps, 0 open; 0 votes, 0 of them late",
+        "2 chains, 0 decided steps, 0 open; 0 counted votes, 0 late",
+        "Samples: 0 of the sampling phase",
         "Convergence: no step is decided yet, so there is nothing to follow",
-        "Lean to the left side: there is no vote",
+        "Lean to the first object: there is no vote",
     ]
     with pytest.raises(ValueError, match="No step is decided yet"):
         report(record, column="words")

@@ -24,8 +24,8 @@ def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
         for won, left in zip(first_won[chain].tolist(), first_left[chain].tolist(), strict=True):
             record.votes.append(
                 {
-                    "chain": str(chain), "step": "1", "number": "", "judge": "0", "annotator": "",
-                    "chosen_side": "left" if won == left else "right", "for_proposal": str(int(not won)),
+                    "chain": str(chain), "step": "1", "number": "1", "judge": "0", "annotator": "",
+                    "chosen_side": "first" if won == left else "second", "for_proposal": str(int(not won)),
                 }
             )  # fmt: skip
     return record

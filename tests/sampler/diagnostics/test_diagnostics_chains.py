@@ -1,4 +1,4 @@
-"""Convergence, acceptance rate and total variation of ragged chains."""
+"""Convergence, and total variation of ragged chains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 from arviz_stats.base import array_stats
 
 from sampler.diagnostics import (
-    acceptance_rate,
+    by_target,
     convergence,
     equal_lengths,
     total_variation,
-    total_variation_curve,
 )
 
 
@@ -97,22 +96,23 @@ def test_what_has_no_convergence_is_refused(chains, message):
         convergence(chains)
 
 
-def test_acceptance_rate_of_ragged_chains():
-    found = acceptance_rate([[1, 1, 0, 0], [], [1]], [[1, 0, 0, 0], [], [1]])
-    assert (found.accepted, found.moved, found.steps) == (3 / 5, 2 / 5, 5)
-    assert found.by_chain[0] == 0.5
-    assert math.isnan(found.by_chain[1])
+def test_chains_of_different_targets_are_not_pooled_and_the_worst_is_told():
+    rng = np.random.default_rng(6)
+    good, bad = rng.normal(size=(2, 200)), rng.normal(size=(2, 200)).cumsum(axis=1)
+    named = (
+        [("far", each + 50) for each in good]
+        + [("walks", each) for each in bad]
+        + [("alone", good[0]), ("still", [2] * 9)]
+    )
+    found = by_target(named)
+    assert [each.target for each in found.targets] == ["still", "alone", "walks", "far"]
+    assert found.targets[0].problem == "every draw is 2"
+    assert (found.r_hat, found.bulk_ess) == (convergence([*bad]).r_hat, convergence([*bad]).bulk_ess)
+    assert found.basis == "5 chains of 200 draws, the worst of 4 prompts"
+    # Pooled, they seem to differ though each pair agrees, or the other way round.
+    assert convergence([each for _, each in named[:4]]).r_hat > 1.5 > 1.01 > found.targets[-1].r_hat
 
 
 def test_total_variation_by_hand():
     assert total_variation([0.5, 0.5, 0], [0.25, 0.25, 0.5]) == 0.5
     np.testing.assert_allclose(total_variation([[1, 0], [0.5, 0.5]], [0.5, 0.5]), [0.5, 0])
-
-
-def test_the_curve_is_what_counting_from_the_start_each_time_gives():
-    rng = np.random.default_rng(5)
-    visited, law = rng.integers(4, size=57), np.array([0.4, 0.3, 0.2, 0.1])
-    counted = [
-        0.5 * sum(abs(np.mean(visited[:t] == state) - law[state]) for state in range(4)) for t in range(10, 58, 10)
-    ]
-    np.testing.assert_allclose(total_variation_curve(visited, law, 10), counted, atol=1e-15)

@@ -17,7 +17,6 @@ from sampler.diagnostics import (
     bradley_terry_scores,
     cycle_test,
     newton,
-    triangle_sums,
 )
 
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
@@ -182,21 +181,3 @@ def test_right_votes_are_called_cyclic_as_often_as_the_level_says(votes):
 def test_a_tree_of_comparisons_has_no_cycle_to_test():
     with pytest.raises(ValueError, match="no cycle"):
         cycle_test(Comparisons.of([("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]), np.random.default_rng(0))
-
-
-def test_the_sum_around_a_triangle_by_hand():
-    (found,) = triangle_sums(Comparisons.of([("a", "b")] * 8 + [("b", "a")] * 2 + [("c", "b")] * 3 + [("c", "a")] * 5))
-    # Half a vote more on each side: s_ab = log(8.5 / 2.5), s_cb = log(3.5 / 0.5), s_ca = log(5.5 / 0.5).
-    around = math.log(8.5 / 2.5) - math.log(7) + math.log(11)
-    assert found.log_odds == pytest.approx(around)
-    assert found.items in [("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b")]
-    error = math.sqrt(1 / 8.5 + 1 / 2.5 + 1 / 3.5 + 1 / 0.5 + 1 / 5.5 + 1 / 0.5)
-    assert found.standard_error == pytest.approx(error)
-
-
-def test_the_worst_triangle_comes_first():
-    wins = np.full((5, 5), 10)
-    wins[0, 1] = wins[1, 2] = wins[2, 0] = 30
-    found = triangle_sums(from_wins(wins * ~np.eye(5, dtype=bool)))
-    assert len(found) == 10
-    assert set(found[0].items) == {0, 1, 2}

@@ -1,4 +1,4 @@
-"""Lean to one side, agreement beyond chance, and the paired bootstrap over items."""
+"""Agreement beyond chance, and the paired bootstrap over items."""
 
 from __future__ import annotations
 
@@ -7,53 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sampler.diagnostics import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, paired_bootstrap, side_lean
+from sampler.diagnostics import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, paired_bootstrap
 from sampler.diagnostics.bootstrap import RESAMPLES
-
-
-def share(log_odds):
-    return 1 / (1 + math.exp(-log_odds))
-
-
-@pytest.mark.parametrize(
-    ("left", "votes", "low", "high"),
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_the_interval_is_wilsons(left, votes, low, high):
-    # Newcombe, Statistics in Medicine 17, 1998, table I, method 3.
-    lean = side_lean(left, votes)
-    assert share(lean.log_odds) if left else lean.log_odds == -math.inf
-    assert round(share(lean.low), 4) if left else lean.low == -math.inf
-    assert round(share(lean.high), 4) == high
-    if left:
-        assert (share(lean.log_odds), round(share(lean.low), 4)) == (pytest.approx(left / votes), low)
-
-
-def campaign_of_votes(rng, random_sides):
-    """Return (left, votes) of 150 steps with N = 2 that stop at the first vote for x'; nobody leans."""
-    left = votes = 0
-    for preference in rng.beta(1, 3, size=150):
-        for_proposal = False
-        for _ in range(2):
-            if not for_proposal:
-                for_proposal = rng.random() < preference
-                proposal_left = rng.random() < 0.5 if random_sides else True
-                left += for_proposal == proposal_left
-                votes += 1
-    return left, votes
-
-
-def test_without_a_lean_the_interval_covers_zero_however_early_voting_stops():
-    rng = np.random.default_rng(1)
-    found = [side_lean(*campaign_of_votes(rng, random_sides=True)) for _ in range(400)]
-    # Binomial(400, 0.05) exceeds 38 once in ten thousand seeds; Wilson's coverage at these counts is 0.95 within 0.005.
-    assert sum(not lean.low <= 0 <= lean.high for lean in found) <= 38
-
-
-def test_proposals_that_always_stand_on_the_left_look_like_a_lean():
-    lean = side_lean(*campaign_of_votes(np.random.default_rng(2), random_sides=False))
-    assert lean.high < 0
-
 
 # 14 raters put 10 subjects into 5 categories; a standard worked example of Fleiss' kappa, 0.210.
 FOURTEEN_RATERS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sampler import ExperimentOptions, SlotTally, tournament_schedule
+from sampler import ExperimentOptions, tournament_schedule
 from sampler.commands.report.metrics.translation import mark_of
 from sampler.commands.report.strengths import strengths, tournament_choices
 from tests.support.campaigns import begin_run, write_votes
@@ -56,28 +56,6 @@ def test_marks_are_the_paper_s():
     assert mark_of(higher, reference, higher_is_better=True) == "†"
     assert mark_of(higher, reference, higher_is_better=False) == ""
     assert mark_of(reference, reference, higher_is_better=True) == "‡"
-
-
-@pytest.mark.parametrize("wanted", [1, 3])
-def test_a_tally_gets_exactly_n_votes_for_each_slot_however_often_it_is_begun_again(wanted):
-    options = ExperimentOptions.of("stories", "laptop", prompts=2)
-    slots = tournament_schedule(options)
-    rng = np.random.default_rng(5)
-    stored = []
-    while True:
-        tally = SlotTally(slots, wanted)
-        for key in stored:
-            tally.count(key)
-        if tally.is_complete:
-            break
-        # Killed after a number of votes that nobody knows beforehand.
-        left = [slot.key for slot, lacking in tally.missing() for _ in range(lacking)]
-        stored += left[: int(rng.integers(1, 40))]
-    assert sorted(stored) == sorted(slot.key for slot in slots for _ in range(wanted))
-    with pytest.raises(ValueError, match="another would count twice"):
-        tally.count(stored[0])
-    with pytest.raises(ValueError, match="no slot of this tournament"):
-        tally.count(("s9:p0:base:pref-sep:k0", "gothic", True))
 
 
 def test_every_match_meets_in_both_orders_and_the_schedule_is_a_function_of_the_seed():

@@ -35,14 +35,11 @@ def reason(name, content):
 @pytest.mark.parametrize(
     ("kind", "subtype", "media_type", "tolerance"),
     [
-        ("WAV", "PCM_16", "audio/flac", 0),
-        ("WAV", "PCM_24", "audio/flac", 0),
-        ("WAV", "PCM_U8", "audio/flac", 0),
-        ("WAV", "FLOAT", "audio/flac", 2**-22),
-        ("FLAC", "PCM_16", "audio/flac", 0),
+        ("WAV", "PCM_16", "audio/flac", 0), ("WAV", "PCM_24", "audio/flac", 0), ("WAV", "PCM_U8", "audio/flac", 0),
+        ("WAV", "FLOAT", "audio/flac", 2**-22), ("FLAC", "PCM_16", "audio/flac", 0),
         ("AIFF", "PCM_16", "audio/flac", 0),
     ],
-)
+)  # fmt: skip
 def test_lossless_recordings_keep_every_sample(kind, subtype, media_type, tolerance):
     sent = recording(330, kind, subtype, channels=2)
     item = recordings(TWO | {"x": sent})["x"]
@@ -61,6 +58,23 @@ def test_lossy_recordings_become_mp3_and_sound_alike(kind, subtype):
     spectrum = np.abs(np.fft.rfft(samples[:, 0]))
     assert np.argmax(spectrum) * rate / len(samples) == pytest.approx(330, abs=3)
     assert np.sqrt(np.mean(samples**2)) == pytest.approx(0.5 / np.sqrt(2), rel=0.1)
+
+
+def test_recordings_of_the_same_samples_are_one_whatever_their_files():
+    samples = tone(330)
+    files = {
+        f"{kind}-{subtype}": recorded(samples.round(4) // 2**-15 * 2**-15, kind=kind, subtype=subtype)
+        for kind, subtype in (("WAV", "PCM_16"), ("FLAC", "PCM_16"), ("AIFF", "PCM_24"), ("WAV", "FLOAT"))
+    }
+    louder = {
+        "louder": recorded(samples * 1.01),
+        "slower": recorded(samples, rate=8_000),
+        "wider": recorded(np.repeat(samples, 2, 1)),
+    }
+    reading = read("audio", archive(files | louder))
+    assert [(item.content, item.weight) for item in reading.items] == [
+        ("WAV-PCM_16", 4), ("louder", 1), ("slower", 1), ("wider", 1),
+    ]  # fmt: skip
 
 
 def test_what_is_louder_than_full_scale_is_cut_there():

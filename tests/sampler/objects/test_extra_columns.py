@@ -13,10 +13,8 @@ from tests.support import campaigns
 
 def test_further_columns_stay_with_their_object():
     table = [
-        ["Prompt", "text", "weight", "quality"],
-        ["  a sea poem ", "Waves.", "2", "0.7"],
-        ["a wood", "Trees.", "1"],
-    ]
+        ["Prompt", "text", "weight", "quality"], ["  a sea poem ", "Waves.", "2", "0.7"], ["a wood", "Trees.", "1"],
+    ]  # fmt: skip
     reading = campaigns.read("texts", campaigns.spreadsheet(table))
     assert reading.extra_columns == ("prompt", "quality")
     assert [dict(item.extra) for item in reading.items] == [
@@ -25,18 +23,16 @@ def test_further_columns_stay_with_their_object():
     ]
 
 
-def test_those_of_images_stand_in_their_table():
+@pytest.mark.parametrize("weights", [("1", "2"), ()])
+def test_those_of_images_stand_in_their_table_with_weights_or_without(weights):
     pictures = {"a.png": campaigns.picture("red"), "b.png": campaigns.picture("blue")}
-    weights = campaigns.spreadsheet([["file", "weight", "prompt"], ["a.png", "1", "a fire"], ["b.png", "2", "a lake"]])
-    reading = campaigns.read("images", campaigns.archive(pictures | {"weights.csv": weights}))
-    assert {item.content: item.extra["prompt"] for item in reading.items} == {"a.png": "a fire", "b.png": "a lake"}
-
-
-def test_a_table_of_images_needs_no_weights():
-    pictures = {"a.png": campaigns.picture("red"), "b.png": campaigns.picture("blue")}
-    said = campaigns.spreadsheet([["file", "prompt"], ["a.png", "a fire"], ["b.png", "a lake"]])
-    reading = campaigns.read("images", campaigns.archive(pictures | {"weights.csv": said}))
-    assert [(item.weight, item.extra["prompt"]) for item in reading.items] == [(1, "a fire"), (1, "a lake")]
+    columns = [("file", "a.png", "b.png"), ("prompt", "a fire", "a lake"), *([("weight", *weights)] if weights else [])]
+    table = campaigns.spreadsheet(list(zip(*columns, strict=True)))
+    found = [
+        (item.weight, item.extra["prompt"])
+        for item in campaigns.read("images", campaigns.archive(pictures | {"weights.csv": table})).items
+    ]
+    assert found == [(1, "a fire"), (2 if weights else 1, "a lake")]
 
 
 def test_the_numbers_of_rows_that_a_program_writes_are_no_column():
@@ -87,14 +83,14 @@ def test_further_cells_count_among_the_characters_of_a_catalog():
         campaigns.read("texts", b"text,notes\n" + rows)
 
 
-def test_a_repeated_object_says_which_of_its_cells_was_not_kept():
-    table = [["text", "prompt"], ["one", "a"], ["two", "b"], ["one", "c"], ["two", "b"]]
+def test_rows_that_disagree_on_one_object_are_refused_and_name_each_other():
+    table = [["text", "prompt"], ["one", "a"], ["two", "b"], ["one", "c"], ["two", "b"], ["one", "a"], ["three", ""]]
     reading = campaigns.read("texts", campaigns.spreadsheet(table))
-    assert [refusal.reason for refusal in reading.refusals] == [
-        "repeats row 2; their weights were added, and what row 2 has in “prompt” was kept",
-        "repeats row 3; their weights were added",
-    ]
-    assert reading.items[0].extra == {"prompt": "a"}
+    assert [item.content for item in reading.items] == ["two", "three"]
+    why = "row 2 and row 4 are the same object and differ in “prompt”; make them equal, or remove one of them"
+    assert [(refusal.source, refusal.reason) for refusal in reading.refusals] == [
+        ("row 2", why), ("row 4", why), ("row 5", "repeats row 3; their weights were added"), ("row 6", why),
+    ]  # fmt: skip
 
 
 def test_the_names_are_known_from_the_first_row_alone():

@@ -10,8 +10,6 @@ from html.parser import HTMLParser
 import pytest
 
 import sampler
-from tests.support.campaigns import read
-from tests.support.campaigns import spreadsheet as table
 
 RICH = """# Tea
 
@@ -54,11 +52,17 @@ HOSTILE = {
     "a comment": "<!-- --><script>alert(1)</script>",
     "code that ends itself": "```\n</code></pre><script>alert(1)</script>\n```",
     "a language of code": '```"><script>alert(1)</script>\nx\n```',
+    "a picture's data in capitals": "[press](DATA:image/png;base64,AAAA)",
+    "tags in a formula": r"$\text{<script>alert(1)</script>}\text{<img src=x onerror=alert(1)>}$",
+    "commands of a formula": r"$\href{javascript:alert(1)}{x}$ $\class{a}{x}$ $\style{color:red}{x}$ $\color{red}{x}$",
+    "a formula that ends itself": "$x</math><script>alert(1)</script>$",
+    "a plain tag with a handler": '<sub onclick="alert(1)">x</sub> <br onload=alert(1)>',
     "a cell": "| a |\n|---|\n| <script>alert(1)</script> |",
 }
 ALLOWED = {
     *("blockquote", "br", "code", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "span"),
-    *("strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    *("strong", "table", "tbody", "td", "th", "thead", "tr", "ul", "sub", "sup", "math", "semantics", "annotation"),
+    *("mrow", "mi", "mn", "mo", "mtext"),
 }
 
 
@@ -97,11 +101,33 @@ def test_a_link_is_its_words_and_a_picture_its_description():
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    {
+        r"\(a_1 * b_2\) and $c * d$": r"(<math>.*>(a_1 \* b_2|c \* d)</annotation></semantics></math>.*){2}",
+        r"\[ \{1, 2\} \\ x \]": r'<math display="block">.*>\{</mo>.*\\\{1, 2\\\} \\\\ x ',
+        "$$\na\n= b\n- c\n$$": r'^<p><math display="block">(?!.*<(h2|li))',
+        "- one\n  $$x$$\n- two": r'<li>one.*<math display="block">.*</li>.*<li>two',
+        r"$5 and $6, or \$7": r"^<p>\$5 and \$6, or \$7</p>",
+        r"$\unknown{*a*}$ \(\def\a{x}\a\)": r"^<p>\$\\unknown\{\*a\*\}\$ \\\(\\def\\a\{x\}\\a\\\)</p>",
+        f"${'x' * 2001}$": r"^<p>\$x{2001}\$</p>",
+        f"${'x' * 2000}$": "^<p><math>",
+        r"$a\hspace{9999cm}b$": r"<mspace></mspace>",
+        "`$a$`": r"<code>\$a\$</code>",
+        "H<sub>2</sub>O<br>x<SUP>2</SUP>": "^<p>H<sub>2</sub>O<br>x<sup>2</sup></p>",
+        "one\ntwo": "^<p>one<br>\ntwo</p>",
+    }.items(),
+)
+def test_formulas_line_ends_and_plain_tags_are_shown_and_what_is_no_formula_as_it_is_written(text, shown):
+    assert re.search(shown, sampler.object_html(text).strip(), re.DOTALL)
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_hostile_runs_loads_or_leads_away(text):
     for tag, attributes in Tags(sampler.object_html(text)).found:
         assert tag in ALLOWED
-        assert attributes.keys() <= {"class", "title", "start"}
+        assert attributes.keys() <= {"class", "title", "start", "encoding", "stretchy", "lspace", "rspace", "form"}
+        assert tag in ("span", "th", "td") or "class" not in attributes
     for tag, attributes in Tags(sampler.page_html(text)).found:
         assert tag in ALLOWED | {"a", "img"}
         assert attributes.keys() <= {"href", "src", "alt", "rel", "title"}
@@ -132,22 +158,6 @@ def test_plain_prose_is_measured_as_a_text_is():
     assert (markdown.words, markdown.sentences, markdown.readability) == (text.words, text.sentences, text.readability)
 
 
-def test_a_table_is_read_as_one_of_texts_is():
-    rows = [
-        ["text", "weight", "prompt"],
-        ["# One\n\n- a", 2, "Say one"],
-        ["", 1, ""],
-        ["x" * 20_001, 1, ""],
-        ["Two", 1, ""],
-    ]
-    reading = read("markdown", table(rows))
-    assert [(item.content, item.weight, item.extra["prompt"]) for item in reading.items] == [
-        ("# One\n\n- a", 2.0, "Say one"),
-        ("Two", 1.0, ""),
-    ]
-    assert [refusal.source for refusal in reading.refusals] == ["row 3", "row 4"]
-
-
 PATHOLOGICAL = {
     "brackets": "'[' * 20_000",
     "pairs of brackets": "'[](' * 6_000",
@@ -158,6 +168,10 @@ PATHOLOGICAL = {
     "nested lists": "'- ' * 10_000",
     "columns": "'|' * 6_000 + chr(10) + '|-' * 3_000 + '|'",
     "entities": "'&' * 20_000",
+    "formulas without an end": "(chr(92) + '(') * 9_000 + (chr(92) * 2 + ')') * 600",
+    "lines that begin formulas": "(chr(92) + '[ a' + chr(10)) * 3_990 + chr(92) + ']'",
+    "formulas": "'$x$' * 6_600",
+    "escaped dollars": "('$' + chr(92) + '$') * 6_600",
     "strikes": "'~~a' * 6_600",
 }
 

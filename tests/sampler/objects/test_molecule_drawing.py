@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import time
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from rdkit import Chem
 
+from sampler.objects.molecules import drawing
 from sampler.objects.molecules.drawing import draw_molecule, draw_pair
+from sampler.objects.molecules.reading import canonical_smiles
 
 PAIRS = {
     "an arm added": ("CC(=O)Nc1ccc(O)cc1", "CC(=O)Nc1ccc(O)c(-c2ccc(S(N)(=O)=O)cc2)c1"),
@@ -81,3 +86,81 @@ def test_every_element_stands_out_from_the_ground(dark, ground):
         for colour in colours:
             lights = sorted((luminance(colour), luminance(ground)))
             assert (lights[1] + 0.05) / (lights[0] + 0.05) >= 3.0, (smiles, colour)
+
+
+def dendrimer(branches, depth, core):
+    if not depth:
+        return core
+    arm = dendrimer(branches, depth - 1, "C")
+    return core + f"({arm})" * (branches - 1) + arm
+
+
+def net(rows, columns, *, is_closed):
+    """Return a sheet of four-membered rings of carbon, or a tube of it."""
+    made, size = Chem.RWMol(Chem.MolFromSmiles(".".join("C" * (rows * columns)))), rows * columns
+    for place in range(size):
+        if place + columns < size:
+            made.AddBond(place, place + columns, Chem.BondType.SINGLE)
+        if is_closed or (place + 1) % columns:
+            made.AddBond(place, place // columns * columns + (place + 1) % columns, Chem.BondType.SINGLE)
+    return Chem.MolToSmiles(made)
+
+
+HARD = {
+    "equal ends": [
+        *(f"FC(F)(F){'C(F)(F)' * n}{end}" for n in range(3, 48) for end in ("C(F)(F)F", "C(=O)O")),
+        *("CC(C)(C)" * n + "C" for n in range(2, 36)),
+        *("C" + "[Si](C)(C)O" * n + "[Si](C)(C)C" for n in range(2, 36)),
+    ],
+    "dendrimers": [
+        *(dendrimer(2, depth, core) for depth in range(1, 7) for core in ("C", "CC", "N", "c1ccccc1C")),
+        *(dendrimer(3, depth, core) for depth in range(1, 5) for core in ("C", "CC", "[Si]")),
+    ],
+    "cages": [
+        net(rows, n, is_closed=shut) for rows in (2, 3, 5) for n in range(3, 150 // rows, rows) for shut in (0, 1)
+    ],
+    "long rings": [
+        "C1" + unit * n + "C1"
+        for unit, most in {"C": 148, "COC": 49, "C=CC": 49, "C(F)(F)": 49}.items() for n in range(5, most, most // 16)
+    ],
+}  # fmt: skip
+
+
+def seconds(work, *given):
+    """Return what a call gives, and the processor time that it takes."""
+    before = time.process_time()
+    return work(*given), time.process_time() - before
+
+
+def is_accepted(smiles):
+    try:
+        return bool(canonical_smiles(smiles))
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("family", HARD)
+def test_any_molecule_that_is_accepted_and_any_pair_of_such_is_drawn_in_a_second_of_processor_time(family):
+    accepted = [smiles for smiles in HARD[family] if is_accepted(smiles)]
+    assert len(accepted) > 30
+    for one, other in itertools.pairwise(dict.fromkeys(accepted)):
+        (drawn, took), (pair, took_together) = seconds(draw_molecule, one), seconds(draw_pair, one, other)
+        assert ("<svg" in drawn) == ("<svg" in pair[0]) == ("<svg" in pair[1])
+        assert max(took, took_together) < 1, (one, other)
+
+
+def test_those_that_would_take_too_long_to_compare_are_drawn_each_by_itself():
+    one, other = (f"FC(F)(F){'C(F)(F)' * n}C(F)(F)F" for n in (21, 22))
+    assert draw_pair(one, other) == (draw_molecule(one), draw_molecule(other))
+
+
+@pytest.mark.parametrize("pair", [("C/C=C/C", "C/C=C\\C"), ("C/C=C/CO", "C/C=C\\CN"), ("C/C=C/C", "CC=CC")])
+def test_forms_of_a_double_bond_look_different_side_by_side_and_alone(pair):
+    """An unknown form is crossed. A common part in one orientation would draw E and Z alike."""
+    one, other = (re.sub("atom-[0-9]+|bond-[0-9]+", "", svg) for svg in draw_pair(*pair))
+    assert one != other
+    assert draw_molecule(pair[0]) != draw_molecule(pair[1])
+    small, large = sorted(pair, key=drawing._by_size)
+    for smiles, (molecule, _) in zip((large, small), drawing._laid_out(small, large), strict=True):
+        read = Chem.MolFromMolBlock(Chem.MolToMolBlock(molecule))
+        assert Chem.MolToSmiles(read) == Chem.CanonSmiles(smiles)

@@ -31,22 +31,21 @@ def test_mirror_images_stay_two_molecules_and_false_stereo_marks_vanish():
     contents = [item.content for item in read("molecules", column("C[C@H](F)Cl", "C[C@@H](F)Cl", "C[C@H](C)O")).items]
     assert len(contents) == 5
     assert contents[-1] == "CC(C)O"
+    assert read("molecules", column("CCO ethanol")).items[-1].content == "CCO"
 
 
 @pytest.mark.parametrize(
     ("smiles", "reason"),
     [
-        ("CN(C)(C)(C)C", "valence"),
-        ("C1CC", "is not a SMILES"),
-        ("hello", "is not a SMILES"),
-        ("[Xx]", "is not a SMILES"),
-        ("c1cccc1", "kekulize"),
-        ("[H][H]", "0 heavy atoms"),
-        ("C" * 151, "151 heavy atoms"),
-        ("C" * 1_001, "1,001 characters"),
+        ("CN(C)(C)(C)C", "valence"), ("C1CC", "is not a SMILES"), ("hello", "is not a SMILES"),
+        ("[Xx]", "is not a SMILES"), ("c1cccc1", "kekulize"), ("[H][H]", "0 heavy atoms"),
+        ("C" * 151, "151 atoms to draw"), ("C" + "*" * 150, "151 atoms to draw"),
+        ("C1=[Al]C(=NC2=C1NC=N2)C=O", "RDKit writes the molecule as “O=C[c]1nc2nc[nH]c2[cH][Al]1” and cannot read"),
+        ("C[C@H](F)Cl |&1:1|", "CXSMILES"), ("CC(F)Cl |wU:1.0|", "CXSMILES"),
+        ("C[Pt@SP1](F)(Cl)Br", "stereochemistry that no drawing shows"), ("C" * 1_001, "1,001 characters"),
         (" ", "empty"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_molecule_is_refused_with_its_row_in_silence(smiles, reason, capfd):
     found = refusals(table([["smiles", "weight"], ["C", 1], ["N", 1], [smiles, 1]]))
     assert set(found) == {"row 4"}

@@ -53,13 +53,12 @@ class TestPictures:
         shown = sampler.shown_as(Exhibit(picture=file_of(format="JPEG")), sampler.Vision(edge=100)).picture
         assert (shown.media_type, read(shown).format) == ("image/jpeg", "JPEG")
 
-    def test_what_is_transparent_becomes_white_in_a_jpeg(self):
+    @pytest.mark.parametrize("vision", [sampler.Vision(format="jpeg"), sampler.Vision(edge=32)])
+    def test_what_is_transparent_becomes_white(self, vision):
         out = io.BytesIO()
-        Image.new("RGBA", (40, 40), (0, 0, 0, 0)).save(out, "PNG")
-        shown = sampler.shown_as(
-            Exhibit(picture=Picture("image/png", out.getvalue())), sampler.Vision(format="jpeg")
-        ).picture
-        assert np.asarray(read(shown)).min() > 250
+        Image.new("RGBA", (40, 40), (0, 0, 0, 5)).save(out, "PNG")
+        shown = sampler.shown_as(Exhibit(picture=Picture("image/png", out.getvalue())), vision).picture
+        assert np.asarray(read(shown)).min() > 245
 
     def test_what_is_no_picture_is_told(self):
         with pytest.raises(ValueError, match="cannot be read"):
@@ -112,15 +111,13 @@ class TestRecipe:
     @pytest.mark.parametrize(
         ("vision", "kind", "words"),
         [
-            ({}, "images", "must say something"),
-            ({"edge": 8}, "images", r"vision\.edge"),
+            ({}, "images", "must say something"), ({"edge": 8}, "images", r"vision\.edge"),
             ({"quality": 50}, "images", "set format to 'jpeg'"),
             ({"quality": 50, "format": "png"}, "images", "set format to 'jpeg'"),
-            ({"edge": 512}, "texts", "texts have no pictures"),
-            ({"molecules": "both"}, "images", "no molecules"),
+            ({"edge": 512}, "texts", "texts have no pictures"), ({"molecules": "both"}, "images", "no molecules"),
             ({"molecules": "smiles", "edge": 64}, "molecules", "'picture' or 'both' where the pictures have settings"),
         ],
-    )
+    )  # fmt: skip
     def test_what_does_not_go_together_is_refused_with_its_field(self, vision, kind, words):
         with pytest.raises(sampler.RecipeError, match=words):
             sampler.parse_recipe(self.recipe(vision, kind))

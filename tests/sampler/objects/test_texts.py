@@ -27,17 +27,17 @@ def neighbours(contents, count):
 @pytest.mark.parametrize(
     "data",
     [
-        b"text\none\ntwo\n",
-        b"text\r\none\r\ntwo\r\n",
-        b"\xef\xbb\xbftext\none\ntwo",
-        b"text;weight\none;1\ntwo;2\n",
-        b"weight\ttext\n1\tone\n2\ttwo\n",
-        b" Text , Weight\n one ,1\ntwo  ,2\n",
-        b'id,"text",note\n1,"one",a\n2,two\n',
-        b"text,note\n\n,\none,\n , \ntwo,\n\n",
+        b"text\none\ntwo\n", b"text\r\none\r\ntwo\r\n", b"\xef\xbb\xbftext\none\ntwo", b"text;weight\none;1\ntwo;2\n",
+        b"weight\ttext\n1\tone\n2\ttwo\n", b" Text , Weight\n one ,1\ntwo  ,2\n",
+        b'id,"text",note\n1,"one",a\n2,two\n', b"text,note\n\n,\none,\n , \ntwo,\n\n",
+        b"sep=;\r\ntext;note\r\none;a, b, c\r\ntwo;\r\n", b'\xef\xbb\xbf"sep=\t"\ntext\tnote\none\t\ntwo\t\n',
+        b'"a; b; c",text\nx,one\ny,two\n',
     ],
-    ids=["plain", "crlf", "bom", "semicolons", "tabs", "spaces and capitals", "more columns", "empty rows"],
-)
+    ids=[
+        "plain", "crlf", "bom", "semicolons", "tabs", "spaces and capitals", "more columns", "empty rows",
+        "as Excel says", "as Excel says in quotes", "another separator in a header",
+    ],
+)  # fmt: skip
 def test_the_usual_ways_to_save_a_csv_are_read(data):
     reading = read("texts", data)
     assert [item.content for item in reading.items] == ["one", "two"]
@@ -60,7 +60,7 @@ def test_rows_are_numbered_as_a_spreadsheet_shows_them():
     assert [item.source for item in read("texts", table(rows)).items] == ["row 2", "row 6"]
 
 
-@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "heavy", "1,5"])
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "heavy", "1,500"])
 def test_a_bad_weight_is_refused_with_its_row(weight):
     rows = [["text", "weight"], ["a", 1], ["b", weight], ["c", 3]]
     assert refusals(table(rows)) == {"row 3": f"the weight “{weight}” is not a positive number"}
@@ -74,8 +74,8 @@ def test_an_empty_weight_is_refused_as_missing(delimiter, weight):
     assert refusals(table(rows, delimiter)) == {"row 3": "there is no weight"}
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_a_decimal_comma_is_read_where_commas_part_no_cells(delimiter):
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_decimal_comma_is_read(delimiter):
     rows = [["text", "weight"], ["a, b", "0,5"], ["c", " 12,25 "], ["d", "5,00E-04"], ["e", "1.5"], ["f", 2]]
     assert [item.weight for item in read("texts", table(rows, delimiter)).items] == [0.5, 12.25, 0.0005, 1.5, 2.0]
 
@@ -110,34 +110,54 @@ def test_a_file_of_unquoted_commas_says_to_quote_them():
 
 
 def test_an_empty_an_endless_and_a_binary_text_are_refused_with_their_rows():
-    rows = [["text", "weight"], ["a", 1], [" ", 1], ["x" * 20_001, 1], ["N\x00L", 1], ["b", 1]]
+    rows = [
+        ["text", "weight"], ["a", 1], [" ", 1], ["x" * 20_001, 1], ["N\x00L", 1], ["b", 1], ["\u2060\u3164\ufe0f", 1],
+    ]  # fmt: skip
     reasons = refusals(table(rows))
-    assert set(reasons) == {"row 3", "row 4", "row 5"}
+    assert set(reasons) == {"row 3", "row 4", "row 5", "row 7"}
+    assert "only characters that show nothing" in reasons["row 7"]
     assert "empty" in reasons["row 3"]
     assert "20,001 characters" in reasons["row 4"]
     assert "NUL" in reasons["row 5"]
 
 
-def test_repeated_texts_become_one_with_the_sum_of_their_weights():
-    reading = read("texts", b"text,weight\na,1\nb,2\n a ,3\na,0.5\n")
-    assert [(item.content, item.weight) for item in reading.items] == [("a", 4.5), ("b", 2.0)]
-    assert [refusal.source for refusal in reading.refusals] == ["row 4", "row 5"]
-    assert all("row 2" in refusal.reason for refusal in reading.refusals)
+SHOWN_ALIKE = [
+    ("caf\u00e9", "cafe\u0301", "cafe\u0301\u200b"),
+    ("two\nlines", "two\r\nlines", "two\rlines", "\ufefftwo\nlines\n \n"),
+    ("a b", "a b\u200b", "\u200b \ufeffa b", "  a b\ufeff \u2060"),
+    ("a  b", "a \u200b b", "a \u2060\ufeff b"),
+]
+DIFFERENT = ["a\u200bb", "a\u200c b", "a \u200d b", "a\ufe0f", "\u200ea", "a\tb", "a  b", " a\nb", "a\nb", "ab"]
+
+
+def test_texts_that_look_the_same_are_one_and_others_are_not():
+    """Joiners between letters, those that shape them, selectors and marks of direction change what is seen."""
+    for same in SHOWN_ALIKE:
+        reading = read("texts", table([["text", "weight"], *([text, 2] for text in same), ["else", 1]]))
+        assert [item.content.encode() for item in reading.items] == [same[0].encode(), b"else"]
+        assert reading.items[0].weight == 2 * len(same)
+        assert [each.reason for each in reading.refusals] == ["repeats row 2; their weights were added"] * (
+            len(same) - 1
+        )
+    assert texts(table([["text"], *([text] for text in DIFFERENT)])) == DIFFERENT
+
+
+def test_the_first_line_of_several_stays_indented():
+    poem = "\n  \n    First,\n\tsecond  of  all,\n  third.  \n\n"
+    assert texts(table([["text"], [poem], ["   alone"]])) == ["    First,\n\tsecond  of  all,\n  third.", "alone"]
 
 
 NO_CATALOG = {
-    "empty": (b"", "It has nothing"),
-    "no column": (b"sentence,weight\na,1\n", "It has “sentence”, “weight”"),
+    "empty": (b"", "It has nothing"), "no column": (b"Sentence,weight\na,1\n", "It has “Sentence”, “weight”"),
     "latin-1": ("text\ncafé\nbar\n".encode("latin-1"), "not UTF-8"),
-    "utf-16": ("text\na\nb\n".encode("utf-16"), "not UTF-8"),
-    "header only": (b"text\n", "at least two"),
+    "utf-16": ("text\na\nb\n".encode("utf-16"), "not UTF-8"), "header only": (b"text\n", "at least two"),
     "one text": (b"text\na\na\n", "the file gave 1"),
     "all refused": (b"text,weight\na,0\nb,-1\n", "row 2: the weight"),
     "joined to infinity": (b"text,weight\na,1e308\na,1e308\nb,1\n", "too large to be added"),
     "infinite together": (b"text,weight\na,1e308\nb,1e308\n", "too large to be added"),
     "too far apart": (b"text,weight\na,1e-300\nb,1e300\n", "too far apart"),
     "endless cell": (b"text\na\n" + b"x" * 200_000 + b"\n", "Row 3 .line 3.* more than 131,072 characters"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "reason"), NO_CATALOG.values(), ids=NO_CATALOG)

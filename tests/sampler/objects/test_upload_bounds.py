@@ -84,13 +84,6 @@ def test_texts_of_more_characters_than_a_catalog_may_have_are_refused_at_their_r
         campaigns.read("texts", b"text\n" + rows)
 
 
-def test_reasons_beyond_a_thousand_are_counted():
-    reading = campaigns.read("texts", b"text\none\ntwo\n" + b"one\n" * 5_000)
-    assert len(reading.refusals) == 1_000
-    assert reading.more_refusals == 4_000
-    assert [item.weight for item in reading.items] == [5_001, 1]
-
-
 # Read and compared by a process of its own, which tells the most memory that it ever held.
 MEASURE = """
 import io, resource, sys

@@ -185,9 +185,9 @@ def a_late_vote_of_another_reply(record: Record) -> list[str]:
 def another_side(record: Record) -> list[str]:
     vote = next(row for row in record.votes if not row["annotator"])
     honest = vote["proposal_side"]
-    other = {"left": "right", "right": "left"}
+    other = {"first": "second", "second": "first"}
     vote["proposal_side"], vote["chosen_side"] = other[honest], other[vote["chosen_side"]]
-    vote["left_state"], vote["right_state"] = vote["right_state"], vote["left_state"]
+    vote["first_state"], vote["second_state"] = vote["second_state"], vote["first_state"]
     name = f"vote {vote['number']}"
     return [f"{where(vote)}: {name}'s proposal_side: the export has {other[honest]}, expected {honest}"]
 

@@ -104,7 +104,7 @@ def test_a_new_text_where_the_cut_lies_behind_the_end_is_found():
     # The step as it would stand if it had proposed a text of its own, and that had been rejected; what follows is cut.
     step |= {"proposal": made, "verdict": "reject", "votes_cast": "1", "votes_for": "0"}
     vote = {"chain": chain, "step": number, "number": 1, "judge": 0, "question": "Which one?", "annotator": "p"}
-    record.votes.append(text_row(**vote, for_proposal=0, proposal_side="left", chosen_side="right"))
+    record.votes.append(text_row(**vote, for_proposal=0, proposal_side="first", chosen_side="second"))
     old = next(row for row in record.states if row["state"] == step["current"])
     record.states.append(dict(old, state=made))
     write(

@@ -20,7 +20,7 @@ TRUE = (
     "catalog-texts", "catalog-molecules", "catalog-images", "texts", "molecules", "patterns", "model-texts",
     "two-judge-order", "people-and-model", "model-asked-first", "ratings-difference", "ratings-separate",
 )  # fmt: skip
-OTHER = {"left": "right", "right": "left"}
+OTHER = {"first": "second", "second": "first"}
 OTHER_RATING = {str(rating): str(10 - rating) if rating != 5 else "6" for rating in range(1, 10)}
 VERDICTS = {"accept": "reject", "reject": "accept"}
 Row = dict[str, str]
@@ -128,7 +128,7 @@ def swapped_sides(row: int) -> Callable[[Files], Files]:
     def change(found: list[Row]) -> None:
         vote = found[row - 2]
         vote |= {side: OTHER[vote[side]] for side in ("proposal_side", "chosen_side")}
-        vote["left_state"], vote["right_state"] = vote["right_state"], vote["left_state"]
+        vote["first_state"], vote["second_state"] = vote["second_state"], vote["first_state"]
 
     return rows("votes.csv", change)
 
@@ -183,8 +183,8 @@ SEEN = {
     "one vote": Tampering(flipped(4), STEPS, 2, changed=VOTES),
     "one vote with its tally": Tampering(flipped(4, (2, "0 1")), STEPS, 2, changed=VOTES),
     "one answer without its side": Tampering(cell(VOTES, 2, "for_proposal", "1"), VOTES, 2),
-    "one chosen side": Tampering(cell(VOTES, 2, "chosen_side", "right"), VOTES, 2),
-    "one side of the proposal": Tampering(cell(VOTES, 3, "proposal_side", "right"), VOTES, 3),
+    "one chosen side": Tampering(cell(VOTES, 2, "chosen_side", "second"), VOTES, 2),
+    "one side of the proposal": Tampering(cell(VOTES, 3, "proposal_side", "second"), VOTES, 3),
     "one order of votes": Tampering(swapped_order(2, 4), VOTES, 2),
     "one number of a vote": Tampering(cell(VOTES, 3, "number", "1"), VOTES, 3),
     "one vote left out": Tampering(rows(VOTES, lambda found: found.pop(2)), STEPS, 2, changed=VOTES),

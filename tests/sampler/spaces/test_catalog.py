@@ -34,17 +34,10 @@ def test_weights_may_differ_by_many_orders_of_magnitude():
 @pytest.mark.parametrize(
     "weights",
     [
-        [],
-        [1.0],
-        [[1.0, 2.0]],
-        [1.0, 0.0],
-        [1.0, -2.0],
-        [1.0, math.nan],
-        [1.0, math.inf],
-        [1e308] * 20,  # the sum is no double
-        [1e-300, 1e300],  # the smaller share is no double
+        [], [1.0], [[1.0, 2.0]], [1.0, 0.0], [1.0, -2.0], [1.0, math.nan], [1.0, math.inf], [1e308] * 20,
+        [1e-300, 1e300],
     ],
-)
+)  # fmt: skip
 def test_bad_weights_are_refused(weights):
     with pytest.raises(ValueError, match="weights must"):
         Catalog(np.array(weights))
@@ -53,14 +46,11 @@ def test_bad_weights_are_refused(weights):
 @pytest.mark.parametrize(
     ("neighbours", "reason"),
     [
-        (((1,), (0,)), "must list 3 items"),
-        (((0, 1), (0,), ()), "other items"),
-        (((1, 1), (0,), ()), "each once"),
-        (((3,), (), ()), "unknown item, 3"),
-        (((-1,), (), ()), "unknown item, -1"),
+        (((1,), (0,)), "must list 3 items"), (((0, 1), (0,), ()), "other items"), (((1, 1), (0,), ()), "each once"),
+        (((3,), (), ()), "unknown item, 3"), (((-1,), (), ()), "unknown item, -1"),
         (((1,), (), ()), "symmetric: 0 lists 1"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_graph_is_refused(neighbours, reason):
     with pytest.raises(ValueError, match=reason):
         Catalog(np.ones(3), neighbours)
@@ -69,12 +59,10 @@ def test_a_bad_graph_is_refused(neighbours, reason):
 @pytest.mark.parametrize(
     ("neighbours", "parts"),
     [
-        (((1,), (0, 2), (1, 3), (2,)), 1),
-        (((1,), (0,), (3,), (2,)), 2),
-        (((1,), (0,), (), ()), 3),
+        (((1,), (0, 2), (1, 3), (2,)), 1), (((1,), (0,), (3,), (2,)), 2), (((1,), (0,), (), ()), 3),
         (((), (), (), ()), 4),
     ],
-)
+)  # fmt: skip
 def test_parts_of_a_graph_are_counted(neighbours, parts):
     assert Catalog(np.ones(4), neighbours).components() == parts
 
@@ -89,15 +77,13 @@ def test_a_recipe_says_which_columns_are_shown():
 @pytest.mark.parametrize(
     "context",
     [
-        [{"column": "", "label": "a"}],
-        [{"column": "a", "label": ""}],
-        [{"column": "a", "label": "two\nlines"}],
+        [{"column": "", "label": "a"}], [{"column": "a", "label": ""}], [{"column": "a", "label": "two\nlines"}],
         [{"column": "a", "label": "x"}, {"column": "A", "label": "y"}],
         [{"column": "a", "label": "x"}, {"column": "b", "label": "x"}],
         [{"column": f"c{place}", "label": f"l{place}"} for place in range(11)],
     ],
     ids=["no column", "no label", "lines", "a column twice", "a label twice", "too many"],
-)
+)  # fmt: skip
 def test_columns_that_cannot_be_shown_are_refused(context):
     with pytest.raises(ValidationError, match="context"):
         CatalogRecipe(objects="texts", context=context)

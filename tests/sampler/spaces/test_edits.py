@@ -51,12 +51,10 @@ def test_all_ways_are_found_between_molecules_of_the_default_vocabulary():
 @pytest.mark.parametrize(
     ("low", "high", "additions", "deletions"),
     [
-        ("c1ccccc1", "Cc1ccccc1", 6, 1),
-        ("Cc1ccccc1", "Cc1ccc(C)cc1", 1, 2),
-        ("CC", "CCO", 2, 1),
+        ("c1ccccc1", "Cc1ccccc1", 6, 1), ("Cc1ccccc1", "Cc1ccc(C)cc1", 1, 2), ("CC", "CCO", 2, 1),
         ("CC", "CCCO", 0, 0),
     ],
-)
+)  # fmt: skip
 def test_ways_can_be_counted_by_hand(low, high, additions, deletions):
     ways = Edits(Vocabulary([("*C", 1.0), ("*O", 1.0)]), LAW).ways(low, high)
     assert (len(ways.additions), len(ways.deletions)) == (additions, deletions)

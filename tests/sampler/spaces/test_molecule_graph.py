@@ -71,14 +71,10 @@ def test_the_atom_that_lost_an_arm_is_named_as_the_kept_side_is_written():
 @pytest.mark.parametrize(
     ("smiles", "state"),
     [
-        ("OCC", "CCO"),
-        ("C[C@H](F)Cl", "CC(F)Cl"),
-        ("C/C=C/C", "CC=CC"),
-        ("C1=CC=CC=C1", "c1ccccc1"),
-        ("[CH3][H]", "C"),
-        ("CN(=O)=O", "C[N+](=O)[O-]"),
+        ("OCC", "CCO"), ("C[C@H](F)Cl", "CC(F)Cl"), ("C/C=C/C", "CC=CC"), ("C1=CC=CC=C1", "c1ccccc1"),
+        ("[CH3][H]", "C"), ("CN(=O)=O", "C[N+](=O)[O-]"),
     ],
-)
+)  # fmt: skip
 def test_ways_to_write_one_molecule_are_one_state(smiles, state):
     assert canonical_state(smiles) == state
 

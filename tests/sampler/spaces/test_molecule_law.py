@@ -35,13 +35,11 @@ def test_sizes_have_their_weight_and_no_other_does():
 @pytest.mark.parametrize(
     ("filters", "inside", "outside"),
     [
-        ({"elements": frozenset({"C", "O"})}, "CCO", "CCN"),
-        ({"ring_sizes": frozenset({5, 6})}, "C1CCCC1", "C1CC1"),
-        ({"ring_sizes": frozenset()}, "CC", "C1CCCC1"),
-        ({"alerts": ("BRENK",)}, "CCO", "CCCCl"),
+        ({"elements": frozenset({"C", "O"})}, "CCO", "CCN"), ({"ring_sizes": frozenset({5, 6})}, "C1CCCC1", "C1CC1"),
+        ({"ring_sizes": frozenset()}, "CC", "C1CCCC1"), ({"alerts": ("BRENK",)}, "CCO", "CCCCl"),
         ({"alerts": ("PAINS",)}, "c1ccccc1", "O=C1NC(=S)SC1=Cc1ccccc1"),
     ],
-)
+)  # fmt: skip
 def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
     law = MoleculeLaw((0.0,) * 20, **filters)
     assert log_p0(law, inside) == 0.0

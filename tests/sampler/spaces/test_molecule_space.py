@@ -9,14 +9,9 @@ from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, default_size_log_weigh
 from sampler.spaces.molecules.space import MAX_ARMS, MoleculesRecipe
 
 OWN = {
-    "kind": "molecules",
-    "size_log_weights": [0.0, None, -1.5, -2.0],
-    "elements": ["C", "O"],
-    "ring_sizes": [3],
-    "alerts": ["PAINS"],
-    "vocabulary": ["*C", "C*", "*O"],
-    "start": "C(C)O",
-}
+    "kind": "molecules", "size_log_weights": [0.0, None, -1.5, -2.0], "elements": ["C", "O"], "ring_sizes": [3],
+    "alerts": ["PAINS"], "vocabulary": ["*C", "C*", "*O"], "start": "C(C)O",
+}  # fmt: skip
 
 
 def test_the_default_is_the_frozen_law_from_ethane():
@@ -42,25 +37,17 @@ def test_a_recipe_is_whole_by_itself():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("start", "C1CC", "not a molecule"),
-        ("start", "C.C", "not several"),
-        ("start", "*C", "dummy atoms"),
-        ("start", "CCN", "p0 allows"),
-        ("start", "CC", "p0 allows"),
-        ("start", "CCOCC", "p0 allows"),
-        ("start", "C1CCC1", "p0 allows"),
-        ("size_log_weights", [None, None], "at least one size"),
-        ("size_log_weights", [0.0, float("-inf")], "finite number"),
-        ("elements", ["C", "Xx"], "Xx"),
-        ("alerts", ["LOUD"], "PAINS"),
-        ("vocabulary", "my own", '"default" or a list'),
-        ("vocabulary", [1], '"default" or a list'),
-        ("vocabulary", [], "1 to 5,000"),
-        ("vocabulary", ["*C"] * (MAX_ARMS + 1), "5,001"),
-        ("vocabulary", ["*C", "CC"], "one dummy"),
+        ("start", "C1CC", "not a molecule"), ("start", "C.C", "not several"), ("start", "*C", "dummy atoms"),
+        ("start", "C/C=C/O", "has stereochemistry, which generated molecules do not have; use “CC=CO”"),
+        ("start", "CCN", "p0 allows"), ("start", "CC", "p0 allows"), ("start", "CCOCC", "p0 allows"),
+        ("start", "C1CCC1", "p0 allows"), ("size_log_weights", [None, None], "at least one size"),
+        ("size_log_weights", [0.0, float("-inf")], "finite number"), ("elements", ["C", "Xx"], "Xx"),
+        ("alerts", ["LOUD"], "PAINS"), ("vocabulary", "my own", '"default" or a list'),
+        ("vocabulary", [1], '"default" or a list'), ("vocabulary", [], "1 to 5,000"),
+        ("vocabulary", ["*C"] * (MAX_ARMS + 1), "5,001"), ("vocabulary", ["*C", "CC"], "one dummy"),
         ("vocabulary", ["*" + "C" * 11], "11 heavy atoms"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said_once_and_by_its_name(field, value, message):
     with pytest.raises(ValueError, match=field) as caught:
         MoleculesRecipe.model_validate(OWN | {field: value})
@@ -82,13 +69,10 @@ def test_a_state_and_its_code_are_the_same_text(state):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("OCC", "canonical"),
-        ("C[C@H](F)Cl", "stereochemistry"),
-        ("C" * 41, "p0 allows"),
-        ("hello", "not a molecule"),
-        ("", "not a molecule"),
+        ("OCC", "canonical"), ("C[C@H](F)Cl", "stereochemistry"), ("C" * 41, "p0 allows"),
+        ("hello", "not a molecule"), ("", "not a molecule"),
     ],
-)
+)  # fmt: skip
 def test_a_text_that_stands_for_no_state_is_refused(code, message):
     with pytest.raises(ValueError, match=message):
         MoleculesRecipe().build().decode(code)

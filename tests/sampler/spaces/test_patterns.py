@@ -92,16 +92,14 @@ def code_of(vector):
 @pytest.mark.parametrize(
     ("code", "complaint"),
     [
-        ("", f"must hold {DIMENSION} numbers of 8 bytes each, not 0 bytes"),
-        ("not base64!", "must be base64"),
-        ("é", "must be base64"),
-        (code_of(np.zeros(DIMENSION - 1)), f"must hold {DIMENSION} numbers"),
+        ("", f"must hold {DIMENSION} numbers of 8 bytes each, not 0 bytes"), ("not base64!", "must be base64"),
+        ("é", "must be base64"), (code_of(np.zeros(DIMENSION - 1)), f"must hold {DIMENSION} numbers"),
         (code_of(np.zeros(DIMENSION)) + "\n", "must be base64"),
         (code_of([*np.zeros(DIMENSION - 1), np.nan]), "no NaN and no infinity"),
         (code_of([-np.inf, *np.zeros(DIMENSION - 1)]), "no NaN and no infinity"),
     ],
     ids=["empty", "not base64", "not ascii", "too short", "a line more", "nan", "infinity"],
-)
+)  # fmt: skip
 def test_other_texts_are_no_states(code, complaint):
     with pytest.raises(ValueError, match=complaint):
         SPACE.decode(code)

@@ -20,13 +20,9 @@ from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 
 SPACE = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
 RECIPE = {
-    "space": SPACE,
-    "kernel": PAPER_MIXTURE,
-    "judges": [{"question": "Which is rounder?", "budget": 1}],
-    "chains": 2,
-    "steps": 6,
-    "seed": 12,
-}
+    "space": SPACE, "kernel": PAPER_MIXTURE, "judges": [{"question": "Which is rounder?", "budget": 1}], "chains": 2,
+    "steps": 6, "seed": 12,
+}  # fmt: skip
 
 
 def recipe(**changes):

@@ -14,14 +14,10 @@ def made(*, source=MODEL, **space):
     judges = [{"question": "Which is better?", "budget": 1, "source": source}]
     return parse_recipe(
         {
-            "space": texts,
-            "kernel": {"kind": "suffix", "cut": "length"},
-            "judges": judges,
-            "chains": 4,
-            "steps": 2,
+            "space": texts, "kernel": {"kind": "suffix", "cut": "length"}, "judges": judges, "chains": 4, "steps": 2,
             "seed": 0,
         }
-    )
+    )  # fmt: skip
 
 
 def test_each_chain_has_its_source_and_judges_see_both_lines():

@@ -24,12 +24,10 @@ LEAST_P_VALUE = 1e-4
 SMALL = {"story": [(3, "{^who} [slept|woke]."), (1, "Nothing.")], "who": [(1, "a fox"), (4, "an owl")]}
 # Worked out by hand: {tokens: (text, probability)}.
 WRITTEN_OUT = {
-    (0, 0, 0): ("A fox slept.", 3 / 4 * 1 / 5 * 1 / 2),
-    (0, 0, 1): ("A fox woke.", 3 / 4 * 1 / 5 * 1 / 2),
-    (0, 1, 0): ("An owl slept.", 3 / 4 * 4 / 5 * 1 / 2),
-    (0, 1, 1): ("An owl woke.", 3 / 4 * 4 / 5 * 1 / 2),
+    (0, 0, 0): ("A fox slept.", 3 / 4 * 1 / 5 * 1 / 2), (0, 0, 1): ("A fox woke.", 3 / 4 * 1 / 5 * 1 / 2),
+    (0, 1, 0): ("An owl slept.", 3 / 4 * 4 / 5 * 1 / 2), (0, 1, 1): ("An owl woke.", 3 / 4 * 4 / 5 * 1 / 2),
     (1,): ("Nothing.", 1 / 4),
-}
+}  # fmt: skip
 
 
 @cache
@@ -154,15 +152,13 @@ def test_codes_that_are_no_state_are_refused():
     state = texts.start(stream(2, 0, 0, Purpose.START), 0)
     good = json.loads(texts.encode(state))
     bad = {
-        "JSON": "not json",
-        "object": "[]",
-        "tokens must be a list": json.dumps({**good, "tokens": [True]}),
+        "JSON": "not json", "object": "[]", "tokens must be a list": json.dumps({**good, "tokens": [True]}),
         "strings": json.dumps({**good, "text": None}),
         "still open": json.dumps({**good, "tokens": good["tokens"][:-1]}),
         "prompt must be one of": json.dumps({**good, "prompt": STORY_SCENARIOS[1].prompt}),
         "what the tokens say": json.dumps({**good, "text": good["text"] + " "}),
         "prompt, tokens and text": json.dumps({**good, "more": 1}),
-    }
+    }  # fmt: skip
     for reason, code in bad.items():
         with pytest.raises(ValueError, match=reason):
             texts.decode(code)

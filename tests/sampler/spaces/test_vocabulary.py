@@ -60,13 +60,10 @@ def test_arms_are_drawn_by_weight():
 @pytest.mark.parametrize(
     ("arms", "message"),
     [
-        ([], "at least one arm"),
-        ([("*C", 0.0)], "positive"),
-        ([("*C", float("nan"))], "positive"),
-        ([("CC", 1.0)], "one dummy"),
-        ([("*" + "C" * 11, 1.0)], "11 heavy atoms"),
+        ([], "at least one arm"), ([("*C", 0.0)], "positive"), ([("*C", float("nan"))], "positive"),
+        ([("CC", 1.0)], "one dummy"), ([("*" + "C" * 11, 1.0)], "11 heavy atoms"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_vocabulary_is_refused(arms, message):
     with pytest.raises(ValueError, match=message):
         Vocabulary(arms)

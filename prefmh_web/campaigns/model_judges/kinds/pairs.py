@@ -107,8 +107,8 @@ def presentations(asking: Asking) -> Sequence[bool]:
 def told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
     """Return, by whether the proposal stood first: a vote that tells p, and which orders have been sampled."""
     mine = asking.comparison.votes.filter(judge=asking.judge).select_related("identity")
-    told = {vote.proposal_side == Side.LEFT: vote for vote in mine if vote.preference is not None}
-    return told, {vote.proposal_side == Side.LEFT for vote in mine if vote.preference is None}
+    told = {vote.proposal_side == Side.FIRST: vote for vote in mine if vote.preference is not None}
+    return told, {vote.proposal_side == Side.FIRST for vote in mine if vote.preference is None}
 
 
 def unseeded() -> np.random.Generator:
@@ -138,7 +138,7 @@ def pair_of(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
 
 def _ballot(asking: Asking, each: PairVote, rows: Rows) -> Ballot:
     vote, slot = each.vote, asking.slots[each.vote.place]
-    first = Side.LEFT
+    first = Side.FIRST
     return Ballot(
         key=uuid.uuid5(_KEYS, f"{asking.comparison.pk}/{asking.judge.pk}/{slot}"),
         judge_id=asking.judge.pk,
