@@ -13,6 +13,7 @@ from django.core.management.base import OutputWrapper
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.embedded.server import CannotListen, free_port, server
 from prefmh_web.embedded.working import at_work
+from prefmh_web.participants import sqlite_log
 from prefmh_web.scorers.kinds import commands
 
 
@@ -93,11 +94,13 @@ def serve(address: str, port: int, out: OutputWrapper, links: str) -> None:
     # Uvicorn has shut down when it passes the interrupt on. One that comes while all is still being loaded ends that.
     with suppress(KeyboardInterrupt), at_work():
         # Uvicorn passes the signal on once it has shut down, and by default nothing of ours would run after that.
-        signal.signal(signal.SIGTERM, _end_with_scorers)
+        signal.signal(signal.SIGTERM, _end)
         server(address, port, tell).run()
+    sqlite_log.empty()
 
 
-def _end_with_scorers(number: int, frame: object) -> None:
+def _end(number: int, frame: object) -> None:
     commands.end()
+    sqlite_log.empty()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)

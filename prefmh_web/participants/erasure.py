@@ -24,7 +24,7 @@ from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants import completion, erasing, payments
+from prefmh_web.participants import completion, erasing, payments, sqlite_log
 from prefmh_web.participants.models import (
     Outcome,
     Participant,
@@ -170,4 +170,6 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
                 campaign.pk, events.Kind.ERASED, said={"people": len(going), "removed": " ".join(kinds) or "nothing"}
             )
             gone += going
+    if gone:
+        transaction.on_commit(sqlite_log.empty)
     return gone

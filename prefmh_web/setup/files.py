@@ -27,7 +27,7 @@ from prefmh_web.setup.unpacking import BROKEN, archive_in
 from prefmh_web.transport.legible import is_no_room
 
 NAME: Final = "campaign.yaml"
-MAX_YAML_BYTES: Final = 32 * 2**20
+MAX_YAML_BYTES: Final = 8 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
 _Read = Callable[[bytes], Setup]
 _FOLDER = "files"

@@ -15,9 +15,11 @@ import yaml
 
 from prefmh_web.setup.problems import Problem, SetupError
 
-MAX_CHARACTERS: Final = 16_000_000
+MAX_CHARACTERS: Final = 8_000_000
 _DEEPEST: Final = 30
-_MOST_VALUES: Final = 500_000
+# Served texts may have 2,000 prompts; nothing else has as many parts. Each costs some microseconds and its place.
+_MOST_VALUES: Final = 20_000
+_LONGEST_KEY: Final = 300
 _WIDTH: Final = 110
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -37,18 +39,19 @@ class Document:
 
     Args:
         data: of dictionaries, lists, texts, numbers, truth values and None.
-        places: by path, such as judges.0.budget, where it stands: line and column, from 1.
+        places: by path, such as ("judges", "0", "budget"), where it stands: line and column, from 1. Not by its text,
+            which would repeat every key above it.
     """
 
     data: Any = None
-    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    places: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)
 
     def problem(self, path: str, message: str) -> Problem:
         """Return a problem with what stands at a path; what is missing has the line of what it is missing in."""
-        parts = path.split(".") if path else []
-        while parts and ".".join(parts) not in self.places:
-            parts.pop()
-        line, column = self.places.get(".".join(parts), (1, 1))
+        parts = tuple(path.split(".")) if path else ()
+        while parts and parts not in self.places:
+            parts = parts[:-1]
+        line, column = self.places.get(parts, (1, 1))
         return Problem(message, path, line, column)
 
 
@@ -97,7 +100,7 @@ class _Reader:
     def _value(self, event: Event, path: tuple[str, ...], depth: int) -> Any:
         self._values += 1
         # Of what a mapping holds, the key's place is known already.
-        self.document.places.setdefault(".".join(path), (event.start_mark.line + 1, event.start_mark.column + 1))
+        self.document.places.setdefault(path, (event.start_mark.line + 1, event.start_mark.column + 1))
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _at(event, "Anchors and aliases (& and *) are not read; write the value out")
         if event.tag is not None:
@@ -115,6 +118,8 @@ class _Reader:
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise _at(event, "A key must be a plain word or text")
+            if len(event.value) > _LONGEST_KEY:
+                raise _at(event, f"A key has at most {_LONGEST_KEY} characters, not {len(event.value):,}; shorten it")
             key = self._value(event, (*path, event.value), depth + 1)
             if not isinstance(key, str):
                 raise _at(event, f"The key {event.value[:40]} must be text; put it in quotes")

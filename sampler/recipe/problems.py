@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+# Nobody reads more of them, and a file can be made of mistakes.
+MOST_PROBLEMS = 100
+
 
 @dataclass(frozen=True)
 class RecipeProblem:
@@ -29,9 +32,13 @@ class RecipeError(ValueError):
 
 
 def problems_in(error: ValidationError, data: object) -> list[RecipeProblem]:
-    """Return what pydantic has found wrong with `data`, by the paths of its JSON."""
-    details = error.errors(include_url=False, include_input=False)
-    return [_problem(each, data) for each in details if not _is_only_echo(each, details)]
+    """Return what pydantic has found wrong with `data`, by the paths of its JSON; the first 100, and how many more."""
+    found = error.errors(include_url=False, include_input=False)
+    details = found[:MOST_PROBLEMS]
+    problems = [_problem(each, data) for each in details if not _is_only_echo(each, details)]
+    if len(found) > MOST_PROBLEMS:
+        problems.append(RecipeProblem("", f"{len(found) - MOST_PROBLEMS:,} more problems follow; mend these first"))
+    return problems
 
 
 def _problem(found: ErrorDetails, data: object) -> RecipeProblem:

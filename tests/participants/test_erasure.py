@@ -3,11 +3,12 @@ record stays whole, and those beside them stay who they are.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.db import connections
+from django.db import connection, connections
 from django.test import Client
 from django.urls import reverse
 
@@ -15,7 +16,7 @@ from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Vote
-from prefmh_web.participants import budget, erasure, payments, places
+from prefmh_web.participants import budget, erasure, payments, places, sqlite_log
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Consent, Participant, Participation
 from prefmh_web.participants.recruiting import recruitment_of
@@ -88,6 +89,24 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     assert event["annotator"] == ""
     assert event["at"]
     assert event["detail"] == "people=1; removed=answers reports reasons parameters pages ids sessions"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL overwrites at its next vacuum")
+def test_nothing_of_them_can_be_read_in_the_files_of_the_database(researcher):
+    study, anna = study_of(researcher), values_of("anna")
+    come(study, anna)
+    write_about(study, anna)
+    assert found_in(_files(), anna) >= {"id", "session", "answer"}
+    # What the log had is in the database by now, and would stay in its free places.
+    sqlite_log.empty()
+    erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=False)
+    assert found_in(_files(), anna) == set()
+
+
+def _files() -> bytes:
+    name = Path(connection.settings_dict["NAME"])
+    return b"".join(each.read_bytes() for each in name.parent.glob(f"{name.name}*"))
 
 
 def test_of_one_participation_the_id_stays_where_it_is_needed(researcher):
