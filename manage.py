@@ -6,9 +6,16 @@ import os
 import sys
 
 from django.core.management import execute_from_command_line
+from django.db import DatabaseError
 
 if __name__ == "__main__":
     # What is loaded at the start stays. To look through it for garbage every 700 objects takes a fifth of the start.
     gc.set_threshold(50_000)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except DatabaseError as error:
+        # As SQLite and PostgreSQL say it.
+        if not any(said in str(error) for said in ("no such table", "does not exist", "no such column")):
+            raise
+        sys.exit("The database is not made, or older than this program. Run: manage.py migrate")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
 from ninja.security import HttpBearer
 
 from prefmh_web.accounts import tokens
@@ -43,6 +46,19 @@ class Bearer(HttpBearer):
             raise Refused(403, "This token may only read. Create one with the scope “run” for changes.")
         request.user = found.owner
         return found
+
+
+def for_whoever_may_ask(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Let a view be seen by people who are signed in, and by programs with a token of any scope."""
+    for_people = login_required(view)
+
+    @wraps(view, assigned=())
+    def seen(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        shown = request.headers.get("Authorization", "")
+        is_let_in = shown.startswith(_SCHEME) and tokens.token_shown(shown.removeprefix(_SCHEME))
+        return view(request, *args, **kwargs) if is_let_in else for_people(request, *args, **kwargs)
+
+    return seen
 
 
 async def may_upload(headers: dict[bytes, bytes]) -> bool:

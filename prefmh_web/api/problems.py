@@ -34,6 +34,10 @@ class ProblemsOut(Schema):
     problems: list[ProblemOut]
 
 
+REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), ProblemsOut)
+"""What any address may answer, for its OpenAPI document."""
+
+
 class Refused(Exception):  # noqa: N818 - reads as the sentence it starts
     """A request that is answered with this status and sentence.
 

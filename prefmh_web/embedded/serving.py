@@ -1,6 +1,7 @@
 """What `serve` and `demo` share: options, the database brought up to date, the links, and serving itself."""
 
 import signal
+import sqlite3
 from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from prefmh_web.embedded.server import CannotListen, free_port, server
 from prefmh_web.embedded.working import at_work
 from prefmh_web.participants import sqlite_log
 from prefmh_web.scorers.kinds import commands
+
+_held: list[sqlite3.Connection] = []
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,17 +61,34 @@ def choose_port(address: str, wanted: int | None) -> int:
 
 
 def prepare_database() -> None:
-    """Bring the embedded database up to date.
+    """Make the embedded database this process's own, and bring it up to date.
 
     Raises:
-        CommandError: the environment names a database server, which several processes share.
+        CommandError: the environment names a database server, which several processes share; or another process serves
+            this data folder.
     """
     if not settings.EMBEDDED:
         raise CommandError(
             "DATABASE_URL is set, but this command serves the embedded database only. Remove it, or start the "
             "processes that docker/compose.yaml names: uvicorn, celery worker and celery beat."
         )
+    _keep_others_out()
     call_command("migrate", verbosity=0, interactive=False)
+
+
+def _keep_others_out() -> None:
+    """Lock a file beside the database until this process ends, however it ends.
+
+    Two servers would each run every task, and neither would tell its voters what the other decides.
+    """
+    lock = sqlite3.connect(settings.DATA_DIR / "served.lock", timeout=0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        raise CommandError(
+            f"Another process serves {settings.DATA_DIR}. Stop it, or choose another folder by PREFMH_DATA."
+        ) from error
+    _held.append(lock)
 
 
 def sign_in_link(site: str, username: str) -> str | None:

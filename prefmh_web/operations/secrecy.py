@@ -10,14 +10,19 @@ logger nor a handler of somebody else's gets by:
 import logging
 import re
 
+from prefmh_web.transport import disk
+
 REDACTED = "[redacted]"
+# What was taken out already stays as it is, however often a text comes by.
+_STILL_THERE = rf"(?!{re.escape(REDACTED)})"
 # Where a value in an address, a header, a repr or a line of JSON ends.
-_VALUE = r"(?:(?!%2f|%26)[^/?#&;,\s\"'<>\\)\]}])+"
+_VALUE = rf"{_STILL_THERE}(?:(?!%2f|%26)[^/?#&;,\s\"'<>\\)\]}}])+"
 _NAMED = re.compile(
     # The path of an invitation, also inside another address: /join/TOKEN/vote/, next=%2Fjoin%2FTOKEN%2F
     rf"(?P<before>(?:/|%2f)join(?:/|%2f)+"
     # What is called by a telling name: sesame=..., {'sesame': ['...']}, "prefmh_session": "..."
-    r"|\b(?:sesame|prefmh_session|prefmh_csrf|prefmh_arrival|csrfmiddlewaretoken|sessionid|token)(?:=|%3d|[\"']?\s*:\s*)[\[(]?b?[\"']?"
+    r"|\b(?:sesame|prefmh_session|prefmh_csrf|prefmh_arrival|csrfmiddlewaretoken|sessionid|token)(?:=|%3d|[\"']?\s*:\s*)"
+    rf"{_STILL_THERE}[\[(]?b?[\"']?"
     rf"|\bbearer\s+){_VALUE}",
     re.IGNORECASE,
 )
@@ -47,6 +52,9 @@ class SafeRecord(logging.LogRecord):
             self.args = tuple(map(_safe, self.args))
         elif isinstance(self.args, dict):
             self.args = {name: _safe(value) for name, value in self.args.items()}
+        if self.exc_info and self.exc_info[1] and (trouble := disk.trouble(self.exc_info[1])):
+            # It comes again with each sweep and each page, and a traceback tells nothing more.
+            self.msg, self.exc_info = f"{self.msg}: {trouble}", None
         if self.exc_info and self.exc_info[0]:
             # Formatters write no traceback of their own where there is one.
             self.exc_text = redacted(logging.Formatter().formatException(self.exc_info))

@@ -24,7 +24,7 @@ from prefmh_web.setup.model import Setup, UploadedFile
 from prefmh_web.setup.problems import Problem, SetupError, refused
 from prefmh_web.setup.reading import Tell, setup_in
 from prefmh_web.setup.unpacking import BROKEN, archive_in
-from prefmh_web.transport.legible import is_no_room
+from prefmh_web.transport.disk import is_no_room
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20

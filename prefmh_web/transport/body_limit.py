@@ -13,7 +13,7 @@ from django.http import HttpResponse, parse_cookie
 from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
-from prefmh_web.transport import legible, sessions
+from prefmh_web.transport import disk, legible, sessions
 
 logger = logging.getLogger(__name__)
 
@@ -46,14 +46,14 @@ class BoundedHandler(ASGIHandler):
                     raise _TooLarge
                 await super().handle(scope, _Body(receive, limit, file), send)
             except _TooLarge:
-                await self.send_response(_refusal("The request is too large.", 413), send)
+                await self.send_response(_refusal(scope, "The request is too large.", 413), send)
             except _TooSlow:
-                await self.send_response(_refusal("The request was not received completely in time.", 408), send)
+                await self.send_response(_refusal(scope, "The request was not received completely in time.", 408), send)
             except OSError as error:
-                if not legible.is_no_room(error):
+                if not disk.is_no_room(error):
                     raise
                 logger.exception("no room for a request")
-                await self.send_response(_closing(legible.no_room()), send)
+                await self.send_response(_closing(legible.no_room(scope["path"])), send)
 
     async def read_body(self, receive):
         return await receive.read()
@@ -63,7 +63,7 @@ class BoundedHandler(ASGIHandler):
             return super().create_request(scope, body_file)
         except legible.UNREADABLE:
             logger.warning("a request cannot be read", exc_info=True)
-            return None, legible.plain("The headers of this request cannot be read.", 400)
+            return None, legible.refusal(scope["path"], "The headers of this request cannot be read.", 400)
 
 
 class _TooLarge(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -125,8 +125,8 @@ async def _limit(scope, headers: dict[bytes, bytes]) -> int:
     return SETUP_BYTES if user.is_authenticated else DEFAULT_BYTES
 
 
-def _refusal(reason: str, status: int) -> HttpResponse:
-    return _closing(legible.plain(reason, status))
+def _refusal(scope, reason: str, status: int) -> HttpResponse:
+    return _closing(legible.refusal(scope["path"], reason, status))
 
 
 def _closing(answer: HttpResponse) -> HttpResponse:

@@ -10,13 +10,16 @@ import errno
 import logging
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+
+from prefmh_web.transport import disk
 
 logger = logging.getLogger(__name__)
 
 # What Django's and Python's parsers raise for headers that mean nothing.
 UNREADABLE = (ValueError, TypeError, LookupError)
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_API = "/api/"
+_REASONS = {404: "There is no such address", 405: "This address does not take this method"}
 
 
 class Legible:
@@ -28,25 +31,50 @@ class Legible:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return _refusal(request) or self._get_response(request)
+        response = _refusal(request) or self._get_response(request)
+        if request.path.startswith(_API) and response.status_code >= 400 and not _is_json(response):
+            response = _for_programs(response)
+        # Pages show what is going on now, and people share computers: what may be kept says so itself.
+        response.setdefault("Cache-Control", "no-store")
+        return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Answer 507 where the disk takes no data."""
+        if not (trouble := disk.trouble(error)):
+            return None
+        logger.error("a request was not carried out: %s", trouble, extra={"path": request.path})
+        told = f"Nothing was saved: {trouble}. Tell whoever runs this site, and try again then."
+        return refusal(request.path, told, 507)
 
 
-def no_room() -> HttpResponse:
-    return plain("There is no room for this upload on the server's disk. Tell whoever runs it.", 507)
+def no_room(path: str) -> HttpResponse:
+    return refusal(path, "There is no room for this upload on the server's disk. Tell whoever runs it.", 507)
 
 
-def is_no_room(error: OSError) -> bool:
-    """True for what is raised when a disk, or somebody's share of it, is full."""
-    return error.errno in _NO_ROOM
-
-
-def plain(reason: str, status: int) -> HttpResponse:
+def refusal(path: str, reason: str, status: int) -> HttpResponse:
+    """Return why a request to this path is refused: a line of text, and in the API its one shape of problems."""
+    if path.startswith(_API):
+        problem = {"message": reason, "path": "", "line": None, "column": None}
+        return JsonResponse({"problems": [problem]}, status=status)
     return HttpResponse(f"{reason}\n", status=status, content_type="text/plain; charset=utf-8")
+
+
+def _is_json(response: HttpResponse) -> bool:
+    return response.headers.get("Content-Type", "").startswith("application/json")
+
+
+def _for_programs(response: HttpResponse) -> HttpResponse:
+    """Return what Django has answered in words for people, such as “not found”, in the API's shape."""
+    reason = _REASONS.get(response.status_code, response.reason_phrase)
+    told = refusal(_API, f"{reason}. /api/docs names every address.", response.status_code)
+    if "Allow" in response:
+        told["Allow"] = response["Allow"]
+    return told
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
     if request.encoding and codecs.lookup(request.encoding).name != "utf-8":
-        return plain("This site reads UTF-8 only.", 415)
+        return refusal(request.path, "This site reads UTF-8 only.", 415)
     if request.method != "POST":
         return None
     try:
@@ -56,12 +84,12 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
         raise
     except UNREADABLE:
         logger.warning("a form cannot be read", exc_info=True)
-        return plain("This form cannot be read.", 400)
+        return refusal(request.path, "This form cannot be read.", 400)
     except OSError as error:
-        if is_no_room(error):
+        if disk.is_no_room(error):
             logger.exception("no room for an upload")
-            return no_room()
+            return no_room(request.path)
         if error.errno == errno.ENAMETOOLONG:
-            return plain("The file's name is too long. Rename it and upload it again.", 400)
+            return refusal(request.path, "The file's name is too long. Rename it and upload it again.", 400)
         raise
     return None

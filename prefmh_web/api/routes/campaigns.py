@@ -18,7 +18,7 @@ from ninja import Field, Query, Router, Schema, Status
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.api.authentication import Bearer
 from prefmh_web.api.found import campaign_for
-from prefmh_web.api.problems import ProblemsOut, Refused
+from prefmh_web.api.problems import REFUSALS, Refused
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, extension
 from prefmh_web.campaigns.lifecycle.access import Right
@@ -46,7 +46,6 @@ _ABOUT_SETUP = {
         },
     }
 }
-_REFUSALS = {401: ProblemsOut, 403: ProblemsOut, 404: ProblemsOut, 409: ProblemsOut, 422: ProblemsOut}
 
 
 class FiguresOut(Schema):
@@ -111,7 +110,7 @@ class ExtensionIn(Schema):
     steps: int = Field(ge=1, le=10**6, description="So many more for each chain")
 
 
-@router.get("", response=CampaignsOut, summary="List campaigns")
+@router.get("", response={200: CampaignsOut, **REFUSALS}, summary="List campaigns")
 def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any]:
     """List the campaigns that the token's owner can see."""
     found = access.campaigns_for(request.user).select_related("owner").order_by("-pk")
@@ -125,7 +124,7 @@ def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any
 @router.post(
     "",
     auth=_runs,
-    response={201: CreatedOut, 200: CreatedOut, **_REFUSALS},
+    response={201: CreatedOut, 200: CreatedOut, **REFUSALS},
     openapi_extra=_ABOUT_SETUP,
     summary="Create a campaign",
 )
@@ -145,7 +144,7 @@ def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
 
 
 @router.post(
-    "/check", auth=_runs, response={200: list[str], **_REFUSALS}, openapi_extra=_ABOUT_SETUP, summary="Check a setup"
+    "/check", auth=_runs, response={200: list[str], **REFUSALS}, openapi_extra=_ABOUT_SETUP, summary="Check a setup"
 )
 def check(request: HttpRequest) -> list[str]:
     """Say what is wrong with a setup, or return its warnings. Nothing is created."""
@@ -155,13 +154,13 @@ def check(request: HttpRequest) -> list[str]:
         return [*map(str, missing), *apply.warnings(setup, owner)]
 
 
-@router.get("/schema", response=dict[str, Any], summary="The schema of a setup")
+@router.get("/schema", response={200: dict[str, Any], **REFUSALS}, summary="The schema of a setup")
 def schema(request: HttpRequest) -> dict[str, Any]:
     """Return the JSON Schema of campaign.yaml."""
     return json_schema()
 
 
-@router.get("/{int:campaign_id}", response={200: StandingOut, **_REFUSALS}, summary="A campaign")
+@router.get("/{int:campaign_id}", response={200: StandingOut, **REFUSALS}, summary="A campaign")
 def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return a campaign as it stands."""
     found = campaign_for(request, campaign_id)
@@ -173,7 +172,7 @@ def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     }
 
 
-@router.get("/{int:campaign_id}/setup", response={200: None, **_REFUSALS}, summary="Download the setup")
+@router.get("/{int:campaign_id}/setup", response={200: None, **REFUSALS}, summary="Download the setup")
 def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
     ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
@@ -182,7 +181,7 @@ def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHtt
 
 
 @router.post(
-    "/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Start a campaign"
+    "/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Start a campaign"
 )
 def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Start a draft. Where models are tested first, `starting` says how far that is: ask again until it is empty."""
@@ -192,7 +191,7 @@ def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 
 
 @router.post(
-    "/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Pause a campaign"
+    "/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Pause a campaign"
 )
 def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Pause a campaign: nobody is asked until it is resumed."""
@@ -202,7 +201,7 @@ def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 
 
 @router.post(
-    "/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Resume a campaign"
+    "/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Resume a campaign"
 )
 def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Resume a campaign."""
@@ -212,7 +211,7 @@ def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 
 
 @router.post(
-    "/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **_REFUSALS}, summary="Extend a campaign"
+    "/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Extend a campaign"
 )
 def extend(request: HttpRequest, campaign_id: int, more: ExtensionIn) -> dict[str, Any]:
     """Let each chain walk further steps. A finished campaign is paused until it is resumed."""

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 from ninja import Field, Path, Query, Router, Schema
 
 from prefmh_web.api.found import campaign_for
-from prefmh_web.api.problems import ProblemsOut, Refused
+from prefmh_web.api.problems import REFUSALS, Refused
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export, steps
@@ -21,7 +21,6 @@ from prefmh_web.transport.downloads import stream
 from sampler import schema
 
 router = Router(tags=["record"])
-_REFUSALS = {401: ProblemsOut, 404: ProblemsOut, 409: ProblemsOut, 422: ProblemsOut}
 _MOST = 500
 _TABLES = ("steps", "votes", "samples")
 
@@ -72,7 +71,7 @@ class PeopleOut(Schema):
 
 @router.get(
     "/{int:campaign_id}/record.zip",
-    response={200: None, **_REFUSALS},
+    response={200: None, **REFUSALS},
     summary="Download the record",
 )
 def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
@@ -84,7 +83,7 @@ def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     return response
 
 
-@router.get("/{int:campaign_id}/people", response={200: PeopleOut, **_REFUSALS}, summary="List the people who vote")
+@router.get("/{int:campaign_id}/people", response={200: PeopleOut, **REFUSALS}, summary="List the people who vote")
 def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> dict[str, Any]:
     """List the people who vote, in the order in which they joined."""
     found = people_after(campaign_for(request, campaign_id, Right.RUN), wanted.after, wanted.limit + 1)
@@ -92,7 +91,7 @@ def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> d
     return {"people": [_told(each) for each in shown], "cursor": shown[-1].number if len(found) > len(shown) else None}
 
 
-@router.get("/{int:campaign_id}/{table}", response={200: PageOut, **_REFUSALS}, summary="Steps, votes or samples")
+@router.get("/{int:campaign_id}/{table}", response={200: PageOut, **REFUSALS}, summary="Steps, votes or samples")
 def page(
     request: HttpRequest,
     campaign_id: int,

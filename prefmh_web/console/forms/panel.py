@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from django import forms
 
 import sampler
@@ -51,7 +53,7 @@ class PanelForm(forms.Form):
         names = [name for line in self.cleaned_data["names"].splitlines() if (name := " ".join(line.split()))]
         if len(longest := max(names, key=len, default="")) > 120:
             raise forms.ValidationError(f"A name has at most 120 characters; “{longest[:20]}…” has {len(longest)}.")
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        if twice := next((name for name, count in Counter(names).items() if count > 1), None):
             raise forms.ValidationError(f"“{twice}” stands there twice. Each person is one panelist.")
         return names
 
@@ -64,7 +66,7 @@ class PanelForm(forms.Form):
     @property
     def is_panel(self) -> bool:
         """True where a panel is chosen."""
-        return bool(self.cleaned_data["kind"] == PANEL)
+        return bool(self.cleaned_data.get("kind") == PANEL)
 
     @property
     def panelists(self) -> list[str]:

@@ -38,8 +38,13 @@ class Command(BaseCommand):
         for name, told in (("check", "say what is wrong with FILE"), ("create", "create a draft and print its number")):
             action = actions.add_parser(name, help=told)
             action.add_argument("file", type=Path, metavar="FILE", help="campaign.yaml, or a ZIP with it")
-            action.add_argument("--owner", default="researcher", help="whose campaign it is (default: researcher)")
+            if name == "check":
+                told = (
+                    "whose endpoints and campaigns it may name (default: that is not checked, and no database needed)"
+                )
+                action.add_argument("--owner", help=told)
             if name == "create":
+                action.add_argument("--owner", default="researcher", help="whose campaign it is (default: researcher)")
                 told = "for the file to be read, at most (default: 600)"
                 action.add_argument("--wait", type=float, default=600, metavar="SECONDS", help=told)
                 action.add_argument("--once", default="", metavar="KEY", help="create one campaign only under this key")
@@ -65,10 +70,10 @@ class Command(BaseCommand):
                 self.stdout.write(json.dumps({"ok": True, **told}))
 
     def _check(self, given: dict[str, Any]) -> dict[str, Any]:
-        owner = _owner(given["owner"])
+        owner = _owner(given["owner"]) if given["owner"] else None
         missing: list[Problem] = []
         with _opened(given["file"], owner, missing.append) as (setup, _):
-            warnings = self._warned([*map(str, missing), *apply.warnings(setup, owner)])
+            warnings = self._warned([*map(str, missing), *(apply.warnings(setup, owner) if owner else ())])
         self._say(given, f"{given['file']}: nothing is wrong.")
         return {"name": setup.name, "warnings": warnings}
 
@@ -178,7 +183,7 @@ def schema_text() -> str:
 
 
 @contextmanager
-def _opened(path: Path, owner: User, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+def _opened(path: Path, owner: User | None, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
     with path.open("rb") as file, files.opened(file, path.parent, tell, owner) as found:
         yield found
 
