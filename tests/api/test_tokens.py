@@ -73,3 +73,25 @@ def test_beyond_the_rate_a_program_is_told_when_to_come_back(live_site, research
     rate_limits.forget()
     assert [answer.status_code for answer in get] == [200, 200, 429]
     assert 1 <= int(get[2].headers["Retry-After"]) <= 60
+
+
+def test_a_program_reads_what_the_api_is_and_each_address_names_its_refusals(researcher):
+    _, plain = tokens.make(researcher, "a tool", ApiToken.Scope.READ)
+    browser = browser_of(None)
+    assert browser.get("/api/openapi.json").status_code == 302
+    described = browser.get("/api/openapi.json", headers={"Authorization": f"Bearer {plain}"}).json()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            assert {"401", "404", "422", "429"} <= operation["responses"].keys(), (method, path)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("get", "/api/nothing", 404), ("get", "/api/campaigns/7/nothing/", 404), ("delete", "/api/campaigns", 405)],
+)
+def test_an_address_or_a_method_that_is_not_there_is_answered_in_the_one_shape(method, path, status):
+    answer = getattr(browser_of(None), method)(path)
+    assert answer.status_code == status
+    [problem] = answer.json()["problems"]
+    assert problem.keys() == {"message", "path", "line", "column"}
+    assert ("Allow" in answer) == (status == 405)

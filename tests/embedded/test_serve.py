@@ -137,6 +137,28 @@ def test_an_interrupt_stops_it_though_a_library_handles_interrupts_too(tmp_path)
         process.wait()
 
 
+def test_a_second_server_of_one_folder_is_refused_and_the_first_leaves_a_whole_file(tmp_path):
+    environment = {**os.environ, "PREFMH_DATA": str(tmp_path)}
+    command = [sys.executable, "manage.py", "serve", "--port"]
+    first = subprocess.Popen(
+        [*command, str(port_from(23_700))], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        while "Serving" not in first.stdout.readline():
+            pass
+        second = subprocess.run(
+            [*command, str(port_from(23_800))], cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+        assert (second.returncode, "Another process serves" in second.stderr) == (1, True)
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=20)
+    finally:
+        first.kill()
+        first.wait()
+    log = tmp_path / "prefmh.sqlite3-wal"
+    assert not log.exists() or log.stat().st_size == 0
+
+
 # A campaign that a model judges, in the same way.
 JUDGED = """
 import sys

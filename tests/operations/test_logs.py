@@ -3,9 +3,15 @@
 import json
 import logging
 
+import pytest
+from django.db import OperationalError
+from hypothesis import given
+from hypothesis import strategies as st
+
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side
 from prefmh_web.operations import logs
+from prefmh_web.operations.secrecy import redacted
 
 
 def line(message: str, **extra) -> dict:
@@ -45,3 +51,29 @@ def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, id
         assert record.step >= 1
         assert {"annotator", "chosen_side"}.isdisjoint(record.__dict__)
     assert said["step decided"].verdict in Comparison.Verdict.values
+
+
+_PIECES = st.sampled_from([
+    "/join/", "Kq3xV9-bT_sWmZ2cLr7YtQ", "?PROLIFIC_PID=", "token=", "'token': ['abc']", "Bearer ", "[redacted]",
+    "]", "[", "query_string: b'", " ", "next=%2Fjoin%2F", "sesame=x", "&",
+])  # fmt: skip
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_what_is_redacted_stays_as_it_is_when_it_is_redacted_again(text):
+    assert redacted(redacted(text)) == redacted(text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["database or disk is full", "attempt to write a readonly database", "disk I/O error", "No space left on device"],
+)
+def test_a_disk_that_takes_no_data_is_one_line_and_no_traceback(said, caplog):
+    try:
+        raise OperationalError(said)
+    except OperationalError:
+        logging.getLogger("celery.app.trace").exception("a task failed")
+    [record] = caplog.records
+    written = logs.LineFormatter().format(record)
+    assert written.count("\n") == 0
+    assert "a task failed: the d" in written

@@ -25,7 +25,7 @@ DEEP = 100_000
 KEY = "k" * 100_000
 SETUPS = {
     "a key as long as the file": f'? "{KEY}"\n' + ":\n" + "  - 1\n" * 30_000,
-    "a long key at each depth": "".join(f'{"  " * depth}"{"k" * 299}":\n' for depth in range(28)) + f"{'  ' * 28}- 1\n" * 19_000,
+    "long keys": "".join(f'{" " * depth}"{"k" * 299}":\n' for depth in range(28)) + f"{' ' * 28}[{'1, ' * 19_000}]",
     "values without end": "a:\n" + "  - 1\n" * 300_000,
     "unknown keys": LEAST + "".join(f"nam{number}: 1\n" for number in range(9_000)),
     "wrong values": LEAST + "judges:\n" + "  - question: 1\n" * 9_000,
