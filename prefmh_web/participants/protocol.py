@@ -6,11 +6,12 @@ let what is asked depend on what was answered (rule E5 of `docs/exactness.md`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from sampler.judges import Shares
 
@@ -21,7 +22,19 @@ GREATEST_NUMBER = 999_999_999
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONTENT)]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=300_000)]
+_PICTURE = re.compile(r"data:image/[a-z]+;base64,[A-Za-z0-9+/=]+")
+
+
+def _short_beside_pictures(text: str) -> str:
+    # A page is made of its Markdown each time that somebody opens it.
+    if (length := len(_PICTURE.sub("", text))) > LONGEST_CONTENT:
+        raise ValueError(f"has {length:,} characters beside its pictures; at most {LONGEST_CONTENT:,} are possible")
+    return text
+
+
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=300_000), AfterValidator(_short_beside_pictures)
+]
 
 
 class _Part(BaseModel):
