@@ -16,13 +16,13 @@ REDACTED = "[redacted]"
 # What was taken out already stays as it is, however often a text comes by.
 _STILL_THERE = rf"(?!{re.escape(REDACTED)})"
 # Where a value in an address, a header, a repr or a line of JSON ends.
-_VALUE = rf"{_STILL_THERE}(?:(?!%2f|%26)[^/?#&;,\s\"'<>\\)\]}}])+"
+_VALUE = r"(?![\[(])(?:(?!%2f|%26)[^/?#&;,\s\"'<>\\)\]}])+"
 _NAMED = re.compile(
     # The path of an invitation, also inside another address: /join/TOKEN/vote/, next=%2Fjoin%2FTOKEN%2F
     rf"(?P<before>(?:/|%2f)join(?:/|%2f)+"
     # What is called by a telling name: sesame=..., {'sesame': ['...']}, "prefmh_session": "..."
     r"|\b(?:sesame|prefmh_session|prefmh_csrf|prefmh_arrival|csrfmiddlewaretoken|sessionid|token)(?:=|%3d|[\"']?\s*:\s*)"
-    rf"{_STILL_THERE}[\[(]?b?[\"']?"
+    rf"{_STILL_THERE}[\[(]?(?:b?[\"'])?"
     rf"|\bbearer\s+){_VALUE}",
     re.IGNORECASE,
 )
