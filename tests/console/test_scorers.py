@@ -34,9 +34,3 @@ def test_the_live_page_shows_how_many_are_scored_and_the_files(owner, researcher
         address = reverse("console:download", args=[campaign.pk, name])
         assert address in page
         assert owner.get(address).status_code == 200
-
-
-def test_pages_without_scorers_say_nothing_of_them(owner, campaign):
-    assert "corers" not in live_page(owner, campaign)
-    assert owner.get(reverse("console:download", args=[campaign.pk, "scores.csv"])).status_code == 404
-    assert owner.get(reverse("console:download", args=[campaign.pk, "scorers.json"])).status_code == 404

@@ -145,15 +145,6 @@ def test_a_duplicate_is_a_draft_of_the_same_setup(signed_in, researcher):
     assert "This is a copy of “An earlier one”" in signed_in.get(answer.url).content.decode()
 
 
-def test_every_campaign_of_ones_own_offers_its_setup_and_a_duplicate(signed_in, researcher):
-    for name in ("base", "started", "finished"):
-        campaign = SETUPS[name](researcher)
-        path = campaign.get_absolute_url() if campaign.is_draft else reverse("console:edit", args=[campaign.pk])
-        page = signed_in.get(path).content.decode()
-        assert page.count("Download the setup") == 1
-        assert page.count(">Duplicate</button>") == 1
-
-
 def test_members_get_neither_the_setup_nor_a_duplicate(researcher, django_user_model):
     campaign = SETUPS["base"](researcher)
     member = django_user_model.objects.create_user("bo")
