@@ -36,7 +36,6 @@ class Seen:
     """When each vote was sent and how many seconds its answer, another screen, took."""
     thought: list[tuple[float, float]] = field(default_factory=list)
     """When each think time began and how many seconds it was to be."""
-    sent: int = 0
     lost: int = 0
 
     def answers_between(self, start: float, end: float) -> list[float]:
@@ -102,17 +101,15 @@ class Crowd:
                 self.seen.thought.append((now, think_s))
                 await asyncio.sleep(think_s)
                 lease, standing = await self._answer(socket, lease, rng)
-            elif standing == "resting":
-                await socket.send(json.dumps({"choice": "continue"}))
-                lease, standing = await self._look(socket)
             else:
+                if standing == "resting":
+                    await socket.send(json.dumps({"choice": "continue"}))
                 lease, standing = await self._look(socket)
 
     async def _answer(self, socket: ClientConnection, lease: str, rng: random.Random) -> tuple[str, str]:
         """Send a vote and return the first screen that shows anything but its own pair."""
         sent = time.time()
         choice = rng.choice(("first", "second"))
-        self.seen.sent += 1
         await socket.send(json.dumps({"lease": lease, "choice": choice, "elapsed_ms": "4000"}))
         found = await self._look(socket)
         while found == (lease, "pair"):
