@@ -1,7 +1,5 @@
 """Setting up what is asked of people beside their votes."""
 
-import asyncio
-
 import pytest
 from django.urls import reverse
 
@@ -16,6 +14,7 @@ from tests.support.campaigns import (
     WHOLE,
     archive,
     arrive,
+    content_of,
     go_on,
     make_draft,
     make_recipe,
@@ -151,17 +150,10 @@ def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
     go_on(browser, study, ABOUT | {"answer-mood": "3"}, READ, UNDERSTOOD)
     answer = owner.get(reverse("console:answers", args=[study.pk]))
     assert "answers.csv" in answer["Content-Disposition"]
-    text = "".join(_chunks(answer))
+    text = content_of(answer).decode()
     assert text.startswith("\ufeffannotator,question,answer,answered_at")
     assert ",mood,3," in text
     assert "anna" not in text
-
-
-def _chunks(answer) -> list[str]:
-    async def all_of() -> list[str]:
-        return [chunk.decode() async for chunk in answer.streaming_content]
-
-    return asyncio.run(all_of())
 
 
 def test_a_protocol_needs_people_with_an_id(owner, draft):
