@@ -121,6 +121,7 @@ from .objects.prose import describe_text as describe_text
 from .objects.shown import shown_as as shown_as
 from .objects.shown import size_of as size_of
 from .objects.texts.differences import compare_texts as compare_texts
+from .objects.writing import shown_alike as shown_alike
 from .planning import SECONDS_A_VOTE as SECONDS_A_VOTE
 from .planning import Estimate as Estimate
 from .planning import estimate as estimate

@@ -48,10 +48,11 @@ def demand_fit(protocol: Protocol, campaign: Campaign) -> None:
 
 
 def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None:
-    """Return the objects of the protocol's pairs that are states of the campaign's space: feedback on them teaches the
-    judge. None where that is not known, because the chains make their objects.
+    """Return the states of the campaign's space that look like an object of the protocol's pairs: feedback on them
+    teaches the judge. None where that is not known, because the chains make their objects.
     """
     if campaign.parsed_recipe.generates:
         return None
-    contents = {content for pair in protocol.own_pairs for content in (pair.first, pair.second)}
-    return sorted(campaign.states.filter(content__in=contents).values_list("content", flat=True))
+    contents = {sampler.shown_alike(content) for pair in protocol.own_pairs for content in (pair.first, pair.second)}
+    states = campaign.states.values_list("content", flat=True) if contents else ()
+    return sorted(content for content in states if sampler.shown_alike(content) in contents)

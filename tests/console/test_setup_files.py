@@ -117,7 +117,7 @@ def test_a_zip_that_unpacks_to_more_than_it_may_is_refused(signed_in):
     bomb = archive({files.NAME: b"#" * (files.MAX_YAML_BYTES + 1)})
     assert len(bomb) < 2**20
     (problem,) = told(send(signed_in, bomb, "setup.zip"))
-    assert "campaign.yaml is larger than 32 MiB" in problem
+    assert "campaign.yaml is larger than 8 MiB" in problem
 
 
 def test_a_zip_with_a_harmless_neighbour_is_imported(signed_in):
